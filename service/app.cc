@@ -21,11 +21,11 @@
 namespace muster {
 namespace {
 
-// How long what is committed may take to be bound when the process is told to stop. With what else takes time - a
-// connection that is being made, a store that fails, the doors - it is below the 30 s after which Kubernetes kills.
+// At a stop, the time in which committed bindings may still be sent. Together with the rest of a stop (a connection
+// that is being made, a failing store, the servers) it stays below the 30 s after which Kubernetes kills the process.
 constexpr std::chrono::seconds kDrain{5};
 
-constexpr absl::Duration kHealthLook = absl::Milliseconds(500);
+constexpr absl::Duration kHealthPollInterval = absl::Milliseconds(500);
 
 constexpr size_t kTracesListed = 1'000;  // gangs
 
@@ -52,18 +52,19 @@ absl::Status App::StartStore() {
   }
   const bool named = !config_.store_path.empty();
   const std::string path = named ? config_.store_path : kDefaultStore;
-  absl::StatusOr<std::unique_ptr<SqliteStore>> store = SqliteStore::Open({path, "", AnnouncedKinds()});
-  // Nobody asked for a file: where none can be had, Muster serves as it did before there were any.
-  if (!named && SqliteStore::CannotBeHad(store.status(), path)) {
-    spdlog::warn("nothing is kept over a restart: {}; set store.path", std::string(store.status().message()));
+  absl::StatusOr<std::unique_ptr<SqliteStore>> store = SqliteStore::Open({path, "", SnapshotKinds()});
+  // No file was configured. If the default file cannot be made, Muster runs without a file.
+  if (!named && SqliteStore::IsFileUnavailable(store.status(), path)) {
+    spdlog::warn("records are lost at a restart: {}; set store.path", std::string(store.status().message()));
     store_ = std::make_unique<MemoryStore>();
     return absl::OkStatus();
   }
   if (!store.ok()) return store.status();
   if ((*store)->format() < SqliteStore::kFormat) {
     spdlog::warn(
-        "store {}: of format {}, as the version before wrote it and can read it; what format {} adds - answers by "
-        "request id, gangs created over gRPC beside Kubernetes - is not kept until `musterctl store upgrade {}`, with "
+        "store {}: format {}, which the previous version can read; what format {} adds - answers by "
+        "request id, gangs created over gRPC beside Kubernetes - is not stored until `musterctl store upgrade {}`, "
+        "with "
         "musterd stopped",
         path, (*store)->format(), SqliteStore::kFormat, path);
   }
@@ -77,20 +78,20 @@ absl::Status App::StandBy(const std::function<bool()>& pause) {
   absl::Status had = StartStore();
   while (absl::IsAlreadyExists(had)) {
     if (!admin.has_value()) {
-      spdlog::info("standing by: {}", std::string(had.message()));
+      spdlog::info("on standby: {}", std::string(had.message()));
       admin.emplace("listen.admin", ListenerOptions(config_.admin, 64));
       RegisterAdmin(
           &admin->server(),
           {[path = config_.store_path] {
-             return absl::StrCat("standing by: another musterd has the store ", path, " and decides");
+             return absl::StrCat("on standby: another musterd has the store ", path, " and decides");
            },
            [this] { return metrics_.Scrape([](const Metrics::SetGauge& set) { set("muster_standby", "", "", 1); }); },
            [](const std::string&, const std::string&) { return TracesJson({}); }});
       if (absl::Status started = admin->Start(); !started.ok()) return started;
       config_.admin.port = admin->port();
-      spdlog::info("musterd stands by: admin {}", admin->port());
+      spdlog::info("musterd is on standby: admin {}", admin->port());
     }
-    if (pause()) return absl::CancelledError("stopped while standing by");
+    if (pause()) return absl::CancelledError("stopped during standby");
     had = StartStore();
   }
   if (admin.has_value()) admin->Stop();
@@ -128,10 +129,11 @@ absl::Status App::StartAccess() {
 }
 
 absl::Status App::StartHttp() {
-  extender_ =
-      std::make_unique<Extender>(engine_.get(), [this](absl::string_view verb, absl::string_view outcome,
-                                                       absl::Duration took) { metrics_.Decided(verb, outcome, took); });
-  extender_->GroupBy(config_.owner_kinds);
+  extender_ = std::make_unique<Extender>(
+      engine_.get(), [this](absl::string_view verb, absl::string_view outcome, absl::Duration took) {
+        metrics_.RecordDecision(verb, outcome, took);
+      });
+  extender_->SetOwnerKinds(config_.owner_kinds);
   HttpListenerOptions decisions = ListenerOptions(config_.extender, 256);
   HttpListenerOptions bind = ListenerOptions(config_.bind, static_cast<size_t>(config_.machine.max_holds) + 1024);
   bind.one_request_per_connection = true;
@@ -142,12 +144,12 @@ absl::Status App::StartHttp() {
   extender_listener_ = std::make_unique<HttpListener>("listen.extender", decisions);
   bind_listener_ = std::make_unique<HttpListener>("listen.bind", bind);
   HttpListenerOptions admin = ListenerOptions(config_.admin, 64);
-  admin.max_body_bytes = 0;  // it is only read
+  admin.max_body_bytes = 0;  // the admin server is read-only
   admin_listener_ = std::make_unique<HttpListener>("listen.admin", admin);
   extender_->RegisterDecisions(&extender_listener_->server());
   extender_->RegisterBind(&bind_listener_->server());
   RegisterAdmin(&admin_listener_->server(),
-                {[this] { return NotReady(); },
+                {[this] { return NotReadyReason(); },
                  [this] { return metrics_.Scrape([this](const Metrics::SetGauge& set) { ReadGauges(set); }); },
                  [this](const std::string& gang, const std::string& pod) {
                    return gang.empty() && pod.empty() ? TracesJson(traces_->Gangs(kTracesListed))
@@ -175,14 +177,14 @@ absl::Status App::MakeWebhook() {
   admission_ = std::make_unique<Admission>(
       AdmissionOptions{config_.machine.scheduler_names, config_.owner_kinds, config_.webhook_exempt},
       [this](absl::string_view verb, absl::string_view outcome, absl::Duration took) {
-        metrics_.Decided(verb, outcome, took);
+        metrics_.RecordDecision(verb, outcome, took);
       });
   webhook_listener_ = std::make_unique<HttpListener>("webhook.listen", options);
   admission_->Register(&webhook_listener_->server());
   return absl::OkStatus();
 }
 
-// Before the store is taken over: whoever cannot serve must not end the one that does.
+// Runs before the take-over of the store: a process that cannot serve must not end the one that serves.
 absl::Status App::CanServe() const {
   for (const auto& [name, address] : {std::pair<const char*, const ListenAddress&>{"listen.admin", config_.admin},
                                       {"listen.extender", config_.extender},
@@ -204,14 +206,14 @@ absl::Status App::StartRpc() {
   options.access = access_.get();
   options.limits = config_.limits;
   options.max_message_bytes = config_.max_message_bytes;
-  options.facts_elsewhere = config_.kubernetes;
-  if (config_.queue_source == "config") options.queues_from = "the configuration (queues.source: config)";
-  if (config_.queue_source == "kubernetes") options.queues_from = "Kubernetes (queues.source: kubernetes)";
+  options.facts_from_kubernetes = config_.kubernetes;
+  if (config_.queue_source == "config") options.queue_source_text = "the configuration (queues.source: config)";
+  if (config_.queue_source == "kubernetes") options.queue_source_text = "Kubernetes (queues.source: kubernetes)";
   options.manifests = &ReadManifest;
   options.events = events_.get();
   options.traces = traces_.get();
   options.observer = [this](absl::string_view method, absl::string_view outcome, absl::Duration took) {
-    metrics_.Decided(method, outcome, took);
+    metrics_.RecordDecision(method, outcome, took);
   };
   rpc_ = std::make_unique<RpcServer>(engine_.get(), options);
   return rpc_->Start();
@@ -237,18 +239,18 @@ absl::Status App::Start() {
     end_();
   };
   MachineSettings machine = config_.machine;
-  if (config_.kubernetes) machine.fact_sources = {"Kubernetes"};  // until the feed knows what there is
-  machine.keeps_facts = !config_.kubernetes && store_->slow();    // a store in memory is gone with the process
-  machine.keeps_created = config_.kubernetes && store_->format() >= Store::kFormatOfCreated;
-  if (absl::Status kept = KeepQueues(&machine); !kept.ok()) return kept;
+  if (config_.kubernetes) machine.fact_sources = {"Kubernetes"};            // until the feed has found the sources
+  machine.persist_facts = !config_.kubernetes && store_->waits_for_disk();  // a store in memory ends with the process
+  machine.persist_created = config_.kubernetes && store_->format() >= Store::kFormatOfCreated;
+  if (absl::Status enabled = EnableQueueRecords(&machine); !enabled.ok()) return enabled;
   if (absl::Status started = StartRecording(machine); !started.ok()) return started;
   engine_options.recorder = recorder_.get();
   engine_ = std::make_unique<Engine>(machine, engine_options, store_.get(), events_.get());
   if (absl::Status started = engine_->Start(); !started.ok()) return started;
-  // Before any door, so that none says "ready" of a cluster that nobody reads yet.
+  // Before any server: no server may report ready while the cluster has not been read.
   if (config_.kubernetes) {
     feed_ = std::make_unique<ClusterFeed>(watch_client_.get(), engine_.get());
-    feed_->GroupBy(config_.owner_kinds);
+    feed_->SetOwnerKinds(config_.owner_kinds);
     if (config_.queue_source == "kubernetes") {
       queue_objects_ = std::make_unique<QueueObjects>(write_client_.get(), engine_.get(), config_.machine.queues);
       feed_->WithQueues(queue_objects_.get());
@@ -256,15 +258,15 @@ absl::Status App::Start() {
   }
   if (absl::Status started = StartHttp(); !started.ok()) return started;
   if (absl::Status started = StartRpc(); !started.ok()) return started;
-  health_ = std::thread([this] { TellHealth(); });
+  health_ = std::thread([this] { RunHealthUpdates(); });
   if (actuator_ == nullptr) return absl::OkStatus();
   actuator_->Start(engine_.get());
-  engine_->Listen([this](const ViewChange& change) {
+  engine_->AddListener([this](const ViewChange& change) {
     for (const auto& [key, gang] : *change.gangs) {
       if (gang != nullptr) {
         actuator_->UpdateStatus(*gang);
       } else {
-        actuator_->ForgetStatus(key);
+        actuator_->RemoveStatus(key);
       }
     }
   });
@@ -272,13 +274,13 @@ absl::Status App::Start() {
   return absl::OkStatus();
 }
 
-absl::Status App::KeepQueues(MachineSettings* machine) const {
+absl::Status App::EnableQueueRecords(MachineSettings* machine) const {
   if (config_.queue_source == "config") return absl::OkStatus();
-  machine->keeps_queues = store_->format() >= Store::kFormatOfQueues;
-  if (machine->keeps_queues || !store_->slow()) return absl::OkStatus();
+  machine->persist_queues = store_->format() >= Store::kFormatOfQueues;
+  if (machine->persist_queues || !store_->waits_for_disk()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      "queues.source: ", config_.queue_source, " keeps queues in the store, and ", config_.store_path, " is of format ",
-      store_->format(), ": run `musterctl store upgrade ", config_.store_path, "` first"));
+      "queues.source: ", config_.queue_source, " needs the store to save queues, and ", config_.store_path,
+      " is of format ", store_->format(), ": run `musterctl store upgrade ", config_.store_path, "` first"));
 }
 
 void App::StartTracing() {
@@ -307,18 +309,18 @@ absl::Status App::StartRecording(const MachineSettings& machine) {
   return absl::OkStatus();
 }
 
-// gRPC's health service says what /readyz says; so does a stop, before anything is drained.
-void App::TellHealth() {
-  bool told = true;  // as gRPC begins
+// gRPC's health service follows /readyz. It also reports a stop before anything is drained.
+void App::RunHealthUpdates() {
+  bool was_ready = true;  // gRPC's initial state
   do {
-    const bool ready = NotReady().empty();
-    if (ready != told) rpc_->SetServing(ready);
-    told = ready;
-  } while (!stopping_.WaitForNotificationWithTimeout(kHealthLook));
+    const bool ready = NotReadyReason().empty();
+    if (ready != was_ready) rpc_->SetServing(ready);
+    was_ready = ready;
+  } while (!stopping_.WaitForNotificationWithTimeout(kHealthPollInterval));
   rpc_->SetServing(false);
 }
 
-// The API server may come up after us: keep asking, not ready meanwhile.
+// The API server may start later than musterd: retry, and report not ready meanwhile.
 void App::StartFeed() {
   absl::Duration pause = absl::Milliseconds(200);
   for (int attempt = 1; !stopping_.HasBeenNotified(); ++attempt) {
@@ -337,12 +339,12 @@ void App::Stop() {
   if (watch_client_ != nullptr) watch_client_->Stop();
   if (feed_starter_.joinable()) feed_starter_.join();
   if (feed_ != nullptr) feed_->Stop();
-  // What is committed is bound and its callers are told so (K-4). What the API server does not take in time is not sent
-  // any more: its record is there, and the next musterd finishes it (K-13).
+  // Committed pods are bound and their callers are answered (K-4). A binding that the API server does not take in time
+  // is no longer sent: its record is durable, and the next musterd completes it (K-13).
   if (engine_ != nullptr && !fenced_) engine_->Drain(std::chrono::steady_clock::now() + kDrain);
   if (actuator_ != nullptr) actuator_->Halt();
   if (write_client_ != nullptr) write_client_->Stop();
-  if (queue_objects_ != nullptr) queue_objects_->Stop();  // what it was writing has ended
+  if (queue_objects_ != nullptr) queue_objects_->Stop();  // its last write has ended
   if (actuator_ != nullptr) actuator_->Stop();
   if (engine_ != nullptr) engine_->Stop();
   if (access_ != nullptr) access_->Stop();
@@ -355,10 +357,10 @@ void App::Stop() {
   if (recorder_ != nullptr) recorder_->Stop();
 }
 
-std::string App::NotReady() const {
+std::string App::NotReadyReason() const {
   if (stopping_.HasBeenNotified()) return "stopping";
-  if (const std::string trouble = engine_->stats().store_trouble; !trouble.empty()) {
-    return absl::StrCat("the store takes no commit: ", trouble);
+  if (const std::string trouble = engine_->stats().store_error; !trouble.empty()) {
+    return absl::StrCat("the store refuses commits: ", trouble);
   }
   if (feed_ != nullptr && !feed_->synced()) return "the cluster has not been read yet";
   return "";
@@ -366,34 +368,34 @@ std::string App::NotReady() const {
 
 namespace {
 
-// Quantities as Prometheus has them: CPU in cores, all else as it is.
+// Converts to Prometheus units: CPU in cores, everything else unchanged.
 double Natural(const std::string& resource, int64_t amount) {
   return resource == "cpu" ? static_cast<double>(amount) / 1000 : static_cast<double>(amount);
 }
 
 void ReadQueueGauges(Engine* engine, const Metrics::SetGauge& set) {
   QueueTree tree;
-  std::vector<Queues::Standing> standings;
-  const absl::Status read = engine->Peek([&](const Machine& machine) {
+  std::vector<Queues::Figures> standings;
+  const absl::Status read = engine->ReadLatestSync([&](const Machine& machine) {
     tree = machine.queues().tree();
-    standings = machine.queues().Standings();
+    standings = machine.queues().ComputeFigures();
   });
-  if (!read.ok()) return;  // it is busy, or stopping: no figures rather than old ones
+  if (!read.ok()) return;  // busy or stopping: report no figures rather than stale ones
   for (QueueId id = 0; id < tree.size(); ++id) {
     const QueueSpec& spec = tree.at(id).spec;
-    const Queues::Standing& standing = standings[static_cast<size_t>(id)];
+    const Queues::Figures& standing = standings[static_cast<size_t>(id)];
     const std::pair<const char*, const ResourceList*> lists[] = {{"muster_queue_quota", &spec.quota},
                                                                  {"muster_queue_limit", &spec.limit},
                                                                  {"muster_queue_share", &standing.share},
                                                                  {"muster_queue_used", &standing.used},
-                                                                 {"muster_queue_waiting", &standing.waiting}};
+                                                                 {"muster_queue_pending", &standing.waiting}};
     for (const auto& [name, list] : lists) {
       for (const auto& [resource, amount] : *list) {
         set(name, {{"queue", spec.name}, {"resource", resource}}, Natural(resource, amount));
       }
     }
     set("muster_queue_running_gangs", "queue", spec.name, standing.running_gangs);
-    set("muster_queue_waiting_gangs", "queue", spec.name, standing.waiting_gangs);
+    set("muster_queue_pending_gangs", "queue", spec.name, standing.waiting_gangs);
   }
 }
 
@@ -413,18 +415,18 @@ void App::ReadGauges(const Metrics::SetGauge& set) const {
   set("muster_pods", "", "", static_cast<double>(view->pods));
   ReadQueueGauges(engine_.get(), set);
   set("muster_held_binds", "", "", view->held_binds);
-  set("muster_planner_placed", "", "", view->planning.placed);
-  set("muster_planner_tries", "", "", view->planning.tries);
-  set("muster_planner_given_up", "", "", view->planning.given_up);
-  set("muster_planner_kept", "", "", view->planning.kept);
-  set("muster_promised_holds", "", "", view->promised_holds);
+  set("muster_planner_gangs_placed_total", "", "", view->planning.placed);
+  set("muster_planner_tries_total", "", "", view->planning.tries);
+  set("muster_planner_abandoned_searches_total", "", "", view->planning.given_up);
+  set("muster_planner_reservations_total", "", "", view->planning.reserved_after_termination);
+  set("muster_reserved_holds", "", "", view->promised_holds);
   const EngineStats engine = engine_->stats();
   set("muster_mailbox_depth", "", "", static_cast<double>(engine.mailbox_depth));
   set("muster_commands_total", "", "", static_cast<double>(engine.commands));
-  set("muster_overloaded_total", "", "", static_cast<double>(engine.rejected));
+  set("muster_rejected_calls_total", "", "", static_cast<double>(engine.rejected));
   set("muster_standby", "", "", 0);
-  set("muster_store_failing", "", "", engine.store_trouble.empty() ? 0 : 1);
-  set("muster_store_waiting", "", "", static_cast<double>(engine.store_waiting));
+  set("muster_store_failing", "", "", engine.store_error.empty() ? 0 : 1);
+  set("muster_store_pending_batches", "", "", static_cast<double>(engine.store_waiting));
   set("muster_store_commits_total", "", "", static_cast<double>(engine.commits));
   set("muster_trace_spans_total", "", "", static_cast<double>(traces_->ended()));
   set("muster_trace_spans_skipped_total", "", "", static_cast<double>(engine.spans_skipped));
@@ -435,17 +437,17 @@ void App::ReadGauges(const Metrics::SetGauge& set) const {
   }
   if (recorder_ != nullptr) {
     const RecorderStats stats = recorder_->stats();
-    set("muster_recording_failing", "", "", stats.trouble.empty() ? 0 : 1);
+    set("muster_recording_failing", "", "", stats.last_error.empty() ? 0 : 1);
     set("muster_recording_bytes_total", "", "", static_cast<double>(stats.bytes));
-    set("muster_recording_lost_commands_total", "", "", static_cast<double>(stats.lost));
+    set("muster_recording_dropped_commands_total", "", "", static_cast<double>(stats.lost));
   }
   if (actuator_ != nullptr) {
     const ActuatorStats stats = actuator_->stats();
     set("muster_bindings_total", "result", "bound", static_cast<double>(stats.bound));
     set("muster_bindings_total", "result", "retried", static_cast<double>(stats.bind_retries));
     set("muster_bindings_total", "result", "refused", static_cast<double>(stats.bind_refused));
-    set("muster_calls_total", "", "", static_cast<double>(stats.calls));
-    set("muster_effects_waiting", "", "", static_cast<double>(stats.waiting));
+    set("muster_activations_total", "", "", static_cast<double>(stats.activations));
+    set("muster_effects_pending", "", "", static_cast<double>(stats.waiting));
     set("muster_effects_failed_total", "", "", static_cast<double>(stats.failed));
     set("muster_effect_retries_total", "", "", static_cast<double>(stats.retries));
     set("muster_events_dropped_total", "", "", static_cast<double>(stats.dropped_events));

@@ -1,4 +1,5 @@
-// musterd's parts, wired together: the engine, its doors, and - where configured - Kubernetes.
+// Assembles musterd: the engine, its servers and, where configured, the Kubernetes connection. Not
+// thread-safe.
 #ifndef MUSTER_SERVICE_APP_H_
 #define MUSTER_SERVICE_APP_H_
 
@@ -33,17 +34,18 @@ class RpcServer;
 
 class App {
  public:
-  // `effects`: where effects go when Kubernetes is not configured (the built-in cluster); nullptr otherwise.
-  // `end`: called when this process must end by itself, as another one has taken its store over; must not block.
+  // `effects` receives effects when Kubernetes is not configured (the built-in cluster); nullptr otherwise. `end` is
+  // called when this process must end because another process took over its store. It must not block.
   App(Config config, EffectSink* effects, std::function<void()> end);
   ~App();
 
-  // Where the configuration says so: waits while another process has the store. `pause` waits for a moment; true: give
-  // up, and Cancelled. Until then the admin door alone is open, and says that this one stands by.
+  // If standby is configured, waits while another process has the store. `pause` waits a moment and returns true to
+  // give up; then the result is Cancelled. Until the store is free only the admin server listens, and it reports
+  // standby.
   [[nodiscard]] absl::Status StandBy(const std::function<bool()>& pause);
-  // Starts everything. The error says which part could not start and why; what had started is stopped again.
+  // Starts all parts. On an error the started parts are stopped again; the status names the part that failed and why.
   [[nodiscard]] absl::Status Start();
-  // Graceful: held binds get an answer, doors close, the engine finishes what it was given.
+  // Graceful: answers held bind calls, closes the servers, and lets the engine finish the commands that it accepted.
   void Stop();
 
   [[nodiscard]] Engine& engine() { return *engine_; }
@@ -61,12 +63,12 @@ class App {
   [[nodiscard]] absl::Status StartRpc();
   void StartTracing();
   [[nodiscard]] absl::Status MakeWebhook();
-  // Queues that are declared while we run are kept in the store.
-  [[nodiscard]] absl::Status KeepQueues(MachineSettings* machine) const;
+  // Queues that are declared at run time are stored.
+  [[nodiscard]] absl::Status EnableQueueRecords(MachineSettings* machine) const;
   [[nodiscard]] absl::Status StartRecording(const MachineSettings& machine);
-  void TellHealth();
+  void RunHealthUpdates();
   void StartFeed();
-  [[nodiscard]] std::string NotReady() const;
+  [[nodiscard]] std::string NotReadyReason() const;
   void ReadGauges(const Metrics::SetGauge& set) const;
 
   Config config_;
@@ -77,7 +79,7 @@ class App {
   std::unique_ptr<Actuator> actuator_;
   EffectSink* effects_;
   const std::function<void()> end_;
-  std::atomic<bool> fenced_{false};  // another process has the store: nothing may be sent any more
+  std::atomic<bool> fenced_{false};  // another process has the store: nothing may be sent
   std::unique_ptr<EventLog> events_;
   std::unique_ptr<OtlpExporter> exporter_;
   std::unique_ptr<Recorder> recorder_;

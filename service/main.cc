@@ -22,14 +22,14 @@ namespace {
 constexpr char kAbout[] =
     "musterd decides for kube-scheduler or any other orchestrator whether the pods of a gang may start: permit, wait "
     "or\n"
-    "reject - where, and why. No gang ever starts in part.\n\n"
+    "reject - and where, and why. No gang ever starts in part.\n\n"
     "  musterd --kubeconfig FILE        serve the cluster of a kubeconfig (or, without it, the one this pod runs in)\n"
-    "  musterd --standalone             serve the gRPC API only: nodes, pods and gangs are told there\n"
+    "  musterd --standalone             serve the gRPC API only: callers announce nodes, pods and gangs\n"
     "  musterd --demo                   a built-in cluster and a small scheduler: watch a gang wait, then start\n"
     "  musterd check-config FILE        print every problem of a configuration file\n"
     "  musterd --print-config           print every setting with its default and meaning";
 
-// Waits for SIGINT or SIGTERM, which every thread has blocked.
+// Waits for SIGINT or SIGTERM, which are blocked in every thread.
 int WaitForSignal(const sigset_t& signals) {
   int signal = 0;
   sigwait(&signals, &signal);
@@ -37,7 +37,7 @@ int WaitForSignal(const sigset_t& signals) {
 }
 
 int Serve(const muster::Config& config, bool demo, bool demo_once) {
-  // Debian's Abseil looks for a deadlock whenever one of gRPC's locks is taken: 7% of what a call costs.
+  // Debian's build of Abseil checks for deadlocks each time gRPC takes a lock, which costs 7% of a call.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   sigset_t signals;
   sigemptyset(&signals);
@@ -53,7 +53,7 @@ int Serve(const muster::Config& config, bool demo, bool demo_once) {
     fenced = true;
     kill(getpid(), SIGTERM);
   });
-  // While it stands by a signal ends it, and nothing else does.
+  // During standby a signal ends the process, and nothing else does.
   absl::Status status = app.StandBy([&] {
     const timespec moment{0, 100'000'000};
     return sigtimedwait(&signals, nullptr, &moment) > 0;
@@ -79,7 +79,7 @@ int Serve(const muster::Config& config, bool demo, bool demo_once) {
   }
   const int signal = WaitForSignal(signals);
   if (fenced) {
-    spdlog::error("another musterd has taken the store over: stopping, nothing more is decided here");
+    spdlog::error("another musterd has taken over the store: stopping");
   } else {
     spdlog::info("signal {}: answering held calls and stopping", signal);
   }
@@ -107,15 +107,15 @@ int main(int argc, char** argv) {
   cli.add_option("--config", config_path, "YAML configuration file");
   cli.add_option("--kubeconfig", kubeconfig, "kubeconfig file (overrides kubernetes.kubeconfig)");
   cli.add_option("--context", context, "context of the kubeconfig (overrides kubernetes.context)");
-  cli.add_option("--store", store, "file of what was promised (overrides store.path); :memory: keeps nothing");
+  cli.add_option("--store", store, "file of durable records (overrides store.path); :memory: stores nothing on disk");
   cli.add_flag("--standby", standby,
-               "while another musterd has the store, wait until it ends, then go on in its place (sets store.standby)");
+               "while another musterd has the store, wait until it ends, then take over (sets store.standby)");
   cli.add_option("--record", record,
-                 "flight recorder: write everything that is decided on to this file, for musterctl replay (overrides "
+                 "flight recorder: write every command to this file, for musterctl replay (overrides "
                  "recording.file)");
   cli.add_flag("--standalone", standalone, "without Kubernetes (sets kubernetes.enabled: false)");
   cli.add_flag("--demo", demo, "serve a built-in cluster and play a gang through it");
-  cli.add_flag("--demo-once", demo_once, "as --demo, but stop when it has been played");
+  cli.add_flag("--demo-once", demo_once, "like --demo, but stop at the end");
   cli.add_flag("--print-config", print_config, "print every setting with its default and meaning");
   CLI::App* check = cli.add_subcommand("check-config", "validate a configuration file and print every problem");
   check->add_option("file", check_path, "the file")->required();
@@ -156,10 +156,10 @@ int main(int argc, char** argv) {
   if (!context.empty()) config.kube_context = context;
   if (!store.empty()) config.store_path = store;
   if (standby) config.standby = true;
-  if (config.standby && !config.keeps()) {
+  if (config.standby && !config.has_store_file()) {
     std::cerr
-        << "musterd: store.standby: needs a file to wait for; set store.path (or --store) to the one that the other "
-           "musterd has\n";
+        << "musterd: store.standby: needs a file to wait for; set store.path (or --store) to the file of the other "
+           "musterd\n";
     return 2;
   }
   if (!record.empty()) config.recording_file = record;
@@ -168,7 +168,7 @@ int main(int argc, char** argv) {
     config.kubernetes = false;
     config.log_format = "text";
     config.log_level = "warn";
-    // The built-in cluster forgets everything; what was promised to it is not for the next one.
+    // The built-in cluster has no memory across runs; promises made to it must not reach the next run.
     demo_folder = "/tmp/muster-demo-XXXXXX";
     if (named_store || mkdtemp(demo_folder.data()) == nullptr) demo_folder.clear();
     if (!demo_folder.empty()) config.store_path = demo_folder + "/muster.db";

@@ -1,6 +1,6 @@
-// The one clock by which deadlines are made and kept: engine, store and whatever sends to the API server compare times
-// of the same clock, and no jump of the wall clock moves any of them. What people are shown - an event's time, a log
-// line's - is the wall clock's.
+// The one clock for deadlines. The engine, the store and every sender to the API server compare times of the same
+// clock, which no jump of the wall clock moves. Times that people see, such as those of events and log lines, come from
+// the wall clock.
 #ifndef MUSTER_SUPPORT_CLOCK_H_
 #define MUSTER_SUPPORT_CLOCK_H_
 
@@ -11,11 +11,11 @@
 
 namespace muster {
 
-// Thread-safe. Never goes back.
+// Thread-safe. Monotonic.
 class Clock {
  public:
   virtual ~Clock() = default;
-  // Milliseconds since 1970, as good as the wall clock was when the process began.
+  // Milliseconds since 1970, as accurate as the wall clock was when the process started.
   [[nodiscard]] virtual int64_t NowMs() const = 0;
 };
 
@@ -33,13 +33,13 @@ class SteadyClock : public Clock {
           .count();
 };
 
-// The clock of this process; tests give theirs to what they test.
+// The clock of this process. Tests pass their own clock to the object under test.
 [[nodiscard]] inline const Clock& ProcessClock() {
   static const SteadyClock clock;
   return clock;
 }
 
-// What the wall clock says, which may jump: for what people are shown, never for a deadline.
+// The wall-clock time, which may jump. For display only, never for a deadline.
 [[nodiscard]] inline absl::Time WallNow() { return absl::FromChrono(std::chrono::system_clock::now()); }
 
 }  // namespace muster

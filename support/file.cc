@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kPieceBytes = 64 << 10;
 
-// A descriptor that is closed at the end of its scope.
+// Closes the descriptor at the end of its scope.
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
@@ -47,7 +47,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes) 
   if (file.get() < 0 || fstat(file.get(), &info) != 0) return FromSystem(path);
   if (S_ISDIR(info.st_mode)) return Refused(path, "it is a directory");
   if (!S_ISREG(info.st_mode)) return Refused(path, "it is not a regular file");
-  // The size that is told is no promise: the file may grow, and those of /proc tell none.
+  // The reported size is not reliable: the file may grow, and files of /proc report none.
   std::string out;
   size_t filled = 0;
   while (filled <= max_bytes) {

@@ -8,7 +8,8 @@ namespace {
 
 constexpr int kMaxDepth = 200;
 
-// Whether brackets are nested deeper than kMaxDepth: a few bytes for each level must not become a tree of megabytes.
+// Whether brackets are nested deeper than kMaxDepth. Without this limit, an input with a few bytes per level would
+// become a tree of megabytes.
 bool TooDeep(absl::string_view text) {
   int depth = 0;
   bool quoted = false;
@@ -27,7 +28,7 @@ bool TooDeep(absl::string_view text) {
   return false;
 }
 
-// The parser's exceptions are caught here; values are looked at through the helpers below, which do not throw.
+// Catches the parser's exceptions. The helpers below read values without throwing.
 absl::StatusOr<Json> Parse(absl::string_view text, absl::string_view what, const Json::parser_callback_t& keep) {
   try {
     return Json::parse(text.begin(), text.end(), keep);

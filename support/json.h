@@ -15,24 +15,24 @@ namespace muster {
 
 using Json = nlohmann::json;
 
-// The parsed text; InvalidArgument with the position otherwise, or when a number does not fit or the nesting is deeper
-// than 200. `what` names the text in the message.
+// Parses the text. InvalidArgument with the position if it is not JSON; also if a number does not fit or the nesting is
+// deeper than 200. `what` names the text in the message.
 [[nodiscard]] absl::StatusOr<Json> ParseJson(absl::string_view text, absl::string_view what);
-// The same of what the API server has taken: whatever is nested deeper is left out, and the rest is read.
+// As ParseJson, for objects that the API server has accepted: omits values that are nested deeper and reads the rest.
 [[nodiscard]] absl::StatusOr<Json> ParseJsonCut(absl::string_view text, absl::string_view what);
 
-// object[key], or a null value when `object` is no object or lacks the key.
+// object[key]; a null value if `object` is not an object or lacks the key.
 [[nodiscard]] const Json& Child(const Json& object, const char* key);
 
 // The string at object[key]; empty when absent or null. InvalidArgument "<path>.<key>: ..." for another type.
 [[nodiscard]] absl::StatusOr<std::string> StringAt(const Json& object, const char* key, absl::string_view path);
-// The same where a wrong type is no reason to refuse the whole object.
+// Like StringAt, but a value of a wrong type counts as absent, so that the object as a whole is not refused.
 [[nodiscard]] std::string StringOrEmpty(const Json& object, const char* key);
 [[nodiscard]] bool BoolOrFalse(const Json& object, const char* key);
-// An integer that fits; nullopt otherwise.
+// The integer at object[key]; nullopt if it is absent, of another type, or does not fit an int64.
 [[nodiscard]] std::optional<int64_t> IntAt(const Json& object, const char* key);
 
-// As text. Strings that came from elsewhere need not be UTF-8: what is not is U+FFFD, and nothing throws.
+// The value as text. Strings from outside may not be UTF-8: invalid bytes become U+FFFD, and nothing throws.
 [[nodiscard]] inline std::string Dump(const Json& value) {
   return value.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
 }

@@ -1,4 +1,4 @@
-// The latest keys that were added, with what belongs to them. What a process remembers for as long as there is room.
+// A bounded map: retains the most recently added keys with their values. Not thread-safe.
 #ifndef MUSTER_SUPPORT_RECENT_MAP_H_
 #define MUSTER_SUPPORT_RECENT_MAP_H_
 
@@ -10,23 +10,22 @@
 
 namespace muster {
 
-// Not thread-safe.
 template <typename Value>
 class RecentMap {
  public:
   using Map = absl::flat_hash_map<std::string, Value>;
   using iterator = typename Map::iterator;
 
-  // Of one more than `most` the one that was added first is forgotten, in constant time.
-  explicit RecentMap(size_t most) : most_(most) {}
+  // Retains at most `capacity` keys. Adding one more removes the key that was added first, in constant time.
+  explicit RecentMap(size_t capacity) : capacity_(capacity) {}
 
   [[nodiscard]] iterator find(const std::string& key) { return map_.find(key); }
   [[nodiscard]] iterator end() { return map_.end(); }
   [[nodiscard]] size_t size() const { return map_.size(); }
-  // Where `key` is; added, with an empty value, unless it is there.
+  // The entry of `key`; adds it with a default value if it is absent.
   iterator Add(const std::string& key) {
-    if (const iterator there = map_.find(key); there != map_.end()) return there;
-    if (map_.size() == most_) erase(map_.find(order_.front()));
+    if (const iterator found = map_.find(key); found != map_.end()) return found;
+    if (map_.size() == capacity_) erase(map_.find(order_.front()));
     places_[key] = order_.insert(order_.end(), key);
     return map_.emplace(key, Value()).first;
   }
@@ -38,9 +37,9 @@ class RecentMap {
   }
 
  private:
-  const size_t most_;
+  const size_t capacity_;
   Map map_;
-  std::list<std::string> order_;  // keys as they were added
+  std::list<std::string> order_;  // keys in order of addition
   absl::flat_hash_map<std::string, std::list<std::string>::iterator> places_;
 };
 

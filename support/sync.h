@@ -1,9 +1,9 @@
-// Mutex, condition variable, notification and a steady clock for everything around the core, which has no threads.
+// Mutex, condition variable, notification and monotonic clock for all code around the core, which has no threads.
 //
-// They stand on std::mutex, whose operations ThreadSanitizer sees; Debian's absl::Mutex is compiled without it and
-// hides every lock from it (docs/project/decisions/0005). Clang's -Wthread-safety checks what is declared
-// ABSL_GUARDED_BY. Everything here is thread-safe. No dependency but the standard library and Abseil's headers: any
-// folder around the core may use it.
+// They use std::mutex, because ThreadSanitizer sees its operations. Debian's absl::Mutex is compiled without
+// ThreadSanitizer and hides every lock from it (docs/project/decisions/0005). Clang's -Wthread-safety checks members
+// that are declared ABSL_GUARDED_BY. Everything here is thread-safe. The only dependencies are the standard library and
+// Abseil's headers, so that any folder around the core may use it.
 #ifndef MUSTER_SUPPORT_SYNC_H_
 #define MUSTER_SUPPORT_SYNC_H_
 
@@ -42,12 +42,12 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   Mutex* const mutex_;
 };
 
-// Now, on a clock that no adjustment moves. Only differences of it mean something.
+// The time of a monotonic clock. Only differences are meaningful.
 inline absl::Time SteadyNow() {
   return absl::UnixEpoch() + absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
 }
 
-// Waits may return without a signal: look at the condition again, in a loop.
+// Waits may return without a signal: check the condition in a loop.
 class CondVar {
  public:
   void Wait(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
@@ -55,17 +55,17 @@ class CondVar {
     changed_.wait(lock);
     lock.release();
   }
-  // True when `timeout` passed. Measured on a clock that no adjustment moves.
+  // True if `timeout` passed, measured on a monotonic clock.
   bool WaitWithTimeout(Mutex* mutex, absl::Duration timeout) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);
-    // A bound of hours keeps the sum with the clock's present value far from overflow; waits are loops anyway.
+    // The bound of one hour keeps the deadline far from overflow; callers wait in loops anyway.
     const absl::Duration bounded = std::min(timeout, absl::Hours(1));
     const std::cv_status status =
         changed_.wait_until(lock, std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(bounded));
     lock.release();
     return status == std::cv_status::timeout;
   }
-  // False when `end` has passed.
+  // False if `end` has passed.
   bool WaitUntil(Mutex* mutex, std::chrono::steady_clock::time_point end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     const absl::Duration left = absl::FromChrono(end - std::chrono::steady_clock::now());
     if (left <= absl::ZeroDuration()) return false;
@@ -79,7 +79,7 @@ class CondVar {
   std::condition_variable changed_;
 };
 
-// Something that happens once.
+// An event that happens once.
 class Notification {
  public:
   // REQUIRES: not notified before.

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Prints the measured figures beside their targets and keeps them as data:
+# Prints the measured figures beside their targets and stores them as data:
 #   tools/bench.sh BUILD
-# With AGAINST, compares with older programs instead: old and new in turn, BENCH_ROUNDS times (5), one thing at a time:
+# With AGAINST it compares with older programs instead: old and new alternate, BENCH_ROUNDS times (5), one at a time:
 #   tools/bench.sh BUILD AGAINST
 # AGAINST: a git revision, which is built in build/against, or a directory with older programs.
-# BENCH_PROGRAMS: which of "core_bench engine_bench placement_bench topology_bench http_bench rpc_bench"; BENCH_FIGURES: which of core_bench's
-# figures: one of decide plan place allocate freed groups nodes filter classes waiting queues.
+# BENCH_PROGRAMS: a subset of "core_bench engine_bench placement_bench topology_bench http_bench rpc_bench".
+# BENCH_FIGURES: figures of core_bench, from decide plan place allocate freed groups nodes filter classes waiting queues.
 # The figures with a real kube-scheduler come from `make e2e` (lines FIGURE).
 set -euo pipefail
 build=$1
@@ -34,8 +34,8 @@ if [ -z "$against" ]; then
   exit
 fi
 
-# The older programs: `older` is their directory. For core_bench the present figures are measured of the older core, where
-# they compile with it: so that what is new among them is compared, and both sides measure alike.
+# The older programs; `older` is their directory. For core_bench, the present benchmark is compiled with the older core
+# if possible, so that new figures are compared too and both sides measure alike.
 if [ -d "$against" ]; then
   older=$against
   [ ! -d "$against/tests" ] || older=$against/tests
@@ -49,7 +49,7 @@ else
   older=$made/tests
   rm -rf "$tree"
   mkdir -p "$tree"
-  git archive "$commit" | tar -x -C "$tree" # with the commit's times: nothing is compiled twice
+  git archive "$commit" | tar -x -C "$tree"  # with the commit's times: no file is compiled twice
   echo "building ${commit:0:12} in $made"
   cmake -S "$tree" -B "$made" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo >"$made.log" 2>&1 || { cat "$made.log"; exit 1; }
   for program in $programs; do
@@ -87,7 +87,7 @@ measure() { # older|present PROGRAM ROUND
 for round in $(seq "${BENCH_ROUNDS:-5}"); do
   for pair in "${pairs[@]}"; do
     echo "round $round: ${pair%%=*}" >&2
-    # Whoever goes first changes every round: what the machine does besides hits both.
+    # The order alternates with each round, so that other load on the machine affects both sides.
     if [ $((round % 2)) = 1 ]; then measure older "${pair#*=}" "$round"; fi
     measure present "$build/tests/${pair%%=*}" "$round"
     if [ $((round % 2)) = 0 ]; then measure older "${pair#*=}" "$round"; fi

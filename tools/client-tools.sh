@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what generating and testing the Python and Go clients needs into build/tools: a virtual environment and the protoc
-# plugins for Go. May run again.
+# Installs the tools for generating and testing the Python and Go clients into build/tools: a virtual environment and
+# the protoc plugins for Go. Can be repeated.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools/install-deps.sh --e2e # a Go toolchain

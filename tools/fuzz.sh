@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every fuzz target for some seconds: tools/fuzz.sh BUILD SECONDS. A finding is kept in BUILD/fuzz.
+# Runs every fuzz target for some seconds: tools/fuzz.sh BUILD SECONDS. Findings are stored in BUILD/fuzz.
 set -euo pipefail
 build=$1
 seconds=$2

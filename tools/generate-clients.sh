@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Generates from proto/ what the Python and Go clients and the reference carry in the repository, so that both can be installed
-# without protoc.
-#   tools/generate-clients.sh           writes it
-#   tools/generate-clients.sh --check   fails when it is not what proto/ and the clients say now
+# Generates from proto/ the code of the Python and Go clients and the reference, which are in the repository so that no
+# protoc is needed to install the clients:
+#   tools/generate-clients.sh           writes them
+#   tools/generate-clients.sh --check   fails if they differ from proto/ and the clients
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools/client-tools.sh
@@ -38,7 +38,7 @@ place() { # FROM TO: the generated files of one folder
 place "$work/python/muster/v1" clients/python/src/muster/v1
 place "$work/go" clients/go/musterv1
 
-# The reference is read from the clients as they are now.
+# The reference is read from the current clients.
 mkdir -p "$work/docs"
 "$tools/venv/bin/python" -m grpc_tools.protoc -I"$root" --include_source_info --descriptor_set_out="$work/api.pb" \
   proto/muster/v1/muster.proto proto/muster/v1/facts.proto proto/muster/v1/decisions.proto

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Installs what building and testing Muster needs on Debian 12, from Debian's packages. Asks nothing, may run again.
-#   tools/install-deps.sh         what `make build` and `make test` need
-#   tools/install-deps.sh --e2e   and a Go toolchain for the end-to-end tests
-#   tools/install-deps.sh --mutants   and libclang's Python bindings for `make mutants`
+# Installs Muster's build and test dependencies on Debian 12, from Debian's packages. Not interactive; repeatable.
+# Without an argument it installs what `make run` needs: the compiler and the libraries.
+# --test adds test libraries, Clang, linters and sanitizers.
+# --e2e adds a Go toolchain for the end-to-end tests to that.
+# --mutants adds libclang's Python bindings, for `make mutants` and `make plant-bugs`.
 set -euo pipefail
 
 packages=(
@@ -10,9 +11,9 @@ packages=(
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
   libcpp-httplib-dev nlohmann-json3-dev libabsl-dev libssl-dev zlib1g-dev libbrotli-dev
   libyaml-cpp-dev libsqlite3-dev libspdlog-dev prometheus-cpp-dev libcli11-dev libgoogle-perftools-dev
-  libgtest-dev libgmock-dev
-  clang clang-format clang-tidy lld libclang-rt-14-dev
-  python3 python3-venv curl openssl
+)
+[ -z "${1:-}" ] || packages+=(
+  libgtest-dev libgmock-dev clang clang-format clang-tidy lld libclang-rt-14-dev python3 python3-venv curl openssl
 )
 [ "${1:-}" != --mutants ] || packages+=(libclang-14-dev python3-clang-14)
 
@@ -29,7 +30,8 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 if [ "${1:-}" = --e2e ]; then
-  # The Kubernetes modules name the Go release they need; Debian 12's own is older, its backport is not always there.
+  # The Kubernetes modules name the Go release that they need. Debian 12's own is older, and its backport is not always
+  # available.
   need=$(sed -n 's/^go //p' "$(dirname "$0")/../tests/e2e/go.mod" | cut -d. -f1,2)
   have=$(go version 2>/dev/null | sed -n 's/.*go\([0-9]*\.[0-9]*\).*/\1/p' || true)
   if [ -z "$have" ] || [ "$(printf '%s\n%s\n' "$need" "$have" | sort -V | head -1)" != "$need" ]; then

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What clang-tidy is to read: every source of the product, one path a line, batches of them by the file that includes them.
+"""The input of clang-tidy: every source of the product, one path per line. A batch is listed by the file that includes it.
 
   lint_units.py BUILD   the folder with compile_commands.json
 
-Fails when a source that git knows is in none of them.
+Fails if a source that git tracks is missing.
 """
 import json
 import re

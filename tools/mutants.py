@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Draws mutants of the core and the engine at random and sees whether the tests kill each: make mutants
+"""Draws mutants of the core and the engine at random and checks whether the tests kill each: make mutants
 
-A mutant that survives names a test that is missing, or code that nobody needs. Everything that can be mutated is compiled
+A mutant that survives names a test that is missing, or code that nothing needs. Everything that can be mutated is compiled
 once, into one copy of the tree (build/mutants), each mutant behind a switch that an environment variable turns on
 (tools/mutation/switch.h): a mutant costs a run of the test cases that reach it. The first build takes minutes; another
 draw from the same tree needs none. The tree itself is never touched.
@@ -12,13 +12,13 @@ draw from the same tree needs none. The tree itself is never touched.
   mutants.py --only 17,40       only these
   mutants.py --list             what would be drawn; nothing is compiled or run
 
-To look into one: MUSTER_MUTANT=17 build/mutants/out/tests/scenario_test. Mutants that change nothing anybody could see are
-kept in tools/mutants_equivalent.txt; they are never drawn. An id names the same mutant as long as the tree is the same.
+To look into one: MUSTER_MUTANT=17 build/mutants/out/tests/scenario_test. An id names the same mutant as long as the tree is
+the same. No list says which mutants are equivalent to the program: some survivors of a draw change nothing that a test could
+see (a bound on a search, a short cut, how much memory is reserved), and the reader of the output judges them.
 """
 import argparse
 import collections
 import fcntl
-import hashlib
 import itertools
 import json
 import os
@@ -27,17 +27,13 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from fnmatch import fnmatch
-from pathlib import Path
 
-from mutation import build, find, trial
-from mutation.candidate import Candidate
-from plant_bugs import TESTS
+from mutation import build, trial
 
-EQUIVALENT = find.ROOT / "tools/mutants_equivalent.txt"
-CANDIDATES = build.HOME / "candidates.json"
-REFUSED = build.HOME / "refused.json"
-IDS_OF_A_FILE = 2048
-BINARIES = [*TESTS, "conformance_test"]
+SCOPE = ("state/", "service/engine/")
+IDS_OF_A_FILE = 1024
+# Tests that are too slow for what they add here: real processes that are killed, and scripts.
+LEFT_OUT = ("store_process_test", "security_test")
 STARTED = time.monotonic()
 
 
@@ -45,29 +41,10 @@ def say(text):
     print(f"[{time.monotonic() - STARTED:5.0f} s] {text}", flush=True)
 
 
-class Texts(dict):
-    """The files of the tree, read when they are asked for."""
-
-    def __missing__(self, file):
-        self[file] = (find.ROOT / file).read_text("latin-1")
-        return self[file]
-
-
-def all_candidates(jobs):
-    """{id: candidate}, found once for a tree. Ids are numbered within a file, so that changing one leaves the others alone."""
-    build.copy_tree(None)
-    build.configure(jobs)
-    code = [find.ROOT / name for name in build.sources() if name.endswith((".h", ".cc", ".proto"))]
-    tool = [Path(find.__file__), Path(find.__file__).with_name("candidate.py")]
-    key = hashlib.sha256(b"\0".join(path.read_bytes() for path in tool + code)).hexdigest()
-    kept = json.loads(CANDIDATES.read_text()) if CANDIDATES.exists() else {"key": None}
-    if kept["key"] != key:
-        say("reading the tree with libclang")
-        kept = {"key": key, "candidates": find.find(build.OUT, build.COPY, jobs)}
-        CANDIDATES.write_text(json.dumps(kept))
+def with_ids(found):
+    """{id: candidate}. Ids are numbered within a file, so that a change of one file leaves the ids of others alone."""
     candidates = {}
-    of_file = itertools.groupby((Candidate(*fields) for fields in kept["candidates"]), key=lambda c: c.file)
-    for number, (file, group) in enumerate(of_file):
+    for number, (file, group) in enumerate(itertools.groupby(found, key=lambda c: c.file)):
         for within, candidate in enumerate(group, 1):
             if within >= IDS_OF_A_FILE or (number + 1) * IDS_OF_A_FILE > trial.SWITCH_BYTES:
                 sys.exit(f"{file}: more mutants than there are ids for; see IDS_OF_A_FILE")
@@ -75,41 +52,20 @@ def all_candidates(jobs):
     return candidates
 
 
-class Names:
-    """{id: (file, line as it stands, line as it would be)}: what a mutant is, wherever its line moves."""
+class Refused:
+    """The mutants that did not compile before, by (file, line, mutated line): the next tree has most of them again."""
 
-    def __init__(self, candidates, texts):
-        self.by_id = {id: (c.file, *c.before_and_after(texts[c.file])) for id, c in candidates.items()}
+    def __init__(self, copy, candidates):
+        self.file = copy.home / "refused.json"
+        self.names = {id: (c.file, *c.before_and_after(copy.texts[c.file])) for id, c in candidates.items()}
+        self.known = {tuple(name) for name in json.loads(self.file.read_text())} if self.file.exists() else set()
 
-    def ids(self, names):
-        return {id for id, name in self.by_id.items() if name in names}
+    def ids(self):
+        return {id for id, name in self.names.items() if name in self.known}
 
-
-def refused_before():
-    return {tuple(name) for name in json.loads(REFUSED.read_text())} if REFUSED.exists() else set()
-
-
-def compile_all(candidates, names, jobs):
-    """Returns the ids that compiled. Those that do not are remembered: the next tree has most of them again."""
-    known = refused_before()
-    ids = candidates.keys() - names.ids(known)
-    say(f"compiling {len(ids)} mutants; {len(candidates) - len(ids)} are known not to compile")
-    refused = build.compile_all({id: candidates[id] for id in sorted(ids)}, BINARIES, jobs, say)
-    REFUSED.write_text(json.dumps(sorted(known | {names.by_id[id] for id in refused}), indent=0))
-    return ids - refused.keys()
-
-
-def known_equivalent():
-    """{(file, line as it stands, line as it would be): reason}"""
-    known = {}
-    for number, line in enumerate(EQUIVALENT.read_text().splitlines(), 1):
-        if line.strip() and not line.startswith("#"):
-            file, *lines, reason = [part.strip() for part in line.split(" | ")]
-            half = len(lines) // 2  # a line of C++ may have " | " itself
-            if half == 0 or len(lines) % 2 != 0:
-                sys.exit(f"{EQUIVALENT.name}:{number}: expected: file | line | line with the mutant | reason")
-            known[file, " | ".join(lines[:half]), " | ".join(lines[half:])] = reason
-    return known
+    def add(self, ids):
+        self.known |= {self.names[id] for id in ids}
+        self.file.write_text(json.dumps(sorted(self.known), indent=0))
 
 
 def describe(id, mutant, texts):
@@ -118,13 +74,13 @@ def describe(id, mutant, texts):
     return f"{mutant.file}:{mutant.line(text)}: {mutant.kind}, id {id}\n    - {before}\n    + {after}"
 
 
-def try_all(mutants, cases, at_once, texts):
+def try_all(mutants, runner, cases, at_once, texts):
     """Runs each mutant; prints those that survive as they are found. Returns {id: how it was killed, or None}."""
     reached = frozenset().union(*(case.reaches for case in cases))
     results = {}
-    told = time.monotonic()
+    reported = time.monotonic()
     pool = ThreadPoolExecutor(at_once)
-    jobs = {pool.submit(trial.killed_by, id, cases): id for id in mutants}
+    jobs = {pool.submit(runner.killed_by, id, cases): id for id in mutants}
     try:
         for job in as_completed(jobs):
             id = jobs[job]
@@ -132,8 +88,8 @@ def try_all(mutants, cases, at_once, texts):
             if results[id] is None:
                 why = "survives" if id in reached else "survives: not reached by any test"
                 print(f"{describe(id, mutants[id], texts)}\n    {why}", flush=True)
-            if time.monotonic() - told > 15 or len(results) == len(mutants):
-                told = time.monotonic()
+            if time.monotonic() - reported > 15 or len(results) == len(mutants):
+                reported = time.monotonic()
                 killed = sum(how is not None for how in results.values())
                 say(f"{len(results)} of {len(mutants)} run, {killed} killed")
     finally:
@@ -148,7 +104,7 @@ def options():
     parser.add_argument("--only", metavar="ID,...", help="run only these")
     parser.add_argument("--files", metavar="GLOB", default="*", help="draw only from files that match")
     parser.add_argument("--list", action="store_true", help="print what would be drawn")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="of the compiler (as many as there are cores)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="of the compiler (one for each core)")
     parser.add_argument("--at-once", type=int, default=2, help="mutants that run at the same time (2)")
     chosen = parser.parse_args()
     if chosen.seed is None:
@@ -157,14 +113,10 @@ def options():
     return chosen
 
 
-def drawn(chosen, candidates, usable, names):
+def drawn(chosen, candidates, usable):
     """The ids to run, in the order of the draw."""
-    known = known_equivalent()
-    equivalent = names.ids(known)
-    for gone in sorted(known.keys() - {names.by_id[id] for id in equivalent}):
-        say(f"{EQUIVALENT.name}: no such mutant any more: {' | '.join(gone)}")
-    ids = sorted(id for id in usable - equivalent if fnmatch(candidates[id].file, chosen.files))
-    say(f"{len(ids)} mutants to draw from, seed {chosen.seed}; {len(equivalent)} more are known to be equivalent")
+    ids = sorted(id for id in usable if fnmatch(candidates[id].file, chosen.files))
+    say(f"{len(ids)} mutants to draw from, seed {chosen.seed}")
     random.Random(chosen.seed).shuffle(ids)
     for id in set(chosen.only) - usable:
         say(f"{id}: no mutant of this tree, or one that does not compile")
@@ -173,27 +125,33 @@ def drawn(chosen, candidates, usable, names):
 
 def main():
     chosen = options()
-    known_equivalent()  # what is wrong there is said before anything is compiled
-    build.HOME.mkdir(parents=True, exist_ok=True)
-    lock = open(build.HOME / "lock", "w")
+    copy = build.Copy("mutants", SCOPE, say)
+    lock = open(copy.home / "lock", "w")
     fcntl.flock(lock, fcntl.LOCK_EX)
-    texts = Texts()
-    candidates = all_candidates(chosen.jobs)
-    names = Names(candidates, texts)
+    copy.configure(chosen.jobs)
+    candidates = with_ids(copy.candidates(chosen.jobs))
+    refused = Refused(copy, candidates)
+    usable = candidates.keys() - refused.ids()
     if chosen.list:
-        for id in drawn(chosen, candidates, candidates.keys() - names.ids(refused_before()), names):
-            print(describe(id, candidates[id], texts))
+        for id in drawn(chosen, candidates, usable):
+            print(describe(id, candidates[id], copy.texts))
         return 0
-    usable = compile_all(candidates, names, chosen.jobs)
-    draw = drawn(chosen, candidates, usable, names)
+    tests = {name: test for name, test in trial.tests_of(copy.out).items() if test.gtest and name not in LEFT_OUT}
+    say(f"compiling {len(usable)} mutants; {len(candidates) - len(usable)} are known not to compile")
+    targets = sorted({target for test in tests.values() for target in test.targets})
+    broken = copy.compile_all({id: candidates[id] for id in sorted(usable)}, targets, chosen.jobs)
+    refused.add(broken)
+    usable -= broken.keys()
+    draw = drawn(chosen, candidates, usable)
     say("running every test without a mutant")
-    cases, failed = trial.record_all(BINARIES, chosen.at_once)
+    runner = trial.Trial(copy.out, tests)
+    cases, failed = runner.record_all(chosen.at_once)
     for case, result in failed:
-        print(f"{case.binary}: {case.name} {result.how} without any mutant\n{result.output[-2000:]}")
+        print(f"{case.test}: {case.name} {result.how} without any mutant\n{result.output[-2000:]}")
     if failed:
         return 1
     say(f"{len(cases)} test cases pass in {sum(case.seconds for case in cases):.0f} s; running {len(draw)} mutants")
-    results = try_all({id: candidates[id] for id in draw}, cases, chosen.at_once, texts)
+    results = try_all({id: candidates[id] for id in draw}, runner, cases, chosen.at_once, copy.texts)
     killers = collections.Counter(" ".join(how) for how in results.values() if how)
     say("killed by: " + ", ".join(f"{name} {times}" for name, times in killers.most_common()))
     killed = sum(killers.values())

@@ -1,217 +1,196 @@
 #!/usr/bin/env python3
-"""Plants bugs, one at a time, in a copy of the tree and sees whether the tests catch each: make plant-bugs
+"""Plants bugs in a copy of the tree and checks that a test catches each: make plant-bugs
 
-A bug that survives names a test that is missing. Works in build/bugs, never in the tree itself. A test is built only when
-it is its turn, and the first that catches the bug ends the search: the test that caught it last time has the first turn.
-What was compiled stays for the next run. The bugs are in planted_bugs.py.
+A bug that survives names a test that is missing. tools/planted_bugs.tsv has at least one bug for each rule of
+docs/project/specification.md. All are compiled once, into one copy of the tree (build/bugs), each behind a switch that an
+environment variable turns on (tools/mutation/switch.h); then each is run with the test cases that reach it, cheapest
+first, until one fails. The tree itself is never touched.
 
-  plant_bugs.py                     every bug
-  plant_bugs.py NAME...             only these
-  plant_bugs.py --files 'state/*'   only those in files that match, and those named
-  plant_bugs.py --check             plants nothing: does each still find what it would change?
+  plant_bugs.py                  every bug
+  plant_bugs.py G-4 K-3          only the bugs of these rules
+  plant_bugs.py --check          compiles nothing: every line of the list names exactly one place, and every rule has a line
+  plant_bugs.py --rules          only: every rule has a line
+  plant_bugs.py --list FUNCTION  the lines that can be written for a function, as Class::Function
+
+To look into one, by its number in the output: MUSTER_MUTANT=17 build/bugs/out/tests/scenario_test.
 """
 import argparse
 import fcntl
-import json
 import os
-import signal
-import subprocess
+import re
 import sys
 import time
-from fnmatch import fnmatch
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
-from planted_bugs import BUGS
+from mutation import build, find, trial
+from mutation.place import Places
 
-ROOT = Path(__file__).resolve().parent.parent
-HOME = ROOT / "build/bugs"
-COPY = HOME / "tree"
-OUT = HOME / "out"
-CAUGHT = HOME / "caught.json"  # which test caught which bug last
-# In this order: the quick ones that see most come first.
-TESTS = ["machine_room_test", "starts_room_test", "drivers_room_test", "base_room_test", "model_room_test", "placement_room_test", "backlog_room_test", "gangs_room_test", "records_room_test",
-         "scenario_test", "simulate_test", "recording_test", "what_if_test", "path_test", "random_commands_test", "unit_test", "engine_test", "extender_http_test", "informer_test", "rpc_test", "store_test",
-         "actuator_test"]
-# With the programs that ship, last: what they are built from, and how they are run.
-SCRIPTS = {
-    "queues": (["musterd", "musterctl"], ["tests/programs/queues_test.sh", OUT / "musterd", OUT / "musterctl", COPY / "docs/queues.md"]),
-    "store_commands": (["musterd", "musterctl", "orchestrator_example"],
-                       ["tests/programs/store_commands_test.sh", OUT / "musterd", OUT / "musterctl", OUT / "clients/orchestrator_example"]),
-    "security_test": (["security_test", "musterd"], [OUT / "tests/security_test"]),
-    "store_process": (["store_process_test", "musterd", "musterctl"], ["tests/programs/with_mounts.sh", OUT / "tests/store_process_test"]),
-}
-LIMIT_S = 120
-# How the tests run: few steps of the random one, and no case after the first that fails.
-ENVIRONMENT = {**os.environ, "MUSTER_STEPS": "3000", "MUSTER_SEEDS": "39", "GTEST_FAIL_FAST": "1"}
+LIST = find.ROOT / "tools/planted_bugs.tsv"
+SPECIFICATION = find.ROOT / "docs/project/specification.md"
+LINT = find.ROOT / "build/lint"  # whose compile_commands.json says how the tree is read
+SCOPE = ("state/", "support/", "service/", "k8s-extender/")
+DEFINITION = re.compile(r'<a id="([a-z]-\d+)"></a>')  # of a rule, in the specification
+OPEN = re.compile(r"^\| ([A-Z]-\d+) \| open \|", re.M)  # its table of rules that are not built
+NO_BUG = "none"  # in the second column
+STARTED = time.monotonic()
 
 
-def write(path, text):
-    """Only what differs: what is as it was is not compiled again. Of one that ran before, a bug may still be there."""
-    if not path.exists() or path.read_text("latin-1") != text:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "latin-1")
+def say(text):
+    print(f"[{time.monotonic() - STARTED:5.0f} s] {text}", flush=True)
 
 
-def copy_tree():
-    listing = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True)
-    names = {name for name in listing.stdout.splitlines() if (ROOT / name).is_file()}
-    for name in sorted(names):
-        write(COPY / name, (ROOT / name).read_text("latin-1"))
-        os.chmod(COPY / name, (ROOT / name).stat().st_mode)
-    for path in {path for path in COPY.rglob("*") if path.is_file()} - {COPY / name for name in names}:
-        path.unlink()
+class Bug(NamedTuple):
+    line: int
+    rules: tuple
+    function: str
+    edit: str
+    anchor: str
+    breaks: str
+
+    def __str__(self):
+        return f"{' '.join(self.rules)} {self.function}, {self.edit}, {self.anchor}: {self.breaks}"
 
 
-def configure():
-    # A build type of its own, quick to compile. A bug may leave a variable unused: that is not what should catch it.
-    command = ["cmake", "-G", "Ninja", "-S", COPY, "-B", OUT, "-DCMAKE_BUILD_TYPE=Bugs", "-DCMAKE_CXX_FLAGS_BUGS=-O1 -w"]
-    result = subprocess.run(command, capture_output=True, text=True)
-    if result.returncode != 0:
-        sys.exit(result.stdout[-2000:] + result.stderr[-2000:])
-
-
-class Refused(Exception):
-    """The compiler's words."""
-
-
-class Bug:
-    """Planted and pulled out as it is asked for."""
-
-    def __init__(self, name):
-        file, before, after = BUGS[name]
-        self.path = COPY / file
-        self.text = self.path.read_text("latin-1")
-        if self.text.count(before) != 1:
-            sys.exit(f"{name}: {file} has the text to change {self.text.count(before)} times; expected once")
-        self.planted = self.text.replace(before, after)
-        self.since = None  # when it was planted; None: it is not
-
-    def plant(self):
-        if self.since is None:
-            self.since = time.time()
-            write(self.path, self.planted)
-
-    def pull_out(self):
-        self.since = None
-        write(self.path, self.text)
-
-
-class Trial:
-    def __init__(self, jobs):
-        self.jobs = jobs
-        self.passed = set()  # tests that pass without a bug
-
-    def build(self, test):
-        targets = SCRIPTS[test][0] if test in SCRIPTS else [test]
-        command = ["cmake", "--build", OUT, "-j", str(self.jobs), "--target", *targets]
-        result = subprocess.run(command, capture_output=True, text=True, errors="replace")
-        if result.returncode != 0:
-            raise Refused(result.stdout[-3000:])
-        return targets
-
-    def has(self, bug, test):
-        """Builds what the test runs; whether the bug is in it."""
-        products = [OUT / folder / target for target in self.build(test) for folder in ("", "tests", "clients")]
-        return any(path.is_file() and path.stat().st_mtime >= bug.since for path in products)
-
-    @staticmethod
-    def run(test):
-        """What went wrong: "" nothing, or words. Processes that the test started are ended with it."""
-        command = SCRIPTS[test][1] if test in SCRIPTS else [OUT / "tests" / test]
-        child = subprocess.Popen(command, cwd=COPY if test in SCRIPTS else OUT, env=ENVIRONMENT, stdin=subprocess.DEVNULL,
-                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-        try:
-            return test if child.wait(LIMIT_S) != 0 else ""
-        except subprocess.TimeoutExpired:
-            return f"{test} (hangs)"
-        finally:
-            try:
-                os.killpg(child.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-            child.wait()
-
-    def prove(self, test):
-        """REQUIRES: no bug is planted."""
-        try:
-            self.build(test)
-        except Refused as refused:
-            sys.exit(f"the tree itself does not build:\n{refused}")
-        if self.run(test):
-            sys.exit(f"{test} fails on the tree itself: plant nothing")
-        self.passed.add(test)
-
-    def caught_by(self, bug, last):
-        """What catches the bug; "" nothing does. Raises Refused."""
-        for test in sorted([*TESTS, *SCRIPTS], key=lambda test: test != last):
-            if test not in self.passed:
-                bug.pull_out()
-                self.prove(test)
-            bug.plant()
-            if self.has(bug, test) and (how := self.run(test)):
-                return how
-        return ""
-
-
-def check():
-    found = 0
-    for name, (file, before, _) in BUGS.items():
-        path = ROOT / file
-        times = path.read_text().count(before) if path.exists() else None
-        if times != 1:
-            print(f"{name}: {file} {'is not there' if times is None else f'has the text to change {times} times; expected once'}")
-            found += 1
-    print(f"{len(BUGS)} bugs, {found} cannot be planted")
-    return 1 if found else 0
-
-
-def try_all(names, jobs):
-    """Returns those that survive."""
-    trial = Trial(jobs)
-    caught = json.loads(CAUGHT.read_text()) if CAUGHT.exists() else {}
-    survivors = []
-    for name in names:
-        start = time.monotonic()
-        bug = Bug(name)
-        try:
-            how = trial.caught_by(bug, caught.get(name))
-            said = f"caught by {how}" if how else "SURVIVES"
-        except Refused as refused:
-            how, said = "", f"does not compile\n{refused}"
-        finally:
-            bug.pull_out()
-        print(f"{name}: {said} ({time.monotonic() - start:.0f} s)", flush=True)
-        if how:
-            caught[name] = how.split()[0]
-            CAUGHT.write_text(json.dumps(caught, indent=0, sort_keys=True))
+def read_list():
+    """(bugs, {rule: why it has none}, problems)"""
+    bugs, without, problems = [], {}, []
+    for number, line in enumerate(LIST.read_text().splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        rules, *rest = [part.strip() for part in line.split("\t")]
+        if len(rest) == 2 and rest[0] == NO_BUG:
+            without.update({rule: rest[1] for rule in rules.split()})
+        elif len(rest) == 4 and all(rest):
+            bugs.append(Bug(number, tuple(rules.split()), *rest))
         else:
-            survivors.append(name)
-    return survivors
+            problems.append(f"{LIST.name}:{number}: expected RULE, function, edit, anchor, what it breaks; or RULE, {NO_BUG}, reason")
+    return bugs, without, problems
+
+
+def check_rules(bugs, without):
+    """What is wrong between the list and the specification."""
+    if not SPECIFICATION.exists():
+        return [f"{SPECIFICATION.relative_to(find.ROOT)} does not exist"]
+    text = SPECIFICATION.read_text()
+    defined = {id.upper() for id in DEFINITION.findall(text)}
+    listed = {rule for bug in bugs for rule in bug.rules}
+    wrong = {"no planted bug, and no reason why there is none": defined - set(OPEN.findall(text)) - listed - without.keys(),
+             "has a planted bug, and a reason why there is none": listed & without.keys(),
+             "is listed, and open in the specification": (listed | without.keys()) & set(OPEN.findall(text)),
+             "the specification has no such rule": (listed | without.keys()) - defined}
+    return [f"{rule}: {what}" for what, rules in wrong.items() for rule in sorted(rules)]
+
+
+def resolve(bugs, places):
+    """({bug: candidate}, problems)"""
+    found, problems = {}, []
+    for bug in bugs:
+        try:
+            found[bug] = places.find(bug.function, bug.edit, bug.anchor)
+        except LookupError as error:
+            problems.append(f"{LIST.name}:{bug.line}: {error.args[0]}")
+    taken = {}
+    for bug, candidate in found.items():
+        if taken.setdefault(candidate, bug) != bug:
+            problems.append(f"{LIST.name}:{bug.line}: the same bug as line {taken[candidate].line}")
+    return found, problems
+
+
+def likely_sources(name, texts):
+    """The sources that define Class::Function, or that read a header which may define it."""
+    owner, _, function = name.rpartition("::")
+    call = rf"{re.escape(function)}\s*\("
+    outside = re.compile(rf"(?<![\w:]){re.escape(owner + '::' if owner else '')}{call}")
+    inside = re.compile(rf"\b{re.escape(owner.split('::')[-1])}\b(?s:.*)\b{call}")
+    return [file for file, text in texts.items() if outside.search(text)] or [file for file, text in texts.items() if inside.search(text)]
+
+
+def places_of(functions, jobs):
+    """The candidates of these functions, and others, in the tree itself."""
+    if not (LINT / "build.ninja").exists():
+        build.run_or_exit(["cmake", "--preset", "lint"])
+    build.run_or_exit(["cmake", "--build", LINT, "--target", "generated_headers"])
+    texts = build.Texts()
+    texts = {str(find.ROOT / file): texts[file] for file in build.sources() if file.startswith(SCOPE) and file.endswith(".cc")}
+    names = {function.split("(")[0] for function in functions}
+    likely = {file for name in names for file in likely_sources(name, texts)}
+    places = Places(find.find(LINT, find.ROOT, SCOPE, jobs, likely))
+    return places if names <= places.signatures.keys() else Places(find.find(LINT, find.ROOT, SCOPE, jobs))
+
+
+def show(function, jobs):
+    try:
+        by_edit = places_of([function], jobs).within(function)
+    except LookupError as error:
+        sys.exit(error.args[0])
+    texts = build.Texts()
+    lines = [(c.edit_start, edit, number, c) for edit, found in by_edit.items() for number, c in enumerate(found, 1)]
+    for _, edit, number, candidate in sorted(lines):
+        text = texts[candidate.file]
+        print(f"{candidate.file}:{candidate.line(text)}\t{edit}\t#{number}\t{candidate.names}")
+        print("    - {}\n    + {}".format(*candidate.before_and_after(text)))
+    return 0
+
+
+def plant(bugs, rules, jobs, at_once):
+    """Compiles all bugs, so that the next run need not, and runs those of `rules`; without any, all."""
+    copy = build.Copy("bugs", SCOPE, say)
+    lock = open(copy.home / "lock", "w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    copy.configure(jobs)
+    found, problems = resolve(bugs, Places(copy.candidates(jobs)))
+    if problems:
+        sys.exit("\n".join(problems))
+    mutants = {bug.line: candidate for bug, candidate in found.items()}
+    tests = trial.tests_of(copy.out)
+    say(f"compiling {len(mutants)} bugs")
+    refused = copy.compile_all(mutants, sorted({target for test in tests.values() for target in test.targets}), jobs)
+    say("running every test without a bug")
+    runner = trial.Trial(copy.out, tests)
+    cases, failed = runner.record_all(at_once)
+    for case, result in failed:
+        print(f"{case.test} {case.name} {result.how} without any bug\n{result.output[-2000:]}")
+    if failed:
+        return 1
+    say(f"{len(cases)} test cases pass")
+    bugs = [bug for bug in bugs if not rules or set(rules) & set(bug.rules)]
+    survivors = 0
+    with ThreadPoolExecutor(at_once) as pool:
+        how = lambda bug: "does not compile" if bug.line in refused else runner.killed_by(bug.line, cases)
+        for bug, killed in zip(bugs, pool.map(how, bugs)):
+            survivors += not isinstance(killed, tuple)
+            unreached = all(bug.line not in case.reaches for case in cases)
+            said = f"caught by {killed[0]} ({killed[1]})" if isinstance(killed, tuple) else killed
+            said = said or ("SURVIVES: no test reaches it" if unreached else "SURVIVES")
+            print(f"{bug.line}: {said}: {bug}", flush=True)
+    say(f"{len(bugs) - survivors} of {len(bugs)} planted bugs were caught")
+    return 1 if survivors else 0
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="of a bug")
-    parser.add_argument("--files", metavar="GLOB", help="those in files that match")
-    parser.add_argument("--check", action="store_true", help="plant nothing")
-    parser.add_argument("--jobs", "-j", type=int, default=os.cpu_count(), help="of the compiler (as many as there are cores)")
+    parser.add_argument("rules", nargs="*", metavar="RULE", help="plant only the bugs of these rules")
+    parser.add_argument("--check", action="store_true", help="check the list against the tree and the specification")
+    parser.add_argument("--rules", dest="only_rules", action="store_true", help="check the list against the specification")
+    parser.add_argument("--list", metavar="FUNCTION", help="show what can be planted in a function")
+    parser.add_argument("--jobs", "-j", type=int, default=os.cpu_count(), help="of the compiler (one for each core)")
+    parser.add_argument("--at-once", type=int, default=2, help="tests that run at the same time (2)")
     chosen = parser.parse_args()
-    if chosen.check:
-        return check()
-    if unknown := [name for name in chosen.names if name not in BUGS]:
-        sys.exit(f"no such bug: {', '.join(unknown)}")
-    names = list(BUGS)
-    if chosen.names or chosen.files:
-        names = [name for name in BUGS if name in chosen.names or (chosen.files and fnmatch(BUGS[name][0], chosen.files))]
-    names.sort(key=lambda name: BUGS[name][0].endswith(".h"))  # half the core is compiled for these: last
-    HOME.mkdir(parents=True, exist_ok=True)
-    lock = open(HOME / "lock", "w")
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    copy_tree()
-    configure()
-    survivors = try_all(names, chosen.jobs)
-    print(f"{len(names) - len(survivors)} of {len(names)} planted bugs were caught")
-    return 1 if survivors else 0
+    if chosen.list:
+        return show(chosen.list, chosen.jobs)
+    bugs, without, problems = read_list()
+    if chosen.check or chosen.only_rules:
+        problems += check_rules(bugs, without)
+        if chosen.check:
+            problems += resolve(bugs, places_of([bug.function for bug in bugs], chosen.jobs))[1]
+        print("\n".join([*problems, f"{len(bugs)} planted bugs, {len(problems)} problems"]))
+        return 1 if problems else 0
+    if problems:
+        sys.exit("\n".join(problems))
+    if unknown := set(chosen.rules) - {rule for bug in bugs for rule in bug.rules}:
+        sys.exit(f"no bug of {' '.join(sorted(unknown))}")
+    return plant(bugs, chosen.rules, chosen.jobs, chosen.at_once)
 
 
 if __name__ == "__main__":

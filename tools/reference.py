@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reference pages from comments: reference.py api DESCRIPTORS | reference.py python  (prints Markdown)."""
+"""Generates reference pages from comments: reference.py api DESCRIPTORS | reference.py python  (prints Markdown)."""
 import inspect
 import sys
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The Python and Go clients against a real musterd: tools/test-clients.sh MUSTERD
-# Prints a line "ok WHAT" or "FAILED WHAT" for each part.
+# Tests the Python and Go clients with a real musterd: tools/test-clients.sh MUSTERD. Prints a line "ok WHAT" or "FAILED
+# WHAT" for each part.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 MUSTERD=$(realpath "$1")

@@ -26,7 +26,7 @@ namespace muster {
 namespace {
 
 constexpr std::chrono::milliseconds kFirstPause(50);
-constexpr std::chrono::milliseconds kLongestPause(1'000);
+constexpr std::chrono::milliseconds kMaxPause(1'000);
 
 absl::StatusOr<std::string> ReadFile(const std::string& what, const std::string& path) {
   std::ifstream in(path);
@@ -43,7 +43,7 @@ bool IsLoopback(const std::string& server) {
   return inet_pton(AF_INET, host.c_str(), &address) == 1 && (ntohl(address.s_addr) >> 24) == 127;
 }
 
-// gRPC takes the port modulo 65536.
+// gRPC silently takes the port modulo 65536.
 absl::Status CheckPort(const std::string& server) {
   const absl::string_view port = absl::string_view(server).substr(server.rfind(':') + 1);
   const bool number = !port.empty() && port.size() < server.size() && absl::c_all_of(port, absl::ascii_isdigit);
@@ -54,7 +54,7 @@ absl::Status CheckPort(const std::string& server) {
   return absl::InvalidArgumentError(absl::StrCat("server: ", server, ": port ", port, "; expected 1 to 65535"));
 }
 
-// `reached`: the server answered before, so how it is spoken to is right.
+// `reached`: the server has answered before, so the connection settings are right.
 absl::Status ToStatus(const grpc::Status& status, const std::string& server, bool reached) {
   if (status.ok()) return absl::OkStatus();
   std::string text = status.error_message();
@@ -66,14 +66,14 @@ absl::Status ToStatus(const grpc::Status& status, const std::string& server, boo
   if (text == "Deadline Exceeded") {
     text =
         absl::StrCat("musterd at ", server,
-                     " did not answer in time: its store may take nothing (/readyz of its admin door says why), or it "
-                     "has much to do. What was asked may still be done: look, or ask again");
+                     " did not answer in time: its store may refuse commits (see /readyz of the admin listener), or it "
+                     "is overloaded. The call may still take effect: check, or try again");
   }
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), text);
 }
 
-// A limit that time lifts. A message that is too large stays so.
-bool SaysWhenToComeBack(const grpc::Status& status) {
+// Whether waiting may help: a rate limit has RetryInfo, a message that is too large has not.
+bool HasRetryInfo(const grpc::Status& status) {
   google::rpc::Status details;
   if (status.error_code() != grpc::StatusCode::RESOURCE_EXHAUSTED || !details.ParseFromString(status.error_details())) {
     return false;
@@ -116,11 +116,11 @@ struct MusterClient::Impl {
     if (!options.token.empty()) context->AddMetadata("authorization", absl::StrCat("Bearer ", options.token));
   }
 
-  // Makes one call, again while that may help: attempt(context, response) -> grpc::Status.
+  // Makes one call and retries it while that may help: attempt(context, response) -> grpc::Status.
   template <typename Response, typename Attempt>
   absl::StatusOr<Response> Try(const Attempt& attempt) {
     const auto deadline = std::chrono::system_clock::now() + options.timeout;
-    for (std::chrono::milliseconds pause = kFirstPause;; pause = std::min(pause * 2, kLongestPause)) {
+    for (std::chrono::milliseconds pause = kFirstPause;; pause = std::min(pause * 2, kMaxPause)) {
       grpc::ClientContext context;
       context.set_deadline(deadline);
       Prepare(&context);
@@ -131,7 +131,7 @@ struct MusterClient::Impl {
         return response;
       }
       const bool away = status.error_code() == grpc::StatusCode::UNAVAILABLE && options.wait_for_server;
-      if ((!away && !SaysWhenToComeBack(status)) || std::chrono::system_clock::now() + pause >= deadline)
+      if ((!away && !HasRetryInfo(status)) || std::chrono::system_clock::now() + pause >= deadline)
         return ToStatus(status, options.server, reached);
       std::this_thread::sleep_for(pause);
     }
@@ -177,8 +177,8 @@ absl::StatusOr<std::unique_ptr<MusterClient>> MusterClient::Connect(const Client
   if (absl::Status port = CheckPort(options.server); !port.ok()) return port;
   const bool tls = options.tls || !options.ca_file.empty() || !options.cert_file.empty();
   if (!tls && !options.token.empty() && !IsLoopback(options.server)) {
-    return absl::InvalidArgumentError(absl::StrCat("token: would travel to ", options.server,
-                                                   " in the clear; expected TLS (a CA file), or a loopback address"));
+    return absl::InvalidArgumentError(absl::StrCat("token: would be sent to ", options.server,
+                                                   " unencrypted; expected TLS (a CA file), or a loopback address"));
   }
   if (std::any_of(options.token.begin(), options.token.end(), [](char c) { return c < '!' || c > '~'; })) {
     return absl::InvalidArgumentError(
@@ -294,7 +294,7 @@ absl::StatusOr<v1::FactsStatus> MusterClient::SendSnapshot(std::vector<v1::Snaps
   return impl_->Try<v1::FactsStatus>([&](grpc::ClientContext* context, v1::FactsStatus* response) {
     const auto writer = impl_->facts->SendSnapshot(context, response);
     for (const v1::SnapshotPart& part : parts) {
-      if (!writer->Write(part)) break;  // Finish says why
+      if (!writer->Write(part)) break;  // Finish returns the reason
     }
     writer->WritesDone();
     return writer->Finish();
@@ -338,7 +338,7 @@ absl::Status MusterClient::WatchSubmission(const std::string& id,
 absl::Status MusterClient::AwaitSubmission(const std::string& id,
                                            const std::function<bool(const v1::Submission&)>& event,
                                            const std::function<bool(const absl::Status&)>& lost) {
-  for (;; std::this_thread::sleep_for(kLongestPause)) {
+  for (;; std::this_thread::sleep_for(kMaxPause)) {
     bool enough = false;
     absl::Status ended = WatchSubmission(id, [&](const v1::Submission& now) {
       enough = !event(now);

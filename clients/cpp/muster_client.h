@@ -1,8 +1,8 @@
-// The C++ client of muster.v1: a blocking face over the generated stubs. Sees the public contract only.
+// The C++ client of muster.v1: a blocking interface over the generated stubs. Depends on the public API only.
 //
-// Errors carry the server's code and message; field violations are one a line. Calls that cannot reach musterd, or are
-// told to come back, are tried again for as long as the call's time lasts; calls that change something carry a request
-// id (made up where the caller gives none), so that nothing happens twice.
+// Errors carry the server's code and message, with one field violation per line. A call is retried within its timeout
+// if musterd cannot be reached or asks for a retry. Mutating calls carry a request id (generated if the caller gives
+// none), so that a retry has no second effect.
 #ifndef MUSTER_CLIENTS_CPP_MUSTER_CLIENT_H_
 #define MUSTER_CLIENTS_CPP_MUSTER_CLIENT_H_
 
@@ -23,22 +23,22 @@ namespace muster {
 struct ClientOptions {
   std::string server = "127.0.0.1:9091";  // host:port
   bool tls = false;                       // also when any of the files is given
-  std::string ca_file;                    // PEM; empty: the system's
+  std::string ca_file;                    // PEM; empty: the system's certificate authorities
   std::string cert_file;                  // PEM: this client's certificate, with key_file
   std::string key_file;
-  std::string server_name;                    // as the server's certificate has it, where that is not the host
+  std::string server_name;                    // name in the server's certificate, if it differs from the host
   std::string token;                          // bearer token; only over TLS or to a loopback address
-  std::chrono::milliseconds timeout{10'000};  // of one call, with what is tried again
-  bool wait_for_server = true;                // a server that cannot be reached is tried again too
+  std::chrono::milliseconds timeout{10'000};  // of one call, retries included
+  bool wait_for_server = true;                // retry while the server cannot be reached
 };
 
-// A new id for a request: 32 hexadecimal digits.
+// Returns a new request id: 32 hexadecimal digits.
 [[nodiscard]] std::string NewRequestId();
 
 // Thread-safe.
 class MusterClient {
  public:
-  // InvalidArgument when a file cannot be read, or a token would travel in the clear.
+  // InvalidArgument when a file cannot be read, or a token would be sent without TLS to another host.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<MusterClient>> Connect(const ClientOptions& options);
   ~MusterClient();
 
@@ -66,8 +66,7 @@ class MusterClient {
                                         const std::function<bool(const v1::GangEvent&)>& event);
   [[nodiscard]] absl::Status WatchNodes(const std::function<bool(const v1::NodeEvent&)>& event);
 
-  // --- facts ---
-  // All nodes and pods there are, in parts of one message each; the first names source and version.
+  // --- facts --- Sends all nodes and pods, in parts of one message each; the first part names source and version.
   [[nodiscard]] absl::StatusOr<v1::FactsStatus> SendSnapshot(std::vector<v1::SnapshotPart> parts);
   [[nodiscard]] absl::StatusOr<v1::FactsStatus> UpdateFacts(v1::UpdateFactsRequest request);
   [[nodiscard]] absl::StatusOr<v1::FactsStatus> GetFactsStatus();
@@ -79,8 +78,8 @@ class MusterClient {
   [[nodiscard]] absl::StatusOr<v1::Submission> GetSubmission(const std::string& id);
   [[nodiscard]] absl::Status WatchSubmission(const std::string& id,
                                              const std::function<bool(const v1::Submission&)>& event);
-  // The same for as long as it takes: a connection that is lost is made again, a second later. `lost` is told why each
-  // time, and returns whether to go on.
+  // Awaits a submission without a deadline. A lost connection is made again one second later. `lost` receives the
+  // reason each time and returns whether to continue.
   [[nodiscard]] absl::Status AwaitSubmission(const std::string& id,
                                              const std::function<bool(const v1::Submission&)>& event,
                                              const std::function<bool(const absl::Status&)>& lost);
@@ -89,7 +88,7 @@ class MusterClient {
   [[nodiscard]] absl::StatusOr<v1::PreFilterResponse> PreFilter(v1::PreFilterRequest request);
   [[nodiscard]] absl::StatusOr<v1::FilterResponse> Filter(const v1::FilterRequest& request);
   [[nodiscard]] absl::StatusOr<v1::PrioritizeResponse> Prioritize(const v1::PrioritizeRequest& request);
-  // Until PERMIT or REJECT; `event` returning false gives the place back (no deadline).
+  // Waits until PERMIT or REJECT (no deadline). If `event` returns false, the call ends and the slot is released.
   [[nodiscard]] absl::Status Permit(const v1::PermitRequest& request,
                                     const std::function<bool(const v1::PermitEvent&)>& event);
   [[nodiscard]] absl::Status PostFilter(v1::PostFilterRequest request);

@@ -1,8 +1,8 @@
 // Package muster is the Go client of Muster, the gang-scheduling decision service.
 //
-// Every call takes a context, whose deadline bounds it with all that is tried again: calls that cannot reach musterd, or are
-// told to come back, are repeated with a growing pause. Calls that change something carry a request id, made up where the
-// caller gives none, so that nothing happens twice. Errors are *Error, with the fields that were wrong.
+// Every call takes a context; its deadline bounds the call with all retries. A call that cannot reach musterd, or that
+// musterd asks to repeat, is retried with a growing pause. Mutating calls carry a request id (generated if the caller
+// gives none), so that a retry has no second effect. Errors are *Error, with the invalid fields.
 package muster
 
 import (
@@ -25,14 +25,14 @@ import (
 	pb "muster.dev/clients/go/musterv1"
 )
 
-// Options says how to reach musterd. CA, Cert and Key are paths of PEM files; any of them means TLS.
+// Options describes the connection to musterd. CA, Cert and Key are paths of PEM files; any of them enables TLS.
 type Options struct {
 	// Server is "host:port"; empty: 127.0.0.1:9091.
 	Server string
 	CA     string
 	Cert   string
 	Key    string
-	// ServerName is the name in the server's certificate where that is not the host.
+	// ServerName is the name in the server's certificate if it differs from the host.
 	ServerName string
 	// Token is a bearer token; it is only sent over TLS or to a loopback address.
 	Token string
@@ -40,7 +40,7 @@ type Options struct {
 	Timeout time.Duration
 }
 
-// Client talks to one musterd. It is safe for concurrent use.
+// Client is a connection to one musterd. It is safe for concurrent use.
 type Client struct {
 	options    Options
 	connection *grpc.ClientConn
@@ -60,14 +60,14 @@ const (
 	longestPause = time.Second
 )
 
-// NewRequestID makes up an id for a request.
+// NewRequestID returns a new request id.
 func NewRequestID() string {
 	var bytes [16]byte
 	_, _ = rand.Read(bytes[:]) // never fails
 	return hex.EncodeToString(bytes[:])
 }
 
-// New prepares a client; it connects with the first call. The error names the option that cannot be used.
+// New prepares a client; it connects with the first call. The error names the option that is invalid.
 func New(options Options) (*Client, error) {
 	if options.Server == "" {
 		options.Server = "127.0.0.1:9091"
@@ -106,7 +106,7 @@ func New(options Options) (*Client, error) {
 	}, nil
 }
 
-// Close ends every call that runs.
+// Close ends every call in progress.
 func (c *Client) Close() error { return c.connection.Close() }
 
 type bearer string
@@ -115,7 +115,7 @@ func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]strin
 	return map[string]string{"authorization": "Bearer " + string(b)}, nil
 }
 
-// New has checked where the token goes.
+// New has checked that the token is not sent in plain text to another host.
 func (bearer) RequireTransportSecurity() bool { return false }
 
 func (o Options) transport() (credentials.TransportCredentials, error) {
@@ -126,7 +126,7 @@ func (o Options) transport() (credentials.TransportCredentials, error) {
 		}
 		ip := net.ParseIP(host)
 		if o.Token != "" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			return nil, fmt.Errorf("token: would travel to %s in the clear; give a CA file, or a loopback address", o.Server)
+			return nil, fmt.Errorf("token: would be sent to %s unencrypted; expected a CA file, or a loopback address", o.Server)
 		}
 		return insecure.NewCredentials(), nil
 	}
@@ -154,7 +154,7 @@ func (o Options) transport() (credentials.TransportCredentials, error) {
 	return credentials.NewTLS(config), nil
 }
 
-// call makes one unary call, again while that may help.
+// call makes one unary call and retries it while that may help.
 func call[Request, Response any](ctx context.Context, c *Client, request Request,
 	method func(context.Context, Request, ...grpc.CallOption) (Response, error)) (Response, error) {
 	if _, bounded := ctx.Deadline(); !bounded {

@@ -21,7 +21,7 @@ import (
 
 const gpu = "nvidia.com/gpu"
 
-// startMusterd returns the gRPC address of a musterd of this test's own.
+// startMusterd returns the gRPC address of a new musterd for this test.
 func startMusterd(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv("MUSTERD")
@@ -42,7 +42,7 @@ func startMusterd(t *testing.T) string {
 	}
 	command := exec.Command(path, "--config", config)
 	command.Stdout, command.Stderr = log, log
-	command.Dir = folder // where its store will be
+	command.Dir = folder // where its store is created
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func charged(t *testing.T, client *muster.Client) (reserved, used int) {
 	return reserved, used
 }
 
-func TestQueuesTellHowTheyStand(t *testing.T) {
+func TestQueues_ReportTheirState(t *testing.T) {
 	client := newClient(t, startMusterd(t))
 	describe(t, client)
 	queues, err := client.ListQueues(context10(t))
@@ -271,6 +271,6 @@ func TestErrorsNameFieldsAndReasons(t *testing.T) {
 		t.Error("what stays too large was sent again until the time was over")
 	}
 	if _, err := muster.New(muster.Options{Server: "muster.example:9091", Token: "secret"}); err == nil {
-		t.Error("the token would travel in the clear")
+		t.Error("the token would be sent unencrypted")
 	}
 }

@@ -8,28 +8,28 @@ import (
 	pb "muster.dev/clients/go/musterv1"
 )
 
-// SubmitGang places a gang as a whole. The same request id again tells how it stands.
+// SubmitGang places a gang as a whole. The same request id again returns its current state.
 func (c *Client) SubmitGang(ctx context.Context, request *pb.SubmitGangRequest) (*pb.Submission, error) {
 	withID(&request.RequestId)
 	return call(ctx, c, request, c.placements.SubmitGang)
 }
 
-// ConfirmGang takes the plan that the submission shows.
+// ConfirmGang accepts the plan that the submission shows.
 func (c *Client) ConfirmGang(ctx context.Context, submission *pb.Submission) (*pb.Submission, error) {
 	return call(ctx, c, &pb.ConfirmGangRequest{Id: submission.GetId(), Plan: submission.GetPlan()}, c.placements.ConfirmGang)
 }
 
-// AbandonGang gives the plan back.
+// AbandonGang releases the plan.
 func (c *Client) AbandonGang(ctx context.Context, id string) (*pb.Submission, error) {
 	return call(ctx, c, &pb.AbandonGangRequest{Id: id}, c.placements.AbandonGang)
 }
 
-// GetSubmission tells how a submitted gang stands; asking keeps a gang that waits.
+// GetSubmission returns the current state of a submitted gang. The call renews a waiting gang.
 func (c *Client) GetSubmission(ctx context.Context, id string) (*pb.Submission, error) {
 	return call(ctx, c, &pb.GetSubmissionRequest{Id: id}, c.placements.GetSubmission)
 }
 
-// WaitPlanned returns when a submitted gang has a plan, or is over. While it waits, the gang is kept.
+// WaitPlanned returns when a submitted gang has a plan, or has ended. Meanwhile a waiting gang does not expire.
 func (c *Client) WaitPlanned(ctx context.Context, id string) (*pb.Submission, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -53,17 +53,18 @@ func (c *Client) PreFilter(ctx context.Context, podUID string) (*pb.PreFilterRes
 	return call(ctx, c, &pb.PreFilterRequest{RequestId: NewRequestID(), PodUid: podUID}, c.decisions.PreFilter)
 }
 
-// Filter tells the nodes that can take the pod now, best first; without nodes, all there are.
+// Filter returns the nodes on which the pod fits now, best first; without nodes, it considers all.
 func (c *Client) Filter(ctx context.Context, podUID string, nodes ...string) (*pb.FilterResponse, error) {
 	return call(ctx, c, &pb.FilterRequest{PodUid: podUID, Nodes: nodes}, c.decisions.Filter)
 }
 
-// Prioritize tells scores of 0 to 100.
+// Prioritize returns scores from 0 to 100.
 func (c *Client) Prioritize(ctx context.Context, podUID string, nodes ...string) (*pb.PrioritizeResponse, error) {
 	return call(ctx, c, &pb.PrioritizeRequest{PodUid: podUID, Nodes: nodes}, c.decisions.Prioritize)
 }
 
-// Permit calls event with WAIT, then with PERMIT or REJECT. When ctx ends or event returns an error, the place is given back.
+// Permit calls event with WAIT, then with PERMIT or REJECT. When ctx ends or event returns an error, the slot is
+// released.
 func (c *Client) Permit(ctx context.Context, request *pb.PermitRequest, event func(*pb.PermitEvent) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -81,21 +82,21 @@ func (c *Client) PermitWait(ctx context.Context, podUID, node string) (*pb.Permi
 	return last, err
 }
 
-// PostFilter tells that no node was found for the pod.
+// PostFilter reports that no node was found for the pod.
 func (c *Client) PostFilter(ctx context.Context, podUID, message string) error {
 	request := &pb.PostFilterRequest{RequestId: NewRequestID(), PodUid: podUID, Message: message}
 	_, err := call(ctx, c, request, c.decisions.PostFilter)
 	return err
 }
 
-// Unreserve gives the pod's place back.
+// Unreserve releases the pod's slot.
 func (c *Client) Unreserve(ctx context.Context, podUID string, cause pb.UnreserveRequest_Cause) error {
 	request := &pb.UnreserveRequest{RequestId: NewRequestID(), PodUid: podUID, Cause: cause}
 	_, err := call(ctx, c, request, c.decisions.Unreserve)
 	return err
 }
 
-// PostBind tells that the pod is bound.
+// PostBind reports that the pod is bound.
 func (c *Client) PostBind(ctx context.Context, podUID, node string) error {
 	request := &pb.PostBindRequest{RequestId: NewRequestID(), PodUid: podUID, Node: node}
 	_, err := call(ctx, c, request, c.decisions.PostBind)
@@ -104,7 +105,7 @@ func (c *Client) PostBind(ctx context.Context, podUID, node string) error {
 
 type receiver[Message any] interface{ Recv() (*Message, error) }
 
-// each hands every message of a stream to use.
+// each calls use with every message of a stream.
 func each[Message any](stream receiver[Message], err error, use func(*Message) error) error {
 	for {
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Violation is a field that is wrong, and what was expected.
+// Violation is an invalid field, with what was expected.
 type Violation struct {
 	Field       string
 	Description string
@@ -20,16 +20,16 @@ type Error struct {
 	Code       codes.Code
 	Message    string
 	Violations []Violation
-	// Reason is for programs, like SEND_SNAPSHOT; often empty.
+	// Reason is for programs, for example SEND_SNAPSHOT; often empty.
 	Reason string
-	// Again tells that the same call may succeed later: nothing happened, or musterd says when to come back.
+	// Again reports that the same call may succeed later: nothing happened, or musterd asks for a retry.
 	Again bool
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Code, e.Message) }
 
-// NeedsSnapshot tells that an update came after a gap, musterd's store does not have the steps before it, or another
-// announcer took over.
+// NeedsSnapshot reports that a snapshot is required: an update came after a gap, musterd's store does not have the
+// earlier steps, or another announcer took over.
 func NeedsSnapshot(err error) bool {
 	var failure *Error
 	return errors.As(err, &failure) && failure.Reason == "SEND_SNAPSHOT"

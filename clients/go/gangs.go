@@ -20,7 +20,7 @@ func (c *Client) UpdateGang(ctx context.Context, request *pb.UpdateGangRequest) 
 	return call(ctx, c, request, c.gangs.UpdateGang)
 }
 
-// DeleteGang takes a declaration back.
+// DeleteGang removes a declaration.
 func (c *Client) DeleteGang(ctx context.Context, request *pb.DeleteGangRequest) error {
 	withID(&request.RequestId)
 	_, err := call(ctx, c, request, c.gangs.DeleteGang)
@@ -32,7 +32,7 @@ func (c *Client) GetGang(ctx context.Context, namespace, name string) (*pb.Gang,
 	return call(ctx, c, &pb.GetGangRequest{Namespace: namespace, Name: name}, c.gangs.GetGang)
 }
 
-// ExplainGang tells why it waits, since when, and what would let it go.
+// ExplainGang returns why the gang waits, since when, and what would end the wait.
 func (c *Client) ExplainGang(ctx context.Context, namespace, name string) (*pb.ExplainGangResponse, error) {
 	return call(ctx, c, &pb.ExplainGangRequest{Namespace: namespace, Name: name}, c.gangs.ExplainGang)
 }
@@ -43,18 +43,18 @@ func (c *Client) ListGangs(ctx context.Context, namespace string) ([]*pb.Gang, e
 	return list.GetGangs(), err
 }
 
-// ListNodes lists nodes with what is used, reserved and free.
+// ListNodes lists nodes with their used, reserved and free capacity.
 func (c *Client) ListNodes(ctx context.Context) ([]*pb.Node, error) {
 	list, err := call(ctx, c, &pb.ListNodesRequest{}, c.nodes.ListNodes)
 	return list.GetNodes(), err
 }
 
-// GetQueue returns a queue as it is declared and as it stands.
+// GetQueue returns a queue's declaration and current state.
 func (c *Client) GetQueue(ctx context.Context, name string) (*pb.Queue, error) {
 	return call(ctx, c, &pb.GetQueueRequest{Name: name}, c.queues.GetQueue)
 }
 
-// ExplainQueue tells what it may have and has, who is first in line, and why that one waits.
+// ExplainQueue returns the queue's entitlement and usage, its first waiting gang, and why that gang waits.
 func (c *Client) ExplainQueue(ctx context.Context, name string) (*pb.ExplainQueueResponse, error) {
 	return call(ctx, c, &pb.ExplainQueueRequest{Name: name}, c.queues.ExplainQueue)
 }
@@ -71,8 +71,8 @@ func (c *Client) WatchGangs(ctx context.Context, namespace string, event func(*p
 	return each(stream, err, event)
 }
 
-// SendSnapshot tells all nodes and pods there are, in one step; parts[0] names source and version. The last part is marked as
-// such: without it nothing is applied.
+// SendSnapshot announces all existing nodes and pods in one step; parts[0] names source and version. The last part is
+// marked automatically: without the mark nothing is applied.
 func (c *Client) SendSnapshot(ctx context.Context, parts ...*pb.SnapshotPart) (*pb.FactsStatus, error) {
 	if len(parts) > 0 {
 		parts[len(parts)-1].Last = true
@@ -84,7 +84,7 @@ func (c *Client) SendSnapshot(ctx context.Context, parts ...*pb.SnapshotPart) (*
 		}
 		for _, part := range parts {
 			if stream.Send(part) != nil {
-				break // CloseAndRecv says why
+				break // CloseAndRecv returns the reason
 			}
 		}
 		return stream.CloseAndRecv()
@@ -97,27 +97,28 @@ func (c *Client) UpdateFacts(ctx context.Context, request *pb.UpdateFactsRequest
 	return call(ctx, c, request, c.facts.UpdateFacts)
 }
 
-// FactsStatus tells the version that holds now, and who announced it.
+// FactsStatus returns the current version and its announcer.
 func (c *Client) FactsStatus(ctx context.Context) (*pb.FactsStatus, error) {
 	return call(ctx, c, &pb.GetFactsStatusRequest{}, c.facts.GetFactsStatus)
 }
 
-// PlanGang tells where a gang would go, now or if the cluster were another, or what stops it. Nothing of it is kept.
+// PlanGang returns where a gang would be placed, now or after a change of the cluster, or what prevents it. The
+// question has no effect.
 func (c *Client) PlanGang(ctx context.Context, request *pb.PlanGangRequest) (*pb.PlanGangResponse, error) {
 	return call(ctx, c, request, c.whatIfs.PlanGang)
 }
 
-// GetTrace tells what was decided about a gang, or about a pod, and where the time went.
+// GetTrace returns the decisions about a gang or a pod, and how the time was spent.
 func (c *Client) GetTrace(ctx context.Context, namespace, gang, pod string) (*pb.GetTraceResponse, error) {
 	return call(ctx, c, &pb.GetTraceRequest{Namespace: namespace, Gang: gang, Pod: pod}, c.traces.GetTrace)
 }
 
-// ListEvents tells what Muster decided about pods.
+// ListEvents returns Muster's decisions about pods.
 func (c *Client) ListEvents(ctx context.Context, namespace string, after int64) (*pb.ListEventsResponse, error) {
 	return call(ctx, c, &pb.ListEventsRequest{Namespace: namespace, AfterSequence: after}, c.events.ListEvents)
 }
 
-// WatchEvents calls event with the events that are kept and then with those that happen.
+// WatchEvents calls event with the retained events and then with new ones.
 func (c *Client) WatchEvents(ctx context.Context, namespace string, after int64, event func(*pb.Event) error) error {
 	stream, err := c.events.WatchEvents(ctx, &pb.WatchEventsRequest{Namespace: namespace, AfterSequence: after})
 	return each(stream, err, event)

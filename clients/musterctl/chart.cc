@@ -19,11 +19,11 @@ constexpr int kPanel = 190;
 constexpr int kBetween = 44;
 constexpr int kBelow = 40;
 constexpr int kColumns = kWidth - kLeft - kRight;
-// Told apart by people who do not see red and green alike (Okabe and Ito), and by their dashes.
+// Distinguishable with red-green colour blindness (Okabe and Ito), and by their dashes.
 constexpr const char* kColours[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"};
 constexpr const char* kDashes[] = {"none", "7 3", "2 3", "10 3 2 3", "4 4", "1 2"};
 
-// The mean of `value` over each column of the picture, weighted by time.
+// The mean of `value` in each column of the picture, weighted by time.
 std::vector<double> Columns(const simulate::Result& result, int64_t end_ms,
                             const std::function<double(const simulate::Sample&)>& value) {
   std::vector<double> sums(kColumns, 0);
@@ -42,7 +42,7 @@ std::vector<double> Columns(const simulate::Result& result, int64_t end_ms,
   return sums;
 }
 
-// 1, 2 or 5 times a power of ten, so that about five of them make `most`.
+// The grid step: 1, 2 or 5 times a power of ten, such that about five steps make `most`.
 double StepFor(double most) {
   if (most <= 0) return 1;
   const double power = std::pow(10, std::floor(std::log10(most / 5)));
@@ -118,7 +118,7 @@ std::string Chart(const std::vector<ChartedRun>& runs, int64_t all_gpus) {
   const int bottom = second + kPanel;
   std::string out = absl::StrFormat(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" role=\"img\">\n"
-      "<title>How the cluster was used, by policy</title>\n"
+      "<title>Cluster usage by policy</title>\n"
       "<style>text{font:12px sans-serif;fill:#222}.title{font-weight:bold}.value{text-anchor:end}"
       ".time{text-anchor:middle}.grid{stroke:#ddd}.line{fill:none;stroke-width:1.5}</style>\n"
       "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",

@@ -1,4 +1,4 @@
-// A picture of how a cluster was used under several policies: SVG.
+// Draws the usage of a cluster under several policies as SVG.
 #ifndef MUSTER_CLIENTS_MUSTERCTL_CHART_H_
 #define MUSTER_CLIENTS_MUSTERCTL_CHART_H_
 
@@ -14,7 +14,7 @@ struct ChartedRun {
   const simulate::Result* result;
 };
 
-// Two panels over one axis of time: the part of the GPUs that is used, and how many jobs wait, a line for each run.
+// Two panels over one time axis, with a line per run: the share of the GPUs in use, and the number of waiting jobs.
 [[nodiscard]] std::string Chart(const std::vector<ChartedRun>& runs, int64_t all_gpus);
 
 }  // namespace muster

@@ -10,7 +10,7 @@
 namespace muster {
 namespace {
 
-// Words that may follow "get gangs" and the like: subcommands, then flags, each with its description.
+// Possible words after "get gangs" and the like: subcommands, then flags, each with its description.
 using Words = std::vector<std::pair<std::string, std::string>>;
 
 Words After(const CLI::App& command, const CLI::App& root) {
@@ -18,9 +18,9 @@ Words After(const CLI::App& command, const CLI::App& root) {
   for (const CLI::App* child : command.get_subcommands([](const CLI::App*) { return true; })) {
     words.emplace_back(child->get_name(), child->get_description());
   }
-  const auto flags = [&](const CLI::App& of) {
-    for (const CLI::Option* option : of.get_options()) {
-      if (option->get_lnames().empty() || (&of == &root && &command != &root && option->get_lnames()[0] == "help"))
+  const auto flags = [&](const CLI::App& app) {
+    for (const CLI::Option* option : app.get_options()) {
+      if (option->get_lnames().empty() || (&app == &root && &command != &root && option->get_lnames()[0] == "help"))
         continue;
       words.emplace_back("--" + option->get_lnames()[0], option->get_description());
     }

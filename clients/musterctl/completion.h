@@ -1,4 +1,4 @@
-// Shell completion, from the command line's own definition: what exists is what is completed.
+// Shell completion, generated from the command line's definition.
 #ifndef MUSTER_CLIENTS_MUSTERCTL_COMPLETION_H_
 #define MUSTER_CLIENTS_MUSTERCTL_COMPLETION_H_
 
@@ -10,7 +10,7 @@ class App;
 
 namespace muster {
 
-// A script for "bash", "zsh" or "fish" that completes subcommands and flags.
+// Returns a script for "bash", "zsh" or "fish" that completes subcommands and flags.
 [[nodiscard]] std::string CompletionScript(const CLI::App& cli, const std::string& shell);
 
 }  // namespace muster

@@ -16,12 +16,12 @@ int Fail(const absl::Status& status) {
 }  // namespace
 
 ConfigCommands::ConfigCommands(CLI::App* cli, const ContextSettings* flags) : flags_(flags) {
-  config_ = cli->add_subcommand("config", "contexts: which musterd to talk to, and how");
+  config_ = cli->add_subcommand("config", "contexts: named connection settings for musterd servers");
   config_->require_subcommand(1);
   list_ = config_->add_subcommand("get-contexts", "list contexts; * marks the current one");
   use_ = config_->add_subcommand("use-context", "choose the current context");
   set_ = config_->add_subcommand("set-context", "create or change a context from the connection flags given");
-  delete_ = config_->add_subcommand("delete-context", "forget a context");
+  delete_ = config_->add_subcommand("delete-context", "delete a context");
   for (CLI::App* command : {use_, set_, delete_}) command->add_option("name", name_, "context")->required();
 }
 

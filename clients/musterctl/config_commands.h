@@ -11,10 +11,10 @@ namespace muster {
 
 class ConfigCommands {
  public:
-  // `flags`: the connection flags that were given; outlive it.
+  // `flags`: the connection flags that were given. It must outlive this object.
   ConfigCommands(CLI::App* cli, const ContextSettings* flags);
   [[nodiscard]] bool parsed() const { return config_->parsed(); }
-  // The process's exit code: 0, or 1 with what is wrong on standard error.
+  // Returns the exit code: 0, or 1 with the error on standard error.
   [[nodiscard]] int Run() const;
 
  private:

@@ -1,4 +1,4 @@
-// Which musterd to talk to, and how: flags over environment over a context of the configuration file.
+// Connection settings: flags override environment variables, which override a context of the configuration file.
 //
 //   current-context: lab
 //   contexts:
@@ -23,7 +23,7 @@ using ContextSettings = std::map<std::string, std::string>;
 // The keys a context may have.
 [[nodiscard]] const std::vector<std::string>& ContextKeys();
 
-// `over` over `under`. A token and a file with one are one setting.
+// Applies `over` to `under`. A token and a token file are one setting.
 void Override(const ContextSettings& over, ContextSettings* under);
 
 struct ContextFile {
@@ -35,7 +35,7 @@ struct ContextFile {
 [[nodiscard]] std::string ContextPath();
 // A missing file is an empty one. InvalidArgument names what cannot be read.
 [[nodiscard]] absl::StatusOr<ContextFile> LoadContexts(const std::string& path);
-// Readable by its owner only: tokens may be in it.
+// Writes the file, readable by its owner only: it may contain tokens.
 [[nodiscard]] absl::Status SaveContexts(const std::string& path, const ContextFile& file);
 
 }  // namespace muster

@@ -1,4 +1,4 @@
-// musterctl: look at gangs, nodes and events; apply manifests; submit whole gangs; ask why a gang waits.
+// musterctl: shows gangs, nodes and events; applies manifests; submits whole gangs; explains why a gang waits.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -14,13 +14,13 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "clients/cpp/muster_client.h"
+#include "clients/musterctl/command_output.h"
 #include "clients/musterctl/completion.h"
 #include "clients/musterctl/config_commands.h"
 #include "clients/musterctl/contexts.h"
 #include "clients/musterctl/manifest_commands.h"
 #include "clients/musterctl/output.h"
 #include "clients/musterctl/replay.h"
-#include "clients/musterctl/showing.h"
 #include "clients/musterctl/simulate.h"
 #include "clients/musterctl/store_commands.h"
 
@@ -35,21 +35,21 @@ using muster::Show;
 constexpr char kAbout[] =
     "Talks to a running musterd: gangs, nodes, events, and why a gang waits.\n\n"
     "  musterctl get gangs -A              every gang with its phase and reason\n"
-    "  musterctl explain gang train        why it waits, who has the room, what would let it go\n"
-    "  musterctl explain pod train-3       the same of one pod\n"
-    "  musterctl explain queue team        what it may have and has, and who is first in line for what\n"
+    "  musterctl explain gang train        why it waits, what holds the capacity, what would start it\n"
+    "  musterctl explain pod train-3       the same for one pod\n"
+    "  musterctl explain queue team        its quota and usage, and which gang is at the head of the queue\n"
     "  musterctl describe gang train       its rules and every member\n"
-    "  musterctl trace gang train          when what was decided, and where the time went\n"
+    "  musterctl trace gang train          every decision with its time and duration\n"
     "  musterctl watch gangs -A            a line for every change, as it happens\n"
     "  musterctl events -A --follow        what Muster decided about pods\n"
-    "  musterctl apply -f cluster.yaml     nodes, pods and PodGroups in Kubernetes' own YAML\n"
+    "  musterctl apply -f cluster.yaml     nodes, pods and PodGroups in Kubernetes YAML\n"
     "  musterctl submit -f job.yaml --wait place a gang as a whole, then: musterctl confirm ID\n"
-    "  musterctl plan -f job.yaml          where it would go, or what stops it; --without NODE, --add 2=NODE,\n"
+    "  musterctl plan -f job.yaml          the nodes it would get, or why it waits; --without NODE, --add 2=NODE,\n"
     "                                      --more team:nvidia.com/gpu=8\n"
     "  musterctl config set-context lab --server muster.lab:9091 --ca ca.pem --token-file token\n"
-    "  musterctl store verify muster.db    the file in which musterd keeps what it promised\n"
-    "  musterctl replay muster.rec         what musterd --record wrote, decided again: when, what and why\n"
-    "  musterctl simulate jobs.csv         what each policy would make of a workload\n"
+    "  musterctl store verify muster.db    the SQLite file with the durable records of musterd\n"
+    "  musterctl replay muster.rec         replay the decisions in a recording of musterd --record\n"
+    "  musterctl simulate jobs.csv         the results of each policy for a workload\n"
     "  source <(musterctl completion bash)";
 
 // "name" or "namespace/name".
@@ -109,13 +109,13 @@ int Events(muster::MusterClient* client, const Options& options, const std::stri
   request.set_namespace_(name_space);
   request.set_after_sequence(options.after);
   return Show(client->ListEvents(request), options, [](const muster::v1::ListEventsResponse& list) {
-    if (list.missed() > 0) std::cout << muster::Missed(list.missed()) << "\n";
+    if (list.missed() > 0) std::cout << muster::MissedEventsText(list.missed()) << "\n";
     for (const auto& event : list.events()) muster::PrintEvent(event);
     if (list.events().empty()) std::cout << "no events\n";
   });
 }
 
-// The subcommands that talk to musterd.
+// The subcommands that call musterd.
 struct Commands {
   CLI::App *get_gangs, *get_gang;
   CLI::App* get_nodes;
@@ -158,56 +158,58 @@ Commands Define(CLI::App* cli, Options* options) {
   CLI::App* get = group("get", "list gangs, nodes or queues, or show one gang, queue or submission");
   commands.get_gangs = scoped(get->add_subcommand("gangs", "list gangs"));
   commands.get_gang = named(get->add_subcommand("gang", "one gang"), "name or namespace/name");
-  commands.get_nodes = output(get->add_subcommand("nodes", "what nodes offer, what is used and what is reserved"));
-  commands.get_queues = output(get->add_subcommand("queues", "what queues may have, what they use and what waits"));
+  commands.get_nodes = output(get->add_subcommand("nodes", "capacity of nodes: allocatable, used and reserved"));
+  commands.get_queues = output(get->add_subcommand("queues", "quota, limit and usage of queues, and pending requests"));
   commands.get_queue = named(get->add_subcommand("queue", "one queue"), "its name");
-  commands.get_submission = named(get->add_subcommand("submission", "how a submitted gang stands"), "its id");
+  commands.get_submission = named(get->add_subcommand("submission", "state of a submitted gang"), "its id");
   CLI::App* describe = group("describe", "a gang with its rules and members, or a queue with its gangs");
   commands.describe_gang = named(describe->add_subcommand("gang", "one gang"), "name or namespace/name");
   commands.describe_queue = named(describe->add_subcommand("queue", "one queue"), "its name");
-  CLI::App* explain = group("explain", "why a gang or a pod waits, or how a queue stands and who is first in it");
+  CLI::App* explain = group("explain", "why a gang or a pod waits, or the state and the head of a queue");
   commands.explain_gang = named(explain->add_subcommand("gang", "one gang"), "name or namespace/name");
   commands.explain_pod = named(explain->add_subcommand("pod", "one pod"), "name or namespace/name");
   commands.explain_queue = named(explain->add_subcommand("queue", "one queue"), "its name");
-  CLI::App* trace = group("trace", "when what was decided, and where the time went");
+  CLI::App* trace = group("trace", "every decision with its time and duration");
   commands.trace_gang = named(trace->add_subcommand("gang", "the start of a gang"), "name or namespace/name");
   commands.trace_pod = named(trace->add_subcommand("pod", "one pod"), "name or namespace/name");
   CLI::App* watch = group("watch", "changes as they happen, until interrupted");
-  commands.watch_gangs = scoped(watch->add_subcommand("gangs", "gangs: what there is, then every change"));
-  commands.watch_nodes = output(watch->add_subcommand("nodes", "nodes: what there is, then every change"));
+  commands.watch_gangs = scoped(watch->add_subcommand("gangs", "gangs: the current list, then every change"));
+  commands.watch_nodes = output(watch->add_subcommand("nodes", "nodes: the current list, then every change"));
   commands.events = scoped(cli->add_subcommand("events", "what Muster decided about pods"));
-  commands.events->add_flag("-f,--follow", options->follow, "and what it decides from now on, until interrupted");
+  commands.events->add_flag("-f,--follow", options->follow, "and new decisions until interrupted");
   const auto sequence = [](const std::string& text) -> std::string {
     int64_t number = 0;
     return absl::SimpleAtoi(text, &number) && number >= 0 ? "" : text + "; expected a whole number, 0 or more";
   };
   commands.events->add_option("--after", options->after, "only events after this sequence number")->check(sequence);
-  commands.apply = cli->add_subcommand("apply", "announce nodes, pods and PodGroups (Kubernetes' own YAML)");
-  commands.remove = cli->add_subcommand("delete", "announce that they are gone");
+  commands.apply = cli->add_subcommand("apply", "announce nodes, pods and PodGroups (Kubernetes YAML)");
+  commands.remove = cli->add_subcommand("delete", "announce that these objects were deleted");
   commands.submit =
       output(cli->add_subcommand("submit", "place a gang as a whole: Pods of one gang, and its PodGroup"));
-  commands.plan = output(cli->add_subcommand(
-      "plan", "where a gang would go, or what stops it, now or if the cluster were another; nothing of it is kept"));
+  commands.plan = output(cli->add_subcommand("plan",
+                                             "the nodes that a gang would get, or why it would wait, for the current "
+                                             "or a hypothetical cluster; changes nothing"));
   commands.plan->add_option("name", options->name, "a known gang: name or namespace/name");
   commands.plan->add_option(
       "-f,--filename", options->files,
-      "instead: Pods of one gang and its PodGroup, or a Job; Nodes in it are as if they were added");
-  commands.plan->add_option("--without", options->without, "as if this node were gone; may be given again");
+      "instead of a name: Pods of one gang and its PodGroup, or a Job; Nodes in the file count as added");
+  commands.plan->add_option("--without", options->without, "plan without this node; may be repeated");
   commands.plan->add_option("--more", options->more,
-                            "as if a queue might use more: QUEUE:RESOURCE=AMOUNT, as team:nvidia.com/gpu=8; may be "
-                            "given again");
-  commands.plan->add_option("--add", options->add, "as if there were more nodes like a known one: NODE or NUMBER=NODE");
+                            "raise quota and limit of a queue: QUEUE:RESOURCE=AMOUNT, as team:nvidia.com/gpu=8; may be "
+                            "repeated");
+  commands.plan->add_option("--add", options->add, "add nodes that are copies of a known one: NODE or NUMBER=NODE");
   for (CLI::App* command : {commands.apply, commands.remove, commands.submit}) {
-    command->add_option("-f,--filename", options->files, "file; - is standard input; may be given again")->required();
+    command->add_option("-f,--filename", options->files, "file; - is standard input; may be repeated")->required();
   }
-  commands.submit->add_option("--ttl", options->ttl_s, "seconds for which the plan is kept (default: musterd's 60)")
+  commands.submit
+      ->add_option("--ttl", options->ttl_s, "seconds for which the plan stays reserved (default: musterd's 60)")
       ->check(CLI::Range(0.001, 86400.0));
-  commands.submit->add_option("--id", options->request_id, "the submission's id; the same again shows how it stands");
-  commands.submit->add_flag("--wait", options->wait, "until there is a plan");
-  commands.submit->add_flag("--confirm", options->confirm, "wait for a plan and take it");
-  commands.confirm = named(cli->add_subcommand("confirm", "take a submitted gang's plan"), "the submission's id");
-  commands.confirm->add_option("--plan", options->plan, "the plan that was seen (default: the one there is)");
-  commands.abandon = named(cli->add_subcommand("abandon", "give a submitted gang's plan back"), "the submission's id");
+  commands.submit->add_option("--id", options->request_id, "the submission's id; a repeated id shows the state");
+  commands.submit->add_flag("--wait", options->wait, "wait until there is a plan");
+  commands.submit->add_flag("--confirm", options->confirm, "wait for a plan and confirm it");
+  commands.confirm = named(cli->add_subcommand("confirm", "confirm a submitted gang's plan"), "the submission's id");
+  commands.confirm->add_option("--plan", options->plan, "the plan number (default: the current plan)");
+  commands.abandon = named(cli->add_subcommand("abandon", "release a submitted gang's plan"), "the submission's id");
   return commands;
 }
 
@@ -232,7 +234,7 @@ int Run(const Commands& commands, muster::MusterClient* client, Options* options
   if (commands.get_gangs->parsed()) return Show(client->ListGangs(everywhere), *options, &muster::PrintGangs);
   if (commands.get_nodes->parsed()) {
     absl::StatusOr<muster::v1::ListNodesResponse> list = client->ListNodes();
-    if (list.ok() && options->output != "table") muster::TellZeros(&*list);
+    if (list.ok() && options->output != "table") muster::AddZeroAmounts(&*list);
     return Show(list, *options, &muster::PrintNodes);
   }
   if (commands.get_submission->parsed()) {
@@ -274,18 +276,18 @@ int Run(const Commands& commands, muster::MusterClient* client, Options* options
   return Show(client->AbandonGang(options->name), *options, &muster::PrintSubmission);
 }
 
-// The first of the words that is neither a flag nor the value of one; empty: there is none.
+// The first word that is neither a flag nor the value of one; empty: none.
 std::string FirstWord(const CLI::App& cli, std::vector<std::string>::const_iterator word,
                       std::vector<std::string>::const_iterator end) {
   for (; word != end; ++word) {
     if (word->empty() || word->front() != '-') return *word;
-    const CLI::Option* option = cli.get_option_no_throw(*word);  // "--flag=value" is none
+    const CLI::Option* option = cli.get_option_no_throw(*word);  // nullptr for "--flag=value"
     if (option != nullptr && option->get_items_expected_max() > 0 && word + 1 != end) ++word;
   }
   return "";
 }
 
-// What a command line that cannot be read is answered; also --help and --version.
+// Answers a command line that cannot be parsed; also --help and --version.
 int Refused(const CLI::App& cli, const CLI::ParseError& error, const std::vector<std::string>& words) {
   if (error.get_exit_code() == 0) return cli.exit(error);
   const CLI::App* command = &cli;
@@ -298,7 +300,7 @@ int Refused(const CLI::App& cli, const CLI::ParseError& error, const std::vector
     const auto known = std::find(words.begin(), words.end(), command->get_name());
     const auto after = command == &cli || known == words.end() ? words.begin() : known + 1;
     const std::string word = FirstWord(cli, after, words.end());
-    std::cerr << "musterctl: " << (word.empty() ? "a command is missing" : "no such command: " + word) << "; expected "
+    std::cerr << "musterctl: " << (word.empty() ? "no command given" : "no such command: " + word) << "; expected "
               << (command == &cli ? "" : command->get_name() + " and ") << "one of " << absl::StrJoin(choices, ", ")
               << "\n";
   }
@@ -310,7 +312,7 @@ int Main(int argc, char** argv) {
   CLI::App cli(kAbout, "musterctl");
   cli.set_version_flag("--version", "musterctl " MUSTER_VERSION);
   cli.require_subcommand(1);
-  cli.fallthrough();  // connection flags may stand after the command
+  cli.fallthrough();  // connection flags may follow the command
   Options options;
   const auto setting = [&](const char* key, const char* environment, const char* about) {
     const std::string text = environment == nullptr ? about : absl::StrCat(about, " [", environment, "]");
@@ -319,11 +321,11 @@ int Main(int argc, char** argv) {
     if (said != nullptr) options.environment[key] = said;
   };
   setting("server", "MUSTER_SERVER", "musterd's gRPC address (127.0.0.1:9091)");
-  setting("ca", "MUSTER_CA", "PEM file: TLS, the server's certificate is of this CA");
+  setting("ca", "MUSTER_CA", "PEM file: use TLS; the server's certificate is signed by this CA");
   setting("cert", "MUSTER_CERT", "PEM file: this client's certificate");
   setting("key", "MUSTER_KEY", "PEM file: its key");
-  setting("server-name", nullptr, "the name in the server's certificate, where that is not the host");
-  setting("token", "MUSTER_TOKEN", "bearer token (prefer --token-file: command lines can be seen)");
+  setting("server-name", nullptr, "the name in the server's certificate, if it is not the host");
+  setting("token", "MUSTER_TOKEN", "bearer token (prefer --token-file: other users can see command lines)");
   setting("token-file", "MUSTER_TOKEN_FILE", "file with the bearer token");
   cli.add_option("-n,--namespace", options.settings["namespace"], "namespace (default)")->group("Connection");
   cli.add_option("--context", options.context, "context of the configuration file")->group("Connection");
@@ -336,7 +338,7 @@ int Main(int argc, char** argv) {
   const muster::StoreCommands store(&cli);
   const muster::ReplayCommand replay(&cli);
   muster::SimulateCommand simulate(&cli);
-  CLI::App* completion = cli.add_subcommand("completion", "a script that completes musterctl's words");
+  CLI::App* completion = cli.add_subcommand("completion", "print a shell completion script");
   completion->add_option("shell", options.shell, "bash, zsh or fish")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
@@ -369,6 +371,6 @@ int main(int argc, char** argv) {
   const int code = Main(argc, argv);
   std::cout.flush();
   if (std::cout.good()) return code;
-  std::cerr << "musterctl: standard output cannot be written: what stands there is not all of it\n";
+  std::cerr << "musterctl: cannot write to standard output: the output is incomplete\n";
   return code == 0 ? 1 : code;
 }

@@ -19,7 +19,7 @@ struct Manifest {
   std::string json;
 };
 
-// Everything in the files, in the namespace that was asked for where one was.
+// Reads all objects of the files, with the requested namespace where one was given.
 absl::StatusOr<std::vector<Manifest>> ReadAll(const Options& options) {
   std::vector<Manifest> out;
   for (const std::string& file : options.files) {
@@ -27,7 +27,7 @@ absl::StatusOr<std::vector<Manifest>> ReadAll(const Options& options) {
     if (!read.ok()) return read.status();
     for (std::string& manifest : *read) {
       if (options.name_space.empty()) continue;
-      // What a context says is a default, what a flag says is meant.
+      // A namespace from a context is a default; one from a flag is mandatory.
       const bool strict = !options.settings.at("namespace").empty();
       const absl::Status set = SetNamespace(options.name_space, strict, &manifest);
       if (!set.ok()) return absl::InvalidArgumentError(absl::StrCat(file, ": ", set.message()));
@@ -37,7 +37,7 @@ absl::StatusOr<std::vector<Manifest>> ReadAll(const Options& options) {
   return out;
 }
 
-// What musterd says of "manifests[1]" is said of the object and its file.
+// Replaces "manifests[1]" in musterd's message by the name of the object and its file.
 absl::Status NameManifests(const absl::Status& status, const std::vector<Manifest>& manifests,
                            const std::vector<std::string>& fields = {"removed_manifests", "manifests"}) {
   std::string text(status.message());
@@ -50,7 +50,7 @@ absl::Status NameManifests(const absl::Status& status, const std::vector<Manifes
   return absl::Status(status.code(), text);
 }
 
-// Into jobs' pods and Nodes that would be added.
+// Separates the pods of a job from the Nodes that would be added.
 absl::Status ReadPlan(const Options& options, std::vector<Manifest>* job, std::vector<Manifest>* nodes) {
   const absl::StatusOr<std::vector<Manifest>> manifests = ReadAll(options);
   if (!manifests.ok()) return manifests.status();
@@ -81,7 +81,7 @@ absl::Status ReadLike(const std::string& text, v1::AddedNodes* out) {
   return absl::OkStatus();
 }
 
-// "team:nvidia.com/gpu=8": queue team might use 8 more.
+// "team:nvidia.com/gpu=8": queue team may use 8 more.
 absl::Status ReadMore(const std::string& text, v1::MoreForQueue* out) {
   const size_t colon = text.find(':');
   const size_t equals = text.find('=', colon == std::string::npos ? 0 : colon);
@@ -95,7 +95,7 @@ absl::Status ReadMore(const std::string& text, v1::MoreForQueue* out) {
   return absl::OkStatus();
 }
 
-// Queues are told apart from facts, and applied, all at once, or deleted.
+// Separates queues from facts, and applies or deletes all queues at once.
 absl::Status ApplyQueues(MusterClient* client, const std::vector<Manifest>& manifests, bool remove,
                          std::vector<Manifest>* facts) {
   std::vector<Manifest> queues;
@@ -111,10 +111,10 @@ absl::Status ApplyQueues(MusterClient* client, const std::vector<Manifest>& mani
   }
   if (queues.empty()) return absl::OkStatus();
   if (!remove) return NameManifests(client->ApplyQueues(request), queues, {"queues"});
-  // Those below before those above.
+  // Children before their parents.
   absl::Status failed;
-  for (bool some = true; some && request.queues_size() > 0;) {
-    some = false;
+  for (bool progress = true; progress && request.queues_size() > 0;) {
+    progress = false;
     for (int i = request.queues_size() - 1; i >= 0; --i) {
       const absl::Status deleted = client->DeleteQueue(request.queues(i).name());
       if (!deleted.ok()) {
@@ -122,7 +122,7 @@ absl::Status ApplyQueues(MusterClient* client, const std::vector<Manifest>& mani
         continue;
       }
       request.mutable_queues()->DeleteSubrange(i, 1);
-      some = true;
+      progress = true;
     }
   }
   return request.queues_size() == 0 ? absl::OkStatus() : failed;
@@ -133,7 +133,7 @@ absl::Status ApplyQueues(MusterClient* client, const std::vector<Manifest>& mani
 int Apply(MusterClient* client, const Options& options, bool remove) {
   const absl::StatusOr<std::vector<Manifest>> manifests = ReadAll(options);
   if (!manifests.ok()) return Fail(manifests.status());
-  // Queues first: gangs are judged by them.
+  // Queues first: gangs are validated against them.
   std::vector<Manifest> facts;
   if (const absl::Status applied = ApplyQueues(client, *manifests, remove, &facts); !applied.ok()) return Fail(applied);
   absl::StatusOr<v1::FactsStatus> status = v1::FactsStatus();
@@ -160,9 +160,10 @@ bool IsOver(const v1::Submission& submission) {
   return submission.state() != v1::Submission::WAITING && submission.state() != v1::Submission::PLANNED;
 }
 
-// Waits until the submission has a plan that is not `taken`, or is over. A restart of musterd ends no submission.
+// Waits until the submission has a plan other than `taken`, or has ended. A restart of musterd does not end a
+// submission.
 absl::Status AwaitPlan(MusterClient* client, int64_t taken, v1::Submission* submission) {
-  std::string told;
+  std::string printed;
   bool away = false;
   return client->AwaitSubmission(
       submission->id(),
@@ -170,17 +171,17 @@ absl::Status AwaitPlan(MusterClient* client, int64_t taken, v1::Submission* subm
         *submission = now;
         away = false;
         if (IsOver(now) || (now.state() == v1::Submission::PLANNED && now.plan() != taken)) return false;
-        if (now.reason().text() != told) std::cerr << "waits: " << Printable(told = now.reason().text()) << "\n";
+        if (now.reason().text() != printed) std::cerr << "waits: " << Printable(printed = now.reason().text()) << "\n";
         return true;
       },
       [&](const absl::Status& why) {
-        if (!std::exchange(away, true)) std::cerr << "tries again: " << Printable(std::string(why.message())) << "\n";
+        if (!std::exchange(away, true)) std::cerr << "retrying: " << Printable(std::string(why.message())) << "\n";
         return true;
       });
 }
 
-// Waits for a plan and, with --confirm, takes it. Of a group, a plan that is taken stands until those of the others
-// are, or is followed by another one (SPEC D-10).
+// Waits for a plan and, with --confirm, accepts it. In a gang group, an accepted plan stays until those of the other
+// gangs are accepted, or is replaced by another one (SPEC D-10).
 absl::Status Await(MusterClient* client, const Options& options, v1::Submission* submission) {
   int64_t taken = 0;
   bool named = false;
@@ -194,7 +195,7 @@ absl::Status Await(MusterClient* client, const Options& options, v1::Submission*
         *submission = *confirmed;
         continue;
       }
-      // It may have another plan by now, or the answer was lost: how it stands tells.
+      // It may have another plan now, or the answer was lost: its state shows which.
       if (!absl::IsUnavailable(confirmed.status()) && !absl::IsFailedPrecondition(confirmed.status())) {
         return confirmed.status();
       }
@@ -203,7 +204,7 @@ absl::Status Await(MusterClient* client, const Options& options, v1::Submission*
         std::this_thread::sleep_for(std::chrono::seconds(1));
       }
     }
-    // Whoever stops waiting can ask for it.
+    // Print the id, so that a caller that stops waiting can query it.
     if (!std::exchange(named, true)) std::cerr << "submission " << Printable(submission->id()) << "\n";
     if (absl::Status waited = AwaitPlan(client, taken, submission); !waited.ok()) return waited;
   }
@@ -227,8 +228,8 @@ int Submit(MusterClient* client, const Options& options) {
   const int shown = Show(submission, options, [](const v1::Submission& shown) {
     PrintSubmission(shown);
     if (shown.state() == v1::Submission::PLANNED) {
-      std::cout << "\nTake it: musterctl confirm " << shown.id() << "     give it back: musterctl abandon "
-                << shown.id() << "\n";
+      std::cout << "\nConfirm: musterctl confirm " << shown.id() << "     release: musterctl abandon " << shown.id()
+                << "\n";
     }
   });
   if (shown != 0) return shown;
@@ -239,7 +240,7 @@ int Submit(MusterClient* client, const Options& options) {
 
 namespace {
 
-// A script tells "it would wait" from "nobody answered".
+// Scripts can distinguish "it would wait" from "no answer".
 constexpr int kNoAnswer = 2;
 
 int NoAnswer(const absl::Status& why) {
@@ -276,7 +277,7 @@ int Plan(MusterClient* client, const Options& options, const std::string& name_s
   absl::StatusOr<v1::PlanGangResponse> plan = client->PlanGang(request);
   if (absl::IsAlreadyExists(plan.status()) && !job.empty()) {
     return NoAnswer(absl::AlreadyExistsError(
-        absl::StrCat(plan.status().message(), "; to ask about the one that is there: musterctl plan NAME")));
+        absl::StrCat(plan.status().message(), "; to plan the existing gang: musterctl plan NAME")));
   }
   if (!plan.ok()) {
     return NoAnswer(NameManifests(NameManifests(plan.status(), nodes, {"added_manifests"}), job, {"job.manifests"}));

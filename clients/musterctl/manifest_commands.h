@@ -5,17 +5,17 @@
 #include <string>
 
 #include "clients/cpp/muster_client.h"
-#include "clients/musterctl/showing.h"
+#include "clients/musterctl/command_output.h"
 
 namespace muster {
 
 // Applies or deletes everything in the files as one step.
 int Apply(MusterClient* client, const Options& options, bool remove);
-// Submits a gang; waits for its plan and confirms it where that was asked for.
+// Submits a gang. If requested, waits for its plan and confirms it.
 int Submit(MusterClient* client, const Options& options);
-// Takes a submitted gang's plan.
+// Accepts the plan of a submitted gang.
 int Confirm(MusterClient* client, const Options& options);
-// Tells where a gang would go, or what stops it. 1: it would wait, or nothing is known.
+// Shows where a gang would be placed, or what prevents it. 1: it would wait, or there is no answer.
 int Plan(MusterClient* client, const Options& options, const std::string& name_space);
 
 }  // namespace muster

@@ -19,13 +19,13 @@
 namespace muster {
 namespace {
 
-constexpr size_t kMostBytes = size_t{64} << 20;
+constexpr size_t kMaxBytes = size_t{64} << 20;
 
 using Json = nlohmann::json;
 
 constexpr int kDeepest = 100;
 
-// A plain scalar is what YAML 1.2 takes it for; a quoted one is text.
+// A plain scalar has its YAML 1.2 type; a quoted one is text.
 Json FromScalar(const YAML::Node& node) {
   const std::string& text = node.Scalar();
   if (node.Tag() == "!" || node.Tag() == "tag:yaml.org,2002:str") return text;
@@ -40,7 +40,7 @@ Json FromScalar(const YAML::Node& node) {
   return text;
 }
 
-// Words that some reader of YAML 1.1 takes for a truth value or nothing.
+// Words that some YAML 1.1 parsers read as a truth value or null.
 bool IsYamlWord(std::string text) {
   absl::AsciiStrToLower(&text);
   for (const char* word : {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"}) {
@@ -49,7 +49,7 @@ bool IsYamlWord(std::string text) {
   return false;
 }
 
-// `left`: how many more values there may be. Aliases make few bytes many.
+// `left`: how many more values are allowed. Aliases can expand a few bytes into many values.
 absl::StatusOr<Json> FromYaml(const YAML::Node& node, int depth, int* left) {
   if (--*left < 0) return absl::InvalidArgumentError("has more than a million values");
   if (depth > kDeepest) return absl::InvalidArgumentError("is nested deeper than 100");
@@ -117,8 +117,8 @@ absl::StatusOr<std::vector<std::string>> ReadManifests(const std::string& path) 
   std::string text;
   for (std::vector<char> part(size_t{1} << 16); in.read(part.data(), std::ssize(part)) || in.gcount() > 0;) {
     text.append(part.data(), static_cast<size_t>(in.gcount()));
-    if (text.size() > kMostBytes) {
-      return absl::InvalidArgumentError(absl::StrCat(path, " has more than ", kMostBytes >> 20, " MiB"));
+    if (text.size() > kMaxBytes) {
+      return absl::InvalidArgumentError(absl::StrCat(path, " has more than ", kMaxBytes >> 20, " MiB"));
     }
   }
   absl::StatusOr<std::vector<std::string>> manifests = ManifestsOf(text);
@@ -133,11 +133,11 @@ absl::Status SetNamespace(const std::string& name_space, bool strict, std::strin
     return absl::OkStatus();
   }
   Json& metadata = object["metadata"];
-  if (!metadata.is_object()) return absl::OkStatus();  // musterd says what is wrong with it
-  Json& there = metadata["namespace"];
-  if (there.is_null()) {
-    there = name_space;
-  } else if (strict && there != name_space) {
+  if (!metadata.is_object()) return absl::OkStatus();  // musterd reports the problem
+  Json& current = metadata["namespace"];
+  if (current.is_null()) {
+    current = name_space;
+  } else if (strict && current != name_space) {
     return absl::InvalidArgumentError(
         absl::StrCat(DescribeManifest(*manifest), " is of another namespace than -n ", name_space));
   }
@@ -147,12 +147,12 @@ absl::Status SetNamespace(const std::string& name_space, bool strict, std::strin
 
 namespace {
 
-// What stands there; an empty map where nothing does, or something else.
+// The map at `key`; an empty map if it is absent or of another type.
 Json MapAt(const Json& holder, const char* key) {
   return holder.is_object() && holder.contains(key) && holder[key].is_object() ? holder[key] : Json::object();
 }
 
-// The pod names a gang, in one dialect or another.
+// Whether the pod names a gang, in any dialect.
 bool NamesGang(const Json& pod) {
   if (MapAt(pod, "spec").contains("schedulingGroup")) return true;
   const Json metadata = MapAt(pod, "metadata");
@@ -171,8 +171,7 @@ bool NamesGang(const Json& pod) {
   return false;
 }
 
-// As grouping by owner has it (gangs.byOwner): all pods of the Job are one gang, and Muster's own keys count on the
-// Job.
+// As in grouping by owner (gangs.byOwner): all pods of the Job are one gang, and Muster's own keys on the Job apply.
 void GroupByJob(const Json& job, const std::string& name, int64_t pods, Json* pod) {
   for (const char* map : {"annotations", "labels"}) {
     Json own = MapAt(*pod, map);
@@ -189,7 +188,7 @@ void GroupByJob(const Json& job, const std::string& name, int64_t pods, Json* po
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> PodsOf(const std::string& manifest) {
-  constexpr int64_t kMostPods = 100'000;
+  constexpr int64_t kMaxPods = 100'000;
   const Json object = Json::parse(manifest, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object() || object.value("kind", Json()) != "Job") return std::vector<std::string>{manifest};
   const Json::json_pointer at_template("/spec/template");
@@ -200,9 +199,9 @@ absl::StatusOr<std::vector<std::string>> PodsOf(const std::string& manifest) {
   for (const char* field : {"/spec/parallelism", "/spec/completions"}) {
     const Json::json_pointer at(field);
     if (!object.contains(at)) continue;
-    if (!object.at(at).is_number_integer() || object.at(at) < 1 || object.at(at) > kMostPods) {
+    if (!object.at(at).is_number_integer() || object.at(at) < 1 || object.at(at) > kMaxPods) {
       return absl::InvalidArgumentError(
-          absl::StrCat(field + 1, " is ", object.at(at).dump(), "; expected 1 to ", kMostPods));
+          absl::StrCat(field + 1, " is ", object.at(at).dump(), "; expected 1 to ", kMaxPods));
     }
     const int64_t number = object.at(at).get<int64_t>();
     pods = at == Json::json_pointer("/spec/parallelism") ? number : std::min(pods, number);
@@ -213,8 +212,8 @@ absl::StatusOr<std::vector<std::string>> PodsOf(const std::string& manifest) {
   pod["kind"] = "Pod";
   if (!pod["metadata"].is_object()) pod["metadata"] = Json::object();
   if (metadata.contains("namespace")) pod["metadata"]["namespace"] = metadata["namespace"];
-  const Json said = metadata.value("name", Json("job"));
-  const std::string name = said.is_string() ? said.get<std::string>() : said.dump();
+  const Json name_value = metadata.value("name", Json("job"));
+  const std::string name = name_value.is_string() ? name_value.get<std::string>() : name_value.dump();
   if (!NamesGang(pod)) GroupByJob(metadata, name, pods, &pod["metadata"]);
   std::vector<std::string> out;
   for (int64_t i = 0; i < pods; ++i) {
@@ -238,11 +237,11 @@ bool IsQueue(const std::string& manifest) {
 
 namespace {
 
-// A whole number that the type has.
+// Whether the value is a whole number in the range of the type.
 template <typename Number>
 bool IsWhole(const Json& value) {
   using Limits = std::numeric_limits<Number>;
-  // The library compares a number above 2^63 as if it were below 0.
+  // The library compares a number above 2^63 as if it were negative.
   if (value.is_number_unsigned()) return value.get<uint64_t>() <= static_cast<uint64_t>(Limits::max());
   return value.is_number_integer() && value.get<int64_t>() >= Limits::min() && value.get<int64_t>() <= Limits::max();
 }
@@ -304,7 +303,7 @@ std::string YamlOf(const std::string& json) {
       for (const Json& entry : value) emit(entry);
       out << YAML::EndSeq;
     } else if (const auto* text = value.get_ptr<const std::string*>(); text != nullptr) {
-      // Quoted where a reader would take it for something else than text.
+      // Quoted where a parser would not read it as text.
       const bool plain = std::isalpha(static_cast<unsigned char>(text->empty() ? '0' : text->front())) != 0 &&
                          FromScalar(YAML::Node(*text)).is_string() && !IsYamlWord(*text);
       if (!plain) out << YAML::DoubleQuoted;

@@ -1,4 +1,4 @@
-// Kubernetes' own YAML, as files have it -> JSON objects for the API to read.
+// Reads Kubernetes manifests in YAML and converts them into JSON objects for the API.
 #ifndef MUSTER_CLIENTS_MUSTERCTL_MANIFESTS_H_
 #define MUSTER_CLIENTS_MUSTERCTL_MANIFESTS_H_
 
@@ -10,32 +10,32 @@
 
 namespace muster {
 
-// The objects of `path` ("-": standard input). InvalidArgument or NotFound names the file and the place.
+// Reads the objects of `path` ("-": standard input). InvalidArgument or NotFound names the file and the position.
 [[nodiscard]] absl::StatusOr<std::vector<std::string>> ReadManifests(const std::string& path);
 
 // The objects of a text: each document, or each item of a List. Empty documents are left out.
 [[nodiscard]] absl::StatusOr<std::vector<std::string>> ManifestsOf(const std::string& yaml);
 
-// Puts an object into `name_space` where it names none. InvalidArgument when it names another and `strict`.
+// Sets the namespace of an object that has none. InvalidArgument if it has a different one and `strict` is set.
 [[nodiscard]] absl::Status SetNamespace(const std::string& name_space, bool strict, std::string* manifest);
 
-// Of a Job (batch/v1) the pods that run at once, "NAME-0" and so on; of anything else the object itself.
-// InvalidArgument: it has no pod template, or a parallelism that is no number.
+// For a Job (batch/v1): the pods that run at the same time, "NAME-0" and so on. For anything else: the object itself.
+// InvalidArgument: no pod template, or a parallelism that is not a number.
 [[nodiscard]] absl::StatusOr<std::vector<std::string>> PodsOf(const std::string& manifest);
 
-// A Node, as `kind` says.
+// Whether `kind` is Node.
 [[nodiscard]] bool IsNode(const std::string& manifest);
 
-// A Queue of muster.dev, as `kind` and `apiVersion` say.
+// Whether `kind` and `apiVersion` are those of Muster's Queue.
 [[nodiscard]] bool IsQueue(const std::string& manifest);
-// What it declares. InvalidArgument names the field, the value and what was expected; whether amounts can be read is
-// musterd's to say.
+// Reads the declaration. InvalidArgument names the field, the value and what was expected. musterd validates the
+// amounts.
 [[nodiscard]] absl::StatusOr<v1::QueueSpec> QueueOf(const std::string& manifest);
 
-// JSON as block-style YAML that reads back as the same values.
+// Converts JSON into block-style YAML that parses to the same values.
 [[nodiscard]] std::string YamlOf(const std::string& json);
 
-// "Pod default/train-0", as messages name it.
+// "Pod default/train-0", as in messages.
 [[nodiscard]] std::string DescribeManifest(const std::string& json);
 
 }  // namespace muster

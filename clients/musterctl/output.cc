@@ -14,7 +14,7 @@
 
 namespace muster {
 
-// Names and messages come from whoever may create pods: a terminal must not obey them.
+// Names and messages come from anything that may create pods: a terminal must not interpret them.
 std::string Printable(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -65,7 +65,7 @@ std::string Clock() { return absl::FormatTime("%H:%M:%S", absl::Now(), absl::Loc
 
 }  // namespace
 
-// The message as JSON, or as YAML by way of it.
+// Prints the message as JSON, or converts that JSON into YAML.
 void PrintMessage(const google::protobuf::Message& message, const std::string& output) {
   google::protobuf::util::JsonPrintOptions options;
   options.add_whitespace = output == "json";
@@ -103,7 +103,7 @@ void PrintGang(const v1::Gang& gang) {
 
 namespace {
 
-// "required rack, preferred host"; empty: nothing is asked.
+// "required rack, preferred host"; empty: no rule.
 std::string Where(const v1::Topology& topology) {
   std::vector<std::string> parts;
   for (const auto& [word, key] : {std::pair{"required", topology.required()},
@@ -121,7 +121,9 @@ std::string Subgroup(const v1::Subgroup& subgroup) {
   if (subgroup.leaf()) {
     absl::StrAppend(&out, ", ", subgroup.placed(), " placed, ", subgroup.waiting(), " waiting, ", subgroup.pending(),
                     " pending");
-    if (subgroup.to_come() > 0) absl::StrAppend(&out, ", room kept for ", subgroup.to_come(), " to come");
+    if (subgroup.future_members() > 0)
+      absl::StrAppend(&out, ", slots reserved for ", subgroup.future_members(),
+                      subgroup.future_members() == 1 ? " future member" : " future members");
   }
   if (const std::string where = Where(subgroup.topology()); !where.empty()) absl::StrAppend(&out, ", ", where);
   return out;
@@ -143,7 +145,7 @@ void DescribeGang(const v1::Gang& gang) {
                               absl::FormatDuration(absl::Milliseconds(rules.wait_time_ms())), ", then ",
                               rules.on_timeout(), "; on member failure ", rules.on_member_failure())},
       {"Queue:", absl::StrCat(rules.queue(), rules.preemptible() ? "" : ", within its quota", ", priority ",
-                              gang.priority(), ", put back ", gang.requeues(), " times")},
+                              gang.priority(), ", requeued ", gang.requeues(), " times")},
   };
   if (rules.duration_ms() > 0) {
     head.push_back(
@@ -154,7 +156,7 @@ void DescribeGang(const v1::Gang& gang) {
   }
   if (const std::string where = Where(rules.topology()); !where.empty()) head.push_back({"Domain:", where});
   if (rules.group_size() > 0) head.push_back({"Starts with:", absl::StrJoin(rules.group(), ", ")});
-  if (!gang.reason().would_help().empty()) head.push_back({"To let it go:", gang.reason().would_help()});
+  if (!gang.reason().would_help().empty()) head.push_back({"Suggestion:", gang.reason().would_help()});
   PrintTable(head);
   for (const std::string& warning : gang.warnings()) std::cout << "Warning: " << Printable(warning) << "\n";
   Rows rows = {{"MEMBER", "STATE", "NODE", "PRIORITY", "BINDING", "REASON"}};
@@ -169,7 +171,7 @@ void DescribeGang(const v1::Gang& gang) {
   PrintTable(rows);
 }
 
-void TellZeros(v1::ListNodesResponse* list) {
+void AddZeroAmounts(v1::ListNodesResponse* list) {
   for (v1::Node& node : *list->mutable_nodes()) {
     for (auto* amounts : {node.mutable_used(), node.mutable_reserved(), node.mutable_free()}) {
       for (const auto& [resource, amount] : node.allocatable()) amounts->insert({resource, "0"});
@@ -213,12 +215,12 @@ void PrintNodes(const v1::ListNodesResponse& list) {
                                   [](const v1::Node& node) { return node.stale_since_unix_ms() > 0; });
   if (stale != list.nodes().end()) {
     std::cout << "Warning: stale nodes are known from before a restart of musterd ("
-              << Age(stale->stale_since_unix_ms()) << " ago), and who announces them has not spoken since\n";
+              << Age(stale->stale_since_unix_ms()) << " ago), and their source has sent nothing since\n";
   }
   for (const auto& node : list.nodes()) {
     if (node.refused().empty()) continue;
-    std::cout << "Warning: what was announced of node " << Printable(node.name())
-              << " last is refused: " << Printable(node.refused()) << "\n";
+    std::cout << "Warning: the last announcement of node " << Printable(node.name())
+              << " was refused: " << Printable(node.refused()) << "\n";
   }
 }
 
@@ -237,7 +239,7 @@ void PrintSubmission(const v1::Submission& submission) {
   }
   if (submission.state() == v1::Submission::PLANNED) {
     const absl::Duration left = absl::FromUnixMillis(submission.expires_unix_ms()) - absl::Now();
-    head.push_back({"Plan:", absl::StrCat(submission.plan(), ", kept for another ",
+    head.push_back({"Plan:", absl::StrCat(submission.plan(), ", expires in ",
                                           absl::FormatDuration(absl::Trunc(left, absl::Seconds(1))))});
   }
   PrintTable(head);
@@ -254,13 +256,13 @@ void PrintPlan(const std::string& gang, const v1::PlanGangResponse& plan) {
   std::cout << Printable(gang) << (plan.starts() ? " would start" : " would wait") << ": "
             << Printable(plan.reason().text()) << " [" << Printable(plan.reason().code()) << "]\n";
   if (!plan.reason().would_help().empty() && !plan.starts()) {
-    std::cout << "What would help: " << Printable(plan.reason().would_help()) << "\n";
+    std::cout << "Suggestion: " << Printable(plan.reason().would_help()) << "\n";
   }
   const auto list = [](const char* what, const auto& gangs) {
     if (!gangs.empty()) std::cout << what << Printable(absl::StrJoin(gangs, ", ")) << "\n";
   };
-  list("Gangs that wait now and would be planned before it: ", plan.others());
-  list("Gangs with members on the nodes that would be gone: ", plan.hit());
+  list("Gangs that would be planned first: ", plan.others());
+  list("Gangs with members on the removed nodes: ", plan.hit());
   if (plan.placements().empty()) return;
   std::map<std::string, std::vector<std::string>> pods;  // by node
   for (const auto& placement : plan.placements()) {
@@ -277,12 +279,12 @@ void PrintPlan(const std::string& gang, const v1::PlanGangResponse& plan) {
   PrintTable(rows);
 }
 
-std::string Missed(int64_t events) {
+std::string MissedEventsText(int64_t events) {
   return absl::StrCat("at most ", events, events == 1 ? " earlier event is" : " earlier events are", " missing here");
 }
 
 void PrintEvent(const v1::Event& event) {
-  if (event.missed() > 0) std::cout << Missed(event.missed()) << "\n";
+  if (event.missed() > 0) std::cout << MissedEventsText(event.missed()) << "\n";
   const std::string at = absl::FormatTime("%H:%M:%S", absl::FromUnixMillis(event.unix_ms()), absl::LocalTimeZone());
   std::cout << at << "  " << event.type() << "  " << event.namespace_() << "/" << event.pod_name()
             << (event.node().empty() ? "" : " on " + event.node()) << "  " << event.reason().code() << ": "
@@ -298,7 +300,7 @@ void PrintGangEvent(const v1::GangEvent& event) {
   } else if (event.event_case() == v1::GangEvent::kRemoved) {
     std::cout << Clock() << "  " << Printable(event.removed()) << "  removed\n";
   } else if (event.resync()) {
-    std::cout << Clock() << "  too slow: what follows is everything again\n";
+    std::cout << Clock() << "  resync: the client was too slow; the full list follows\n";
   }
   std::cout << std::flush;
 }
@@ -317,7 +319,7 @@ void PrintNodeEvent(const v1::NodeEvent& event) {
   } else if (event.event_case() == v1::NodeEvent::kRemoved) {
     std::cout << Clock() << "  " << Printable(event.removed()) << "  removed\n";
   } else if (event.resync()) {
-    std::cout << Clock() << "  too slow: what follows is everything again\n";
+    std::cout << Clock() << "  resync: the client was too slow; the full list follows\n";
   }
   std::cout << std::flush;
 }

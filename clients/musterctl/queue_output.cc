@@ -1,4 +1,4 @@
-// How musterctl shows queues.
+// Output of queues in musterctl.
 #include <iostream>
 #include <set>
 #include <vector>
@@ -22,12 +22,12 @@ std::set<std::string> ResourcesOf(const v1::Queue& queue) {
   for (const Amounts* amounts : {&queue.quota(), &queue.limit(), &queue.share(), &queue.used(), &queue.waiting()}) {
     for (const auto& [resource, amount] : *amounts) names.insert(resource);
   }
-  // Every pod is one: it tells nothing, unless somebody has rules for their number.
+  // Each pod counts as one, which is no information unless a rule limits the number of pods.
   if (!queue.share().contains("pods")) names.erase("pods");
   return names;
 }
 
-// Resource, quota, limit, share, used, waiting: what is not said of a resource is "-".
+// Resource, quota, limit, share, used, waiting; "-" where a resource has no value.
 std::vector<std::string> Figures(const v1::Queue& queue, const std::string& resource) {
   return {resource,
           In(queue.quota(), resource, "-"),
@@ -37,7 +37,7 @@ std::vector<std::string> Figures(const v1::Queue& queue, const std::string& reso
           In(queue.waiting(), resource, "0")};
 }
 
-// Children below their parents, in the order in which they are told.
+// Children below their parents, in the order of the answer.
 void AddRows(const v1::ListQueuesResponse& list, const std::string& parent, size_t depth, Rows* rows) {
   for (const v1::Queue& queue : list.queues()) {
     if (queue.parent() != parent) continue;
@@ -100,12 +100,12 @@ void DescribeQueue(const v1::Queue& queue) {
 }
 
 void PrintGangsOf(const v1::Queue& queue, const v1::ListGangsResponse& all) {
-  v1::ListGangsResponse of;
+  v1::ListGangsResponse in_queue;
   for (const v1::Gang& gang : all.gangs()) {
-    if (gang.rules().queue() == queue.name()) *of.add_gangs() = gang;
+    if (gang.rules().queue() == queue.name()) *in_queue.add_gangs() = gang;
   }
   std::cout << "\n";
-  PrintGangs(of);
+  PrintGangs(in_queue);
 }
 
 }  // namespace muster

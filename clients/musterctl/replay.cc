@@ -26,7 +26,7 @@ constexpr char kTime[] = "%Y-%m-%dT%H:%M:%E3SZ";
 
 std::string TimeText(int64_t ms) { return absl::FormatTime(kTime, absl::FromUnixMillis(ms), absl::UTCTimeZone()); }
 
-// "Filter"
+// For example "Filter".
 template <typename T>
 constexpr absl::string_view TypeName() {
   absl::string_view name = __PRETTY_FUNCTION__;
@@ -40,7 +40,7 @@ absl::string_view KindOf(const Command& command) {
   return std::visit([](const auto& specific) { return TypeName<std::decay_t<decltype(specific)>>(); }, command);
 }
 
-// What the command is about; empty: nothing in particular.
+// The object of the command; empty: none.
 std::string SubjectOf(const Command& command, const Machine& machine) {
   const auto pod = [&](const std::string& uid) {
     const Pod* known = machine.FindPod(uid);
@@ -78,7 +78,7 @@ struct ReplyText {
     switch (reply.kind) {
       case FilterReply::Kind::kPass:
         return reply.guarded.empty() ? "any node" : absl::StrCat("any node but ", reply.guarded.size());
-      case FilterReply::Kind::kOneNode:
+      case FilterReply::Kind::kSingleNode:
         return absl::StrCat("node ", reply.node);
       case FilterReply::Kind::kRefuse:
         return absl::StrCat("no node", ReasonText(reply.reason));
@@ -119,7 +119,7 @@ int Fail(absl::string_view message) {
   return 1;
 }
 
-// Where to stop: behind a command, or a moment.
+// Where to stop: after a command, or at a time.
 struct Until {
   int64_t command = std::numeric_limits<int64_t>::max();
   int64_t ms = std::numeric_limits<int64_t>::max();
@@ -141,7 +141,7 @@ absl::StatusOr<Until> ParseUntil(absl::string_view text) {
   return until;
 }
 
-// What became of one gang, a line each time that it changes.
+// The history of one gang: one line at each change.
 class GangStory {
  public:
   explicit GangStory(std::string key) : key_(std::move(key)) {}
@@ -153,24 +153,24 @@ class GangStory {
       seen_ = true;
       const GangView view = machine.ViewGang(*gang, /*with_members=*/false);
       now = absl::StrCat(ToString(view.phase), ReasonText(view.reason));
-    } else if (!told_.empty()) {
+    } else if (!last_state_.empty()) {
       now = "gone";
     }
-    if (now != told_) PrintText(absl::StrCat(moment, "  ", now));
-    told_ = std::move(now);
+    if (now != last_state_) PrintText(absl::StrCat(moment, "  ", now));
+    last_state_ = std::move(now);
   }
 
   [[nodiscard]] bool seen() const { return seen_; }
   [[nodiscard]] const std::string& key() const { return key_; }
 
-  // How it stands.
+  // Prints the final state.
   void PrintEnd(const Machine& machine) const {
     const Gang* gang = machine.FindGang(key_);
-    if (gang == nullptr) return PrintText(absl::StrCat("gang ", key_, " is gone at the end of it"));
+    if (gang == nullptr) return PrintText(absl::StrCat("gang ", key_, " does not exist at the end"));
     const GangView view = machine.ViewGang(*gang, /*with_members=*/true);
     PrintText("");
     PrintText(absl::StrCat("gang ", key_, ": ", ToString(view.phase), ReasonText(view.reason)));
-    if (!view.would_help.empty()) PrintText(absl::StrCat("  what would let it go: ", view.would_help));
+    if (!view.would_help.empty()) PrintText(absl::StrCat("  suggestion: ", view.would_help));
     PrintText(absl::StrCat("  minimum ", view.rules.min_member, ", members ", view.children, ": ", view.waiting,
                            " wait, ", view.committed, " being bound, ", view.bound, " bound, ", view.succeeded,
                            " succeeded, ", view.failed, " failed"));
@@ -182,11 +182,11 @@ class GangStory {
 
  private:
   const std::string key_;
-  std::string told_;
+  std::string last_state_;
   bool seen_ = false;
 };
 
-// One file after the other through a machine.
+// Runs one file after the other through a machine.
 class Replay {
  public:
   Replay(Until until, bool check, bool commands, const std::string& gang)
@@ -194,7 +194,7 @@ class Replay {
     if (!gang.empty()) story_.emplace(gang);
   }
 
-  // The error names the command that went otherwise, or what cannot be read.
+  // The error names the command with a different outcome, or what cannot be read.
   [[nodiscard]] absl::Status Run(const std::string& file, SegmentReader* segment) {
     const SegmentHeader& header = segment->header();
     const bool first = machine_ == nullptr;
@@ -210,20 +210,20 @@ class Replay {
     }
     const bool goes_on = !first && last_end_ == SegmentEnd::kFull && header.first_command == number_ + 1;
     if (!first && last_end_ == SegmentEnd::kFull && header.first_of_process) {
-      PrintMissing("came then until that process stopped");
+      PrintMissing("from then until that process stopped");
     } else if (!first && !header.first_of_process && header.first_command != number_ + 1) {
-      PrintMissing(absl::StrCat("came until ", TimeText(header.begun_ms), " #", header.first_command));
+      PrintMissing(absl::StrCat("until ", TimeText(header.begun_ms), " #", header.first_command));
     }
     if (check_ && goes_on && machine->Hash() != machine_->Hash()) {
       return absl::DataLossError(
-          absl::StrCat(file, " opens with another state than the file before it ends with: ", Moment()));
+          absl::StrCat(file, " begins with another state than the end of the previous file: ", Moment()));
     }
     machine_ = std::move(machine);
     number_ = header.first_command - 1;
     now_ms_ = header.begun_ms;
     if (header.version != MUSTER_VERSION) {
-      PrintText(absl::StrCat(
-          file, " is of another version than this musterctl (" MUSTER_VERSION "), which may decide otherwise"));
+      PrintText(
+          absl::StrCat(file, " is of another version than this musterctl (" MUSTER_VERSION "); decisions may differ"));
     }
     PrintText(absl::StrCat(file, ": musterd ", header.version, header.first_of_process ? ", from its start" : "", ", ",
                            TimeText(now_ms_)));
@@ -249,16 +249,16 @@ class Replay {
   }
 
   [[nodiscard]] bool reached() const { return reached_; }
-  // A file of it cannot be read to its end.
+  // A file of the recording cannot be read to its end.
   void NoteMissing() {
     incomplete_ = true;
     last_end_ = SegmentEnd::kNone;
   }
   // No file follows.
   void NoteLast() {
-    if (last_end_ == SegmentEnd::kFull && !reached_) PrintMissing("came then");
+    if (last_end_ == SegmentEnd::kFull && !reached_) PrintMissing("after that");
   }
-  // The error: what was asked for is not in it.
+  // The error: what was requested is not in the recording.
   [[nodiscard]] absl::Status PrintEnd() const {
     if (machine_ == nullptr) return absl::OkStatus();
     int64_t gangs = 0;
@@ -269,12 +269,13 @@ class Replay {
     if (bounded && !reached_ && number_ != until_.command)
       PrintText(absl::StrCat("the recording ends before --until, at ", Moment()));
     if (check_) {
-      PrintText(absl::StrCat("checked: ", checked_, " outcomes are as they were recorded", states_,
-                             incomplete_ ? "; what is missing was not" : ""));
+      PrintText(absl::StrCat("checked: ", checked_, " outcomes are as recorded", states_,
+                             incomplete_ ? "; missing commands were not checked" : ""));
     }
     if (!story_.has_value()) return absl::OkStatus();
     if (!story_->seen()) {
-      return absl::NotFoundError(absl::StrCat("--explain: there is no gang ", story_->key(), " in what was replayed"));
+      return absl::NotFoundError(
+          absl::StrCat("--explain: there is no gang ", story_->key(), " in the replayed commands"));
     }
     story_->PrintEnd(*machine_);
     return absl::OkStatus();
@@ -282,7 +283,7 @@ class Replay {
 
  private:
   void PrintMissing(const std::string& what) {
-    PrintText(absl::StrCat("  what ", what, " is in none of these files"));
+    PrintText(absl::StrCat("  the commands ", what, " are in none of these files"));
     incomplete_ = true;
   }
   [[nodiscard]] std::string Moment() const { return absl::StrCat(TimeText(now_ms_), " #", number_); }
@@ -290,7 +291,7 @@ class Replay {
   [[nodiscard]] absl::Status Apply(const SegmentReader::Entry& entry) {
     ++number_;
     now_ms_ = entry.now_ms;
-    // A pod that goes is named while it is known.
+    // Before it is applied: a removed pod is unknown afterwards.
     const std::string subject = SubjectOf(entry.command, *machine_);
     const std::string what = absl::StrCat(KindOf(entry.command), subject.empty() ? "" : " ", subject);
     Outcome outcome;
@@ -298,7 +299,7 @@ class Replay {
     if (commands_) PrintText(absl::StrCat(Moment(), "  ", what, " -> ", OutcomeText(outcome)));
     if (check_ && static_cast<uint32_t>(recording::DigestOf(outcome)) != entry.digest) {
       return absl::DataLossError(absl::StrCat(
-          Moment(), ": ", what, " had another outcome when it was recorded; here: ", OutcomeText(outcome)));
+          Moment(), ": ", what, " has another outcome than in the recording; here: ", OutcomeText(outcome)));
     }
     ++checked_;
     machine_->TakeChanged(&gangs_, &nodes_);
@@ -313,10 +314,10 @@ class Replay {
     last_end_ = ending.why;
     switch (ending.why) {
       case SegmentEnd::kNone:
-        PrintText("  it ends in the middle: musterd was killed, its disk was full, or it still writes");
+        PrintText("  the file is incomplete: musterd was killed, its disk was full, or it is still writing");
         break;
       case SegmentEnd::kGap:
-        PrintText("  commands that came after it are lost: they came faster than they could be written");
+        PrintText("  later commands were dropped: they arrived faster than they could be written");
         break;
       case SegmentEnd::kFull:
         break;
@@ -326,9 +327,9 @@ class Replay {
     }
     if (!check_ || ending.state_hash == 0) return absl::OkStatus();
     if (machine_->Hash() != ending.state_hash) {
-      return absl::DataLossError(absl::StrCat(Moment(), ": every outcome is as it was recorded, the state is not: ",
-                                              absl::Hex(machine_->Hash(), absl::kZeroPad16), " here, ",
-                                              absl::Hex(ending.state_hash, absl::kZeroPad16), " there"));
+      return absl::DataLossError(absl::StrCat(
+          Moment(), ": every outcome is as recorded, the state is not: ", absl::Hex(machine_->Hash(), absl::kZeroPad16),
+          " here, ", absl::Hex(ending.state_hash, absl::kZeroPad16), " there"));
     }
     states_ = ", and so is the state when musterd stopped";
     return absl::OkStatus();
@@ -355,19 +356,19 @@ class Replay {
 ReplayCommand::ReplayCommand(CLI::App* cli) {
   replay_ = cli->add_subcommand(
       "replay",
-      "run what musterd --record wrote through the same decisions again, here\n\n"
-      "  musterctl replay muster.rec --check                    does all of it come out as it did?\n"
+      "replay a recording of musterd --record on this machine\n\n"
+      "  musterctl replay muster.rec --check                    compare every outcome with the recording\n"
       "  musterctl replay muster.rec --explain ml/train         when this gang waited, and why\n"
       "  musterctl replay muster.rec --until 2026-01-31T12:00:00Z --explain ml/train\n"
       "  musterctl replay muster.rec.1 muster.rec --commands    every command with its outcome\n\n"
-      "A recording is read by the musterctl that was built with the musterd that wrote it, and trusted as that is: do "
-      "not\nreplay files of people whom you do not trust.");
-  replay_->add_option("file", files_, "what the recorder wrote, in any order; each file stands alone")
+      "Use the musterctl that was built with the musterd that wrote the recording. A recording is trusted input:\n"
+      "do not replay files from untrusted sources.");
+  replay_->add_option("file", files_, "files that the recorder wrote, in any order; each can be replayed alone")
       ->required()
       ->check(CLI::ExistingFile);
-  replay_->add_option("--until", until_, "stop at this time (RFC 3339), or behind the command of this number: #1200");
-  replay_->add_option("--explain", gang_, "how this gang (namespace/name) stood, each time that it changed");
-  replay_->add_flag("--check", check_, "fail where an outcome, or a state, is not as it was recorded");
+  replay_->add_option("--until", until_, "stop at this time (RFC 3339), or after the command with this number: #1200");
+  replay_->add_option("--explain", gang_, "print the state of this gang (namespace/name) at every change");
+  replay_->add_flag("--check", check_, "fail when an outcome or a state differs from the recording");
   replay_->add_flag("--commands", commands_, "print every command with its time, number and outcome");
 }
 
@@ -381,23 +382,25 @@ int ReplayCommand::Run() const {
   for (const std::string& file : files_) {
     absl::StatusOr<SegmentReader> segment = SegmentReader::Open(file);
     if (!segment.ok()) {
-      failed = Fail(segment.status().message());  // the others are replayed all the same
+      failed = Fail(segment.status().message());  // the other files are replayed nevertheless
       continue;
     }
     const auto order = std::pair(segment->header().begun_ms, segment->header().first_command);
     const auto same = segments.find(order);
     if (same != segments.end() && same->second.second.state() == segment->state()) {
-      failed = Fail(absl::StrCat(file, " is ", same->second.first, " again; give each file once"));
+      failed = Fail(absl::StrCat(file, " is ", same->second.first, " again; name each file once"));
       continue;
     }
     segments.emplace(order, std::pair(file, *std::move(segment)));
   }
-  // The first file of a process may be gone.
+  // The first file of a process may be missing.
   for (const auto& [order, segment] : segments) {
     processes += processes == 0 || segment.second.header().first_of_process ? 1 : 0;
   }
   if (until->command != Until().command && processes > 1) {
-    return Fail("--until: each process counts its commands from 1, and these files are of several; give those of one");
+    return Fail(
+        "--until: each process counts its commands from 1, and these files are of several processes; name the files of "
+        "one");
   }
   Replay replay(*until, check_, commands_, gang);
   absl::Status status;
@@ -406,7 +409,7 @@ int ReplayCommand::Run() const {
     status = replay.Run(segment.first, &segment.second);
     if (status.ok()) continue;
     if (!absl::IsInvalidArgument(status)) break;
-    // Broken: what stands in the others can be replayed all the same.
+    // Broken: the other files can be replayed nevertheless.
     failed = Fail(status.message());
     replay.NoteMissing();
     status = absl::OkStatus();

@@ -1,4 +1,4 @@
-// `musterctl replay ...`: runs what a flight recorder wrote down (SPEC S-3) through the core again, on any machine.
+// `musterctl replay ...`: runs a recording of the flight recorder (SPEC S-3) through the core again, on any machine.
 #ifndef MUSTER_CLIENTS_MUSTERCTL_REPLAY_H_
 #define MUSTER_CLIENTS_MUSTERCTL_REPLAY_H_
 
@@ -12,7 +12,7 @@ class ReplayCommand {
  public:
   explicit ReplayCommand(CLI::App* cli);
   [[nodiscard]] bool parsed() const { return replay_->parsed(); }
-  // The process's exit code: 0, or 1 with what is wrong on standard error.
+  // Returns the exit code: 0, or 1 with the error on standard error.
   [[nodiscard]] int Run() const;
 
  private:

@@ -24,8 +24,8 @@
 namespace muster {
 namespace {
 
-constexpr int32_t kMostGpus = 1024;  // of a node
-constexpr size_t kMostNodes = 100'000;
+constexpr int32_t kMaxGpus = 1024;  // of a node
+constexpr size_t kMaxNodes = 100'000;
 constexpr size_t kLargestTrace = size_t{1} << 30;  // bytes
 
 int Fail(const absl::Status& status) {
@@ -35,7 +35,7 @@ int Fail(const absl::Status& status) {
   return 1;
 }
 
-// "1h23m", to the second below a minute.
+// "1h23m"; below a minute, seconds.
 std::string Span(double seconds) {
   const absl::Duration span = absl::Seconds(std::lround(seconds));
   if (span < absl::Minutes(1)) return absl::FormatDuration(span);
@@ -44,7 +44,7 @@ std::string Span(double seconds) {
 
 std::string Percent(double part) { return absl::StrFormat("%.1f%%", 100 * part); }
 
-// On a terminal, a line that is written anew; elsewhere nothing: it would only fill a log.
+// On a terminal, a line that is rewritten in place. Elsewhere nothing, because it would only fill a log.
 class Progress {
  public:
   Progress(std::string what, size_t jobs) : what_(std::move(what)), jobs_(jobs), shown_(isatty(STDERR_FILENO) != 0) {}
@@ -77,58 +77,60 @@ std::string TraceText(const std::vector<simulate::Job>& jobs) {
 }  // namespace
 
 SimulateCommand::SimulateCommand(CLI::App* cli) {
-  simulate_ = cli->add_subcommand(
-      "simulate", "what policies make of a workload on a cluster: a trace, or one that is made up, on simulated time");
+  simulate_ =
+      cli->add_subcommand("simulate", "simulate scheduling policies on a workload: a trace, or a synthetic workload");
   simulate_->footer(
-      "Policies: hold (nobody goes ahead of the job that comes first), backfill (who fits goes ahead, until the\n"
-      "starvation limit), fair (backfill, jobs shared among teams of equal weight: by column queue, else by turns).\n"
-      "A job of N GPUs is a gang of pods of as many GPUs as the largest node has (or --gpus-per-pod), the last of the "
-      "rest.\n\n"
+      "Policies: hold (no job starts before the head of the queue), backfill (jobs that fit start first, until the\n"
+      "starvation limit), fair (backfill, fair shares for teams of equal weight: by column queue, else in turn).\n"
+      "A job of N GPUs is a gang. Each pod has the GPUs of the largest node (or --gpus-per-pod), the last pod the rest."
+      "\n\n"
       "  musterctl simulate jobs.csv --nodes 32 --gpus-per-node 8 --svg use.svg\n"
       "  musterctl simulate jobs.csv --nodes 16x8,24x4 --gpus-per-pod 4\n"
       "  musterctl simulate --jobs 5000 --load 1.1 --policy backfill --durations");
-  CLI::Option* trace =
-      simulate_->add_option("trace", file_,
-                            "CSV with the columns job_id, submission_time, duration (seconds) and num_gpu, and perhaps "
-                            "queue and priority; without it a workload is made up");
+  CLI::Option* trace = simulate_->add_option(
+      "trace", file_,
+      "CSV with the columns job_id, submission_time, duration (seconds) and num_gpu, and optionally "
+      "queue and priority; without a file the workload is synthetic");
   simulate_
       ->add_option(
           "--nodes", nodes_,
-          "nodes of the cluster; of several kinds as NODESxGPUS,...: 16x8,24x4 are 16 nodes of 8 GPUs and 24 of 4")
+          "number of nodes, or NODESxGPUS,... for several kinds: 16x8,24x4 is 16 nodes with 8 GPUs and 24 with 4")
       ->capture_default_str();
-  simulate_->add_option("--gpus-per-node", gpus_, "of each, where --nodes does not say")
-      ->check(CLI::Range(1, kMostGpus))
+  simulate_->add_option("--gpus-per-node", gpus_, "GPUs of each node, unless --nodes sets them")
+      ->check(CLI::Range(1, kMaxGpus))
       ->capture_default_str();
-  simulate_->add_option("--gpus-per-pod", pod_gpus_, "of a job's pods (default: as many as the largest node has)")
-      ->check(CLI::Range(1, kMostGpus));
-  simulate_->add_option("--policy", policies_, "hold, backfill or fair; may be given again (default: all three)")
+  simulate_->add_option("--gpus-per-pod", pod_gpus_, "GPUs of each pod (default: those of the largest node)")
+      ->check(CLI::Range(1, kMaxGpus));
+  simulate_->add_option("--policy", policies_, "hold, backfill or fair; may be repeated (default: all three)")
       ->check(CLI::IsMember({"hold", "backfill", "fair"}));
-  simulate_->add_option("--starvation-limit", limit_, "backfill and fair: a job is passed over for so long, or: never")
+  simulate_
+      ->add_option("--starvation-limit", limit_,
+                   "backfill and fair: the time after which a bypassed job gets a reservation, or: never")
       ->capture_default_str();
   simulate_->add_flag("--durations", durations_, "jobs declare how long they run");
-  simulate_->add_option("--teams", teams_, "fair: queues that jobs without one are dealt out to")
+  simulate_->add_option("--teams", teams_, "fair: number of queues for jobs without a queue")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   simulate_->add_option("-o,--output", output_, "table or json")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
-  simulate_->add_option("--svg", svg_, "file for a picture: GPUs used and jobs waiting over time");
-  simulate_->add_option("--jobs", made_up_.jobs, "made up: how many")
+  simulate_->add_option("--svg", svg_, "file for a chart: GPUs used and jobs waiting over time");
+  simulate_->add_option("--jobs", synthetic_.jobs, "synthetic: number of jobs")
       ->check(CLI::Range(1, 10'000'000))
       ->capture_default_str()
       ->excludes(trace);
-  simulate_->add_option("--load", made_up_.load, "made up: the part of the GPUs that they need on average")
+  simulate_->add_option("--load", synthetic_.load, "synthetic: mean fraction of the GPUs in demand")
       ->check(CLI::Range(0.01, 10.0))
       ->capture_default_str()
       ->excludes(trace);
-  simulate_->add_option("--largest", made_up_.largest, "made up: GPUs of the largest jobs")
+  simulate_->add_option("--largest", synthetic_.largest, "synthetic: GPUs of the largest job")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str()
       ->excludes(trace);
-  simulate_->add_option("--seed", made_up_.seed, "made up: the same seed gives the same jobs")
+  simulate_->add_option("--seed", synthetic_.seed, "synthetic: the same seed gives the same jobs")
       ->capture_default_str()
       ->excludes(trace);
-  simulate_->add_option("--save", save_, "made up: file for the jobs, as a trace")->excludes(trace);
+  simulate_->add_option("--save", save_, "synthetic: file for the jobs, as a trace")->excludes(trace);
 }
 
 absl::Status SimulateCommand::ReadNodes() {
@@ -138,11 +140,11 @@ absl::Status SimulateCommand::ReadNodes() {
     int32_t gpus = gpus_;
     const bool numbers = absl::SimpleAtoi(parts.first, &count) &&
                          (kind.find('x') == absl::string_view::npos || absl::SimpleAtoi(parts.second, &gpus));
-    if (!numbers || count < 1 || gpus < 1 || gpus > kMostGpus ||
-        node_gpus_.size() + static_cast<size_t>(count) > kMostNodes) {
+    if (!numbers || count < 1 || gpus < 1 || gpus > kMaxGpus ||
+        node_gpus_.size() + static_cast<size_t>(count) > kMaxNodes) {
       return absl::InvalidArgumentError(absl::StrCat(
           "--nodes: \"", nodes_, "\" is not a number of nodes like 32, or kinds of them like 16x8,24x4; at most ",
-          kMostNodes, " nodes of at most ", kMostGpus, " GPUs"));
+          kMaxNodes, " nodes of at most ", kMaxGpus, " GPUs"));
     }
     node_gpus_.insert(node_gpus_.end(), static_cast<size_t>(count), gpus);
     all_gpus_ += int64_t{count} * gpus;
@@ -153,7 +155,7 @@ absl::Status SimulateCommand::ReadNodes() {
 
 absl::StatusOr<std::vector<simulate::Job>> SimulateCommand::Jobs() const {
   if (file_.empty()) {
-    MadeUp wish = made_up_;
+    SyntheticWorkload wish = synthetic_;
     wish.gpus = all_gpus_;
     wish.largest = static_cast<int32_t>(std::min<int64_t>(wish.largest, simulate::LargestJob(node_gpus_, pod_gpus_)));
     return MakeTrace(wish);
@@ -216,13 +218,13 @@ int SimulateCommand::Run() {
     absl::StatusOr<simulate::Result> result =
         simulate::Run(*given, own, [&](size_t started, int64_t now_ms) { progress.Tell(started, now_ms); });
     if (!result.ok()) return Fail(result.status());
-    for (const std::string& broken : result->broken) {
-      std::cerr << "musterctl: " << policy << ": a rule does not hold: " << Printable(broken) << "\n";
+    for (const std::string& broken : result->violations) {
+      std::cerr << "musterctl: " << policy << ": a rule is violated: " << Printable(broken) << "\n";
     }
-    if (result->broken.empty()) {
+    if (result->violations.empty()) {
       Simulated& run = runs.emplace_back(Simulated{policy, *std::move(result), {}});
       run.figures = simulate::FiguresOf(run.result, all_gpus_);
-    } else {  // it has no figures; the others have
+    } else {  // this run has no figures; the others have
       status = 2;
     }
   }

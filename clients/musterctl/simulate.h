@@ -1,4 +1,4 @@
-// musterctl simulate: what each policy would make of a workload on a cluster, decided by the very core of musterd.
+// musterctl simulate: the result of each policy for a workload on a cluster, decided by the same core as in musterd.
 #ifndef MUSTER_CLIENTS_MUSTERCTL_SIMULATE_H_
 #define MUSTER_CLIENTS_MUSTERCTL_SIMULATE_H_
 
@@ -16,7 +16,7 @@ class SimulateCommand {
  public:
   explicit SimulateCommand(CLI::App* cli);
   [[nodiscard]] bool parsed() const { return simulate_->parsed(); }
-  // The process's exit code: 0; 1 with what is wrong on standard error; 2 where a rule of the core did not hold.
+  // Returns the exit code: 0; 1 with the error on standard error; 2 if an invariant of the core was violated.
   [[nodiscard]] int Run();
 
  private:
@@ -27,7 +27,7 @@ class SimulateCommand {
   };
   [[nodiscard]] absl::Status ReadNodes();
   [[nodiscard]] absl::StatusOr<std::vector<simulate::Job>> Jobs() const;
-  // In place of jobs without a queue, each in one of the teams; unchanged under other policies than fair.
+  // Assigns jobs without a queue to one of the teams; used by policy fair only.
   [[nodiscard]] std::vector<simulate::Job> InTeams(std::vector<simulate::Job> jobs) const;
   [[nodiscard]] absl::StatusOr<simulate::Conditions> ConditionsFor(const std::string& policy,
                                                                    const std::vector<simulate::Job>& jobs) const;
@@ -35,11 +35,11 @@ class SimulateCommand {
   void PrintJson(const std::vector<Simulated>& runs, const std::vector<simulate::Job>& jobs) const;
 
   std::string file_;
-  MadeUp made_up_;
+  SyntheticWorkload synthetic_;
   std::string nodes_ = "32";
   int32_t gpus_ = 8;
   int32_t pod_gpus_ = 0;
-  std::vector<int32_t> node_gpus_;  // what the three come to
+  std::vector<int32_t> node_gpus_;  // the nodes that the three options describe
   int64_t all_gpus_ = 0;
   std::vector<std::string> policies_;
   std::string limit_ = "30m";

@@ -60,7 +60,7 @@ std::string KindNames() {
   return absl::StrJoin(kKinds, ", ", [](std::string* out, const Kind& kind) { out->append(kind.name); });
 }
 
-// What the record says; of kinds that this version does not know, its bytes.
+// The contents of the record; for kinds that this version does not know, its bytes.
 std::string Readable(const Record& record) {
   std::string text;
   for (const Kind& kind : kKinds) {
@@ -69,12 +69,12 @@ std::string Readable(const Record& record) {
   return text.empty() ? absl::StrCat("base64:", absl::Base64Escape(record.value)) : text;
 }
 
-// Behind the records of an export, how many they are: one that was cut short has no such line.
+// The last line of an export is the number of its records. A truncated export has no such line.
 constexpr char kRecords[] = "records";
 
 absl::StatusOr<Record> ReadLine(const std::string& line) {
   const nlohmann::json object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (!object.is_object()) return absl::InvalidArgumentError("is no JSON object");
+  if (!object.is_object()) return absl::InvalidArgumentError("is not a JSON object");
   Record record;
   for (const auto& [key, text] : {std::pair<const char*, std::string*>{"kind", &record.kind},
                                   {"key", &record.key},
@@ -103,21 +103,21 @@ absl::StatusOr<Record> ReadLine(const std::string& line) {
 }  // namespace
 
 StoreCommands::StoreCommands(CLI::App* cli) {
-  store_ = cli->add_subcommand("store", "the file in which musterd keeps what it promised (store.path)");
+  store_ = cli->add_subcommand("store", "the SQLite file with the durable records of musterd (store.path)");
   store_->require_subcommand(1);
-  inspect_ = store_->add_subcommand("inspect", "what is in it; musterd may be running");
-  verify_ = store_->add_subcommand("verify", "whether every page and every record is as it was written");
-  export_ = store_->add_subcommand("export", "its records on standard output, one JSON object a line");
-  import_ = store_->add_subcommand("import", "a new file with the records on standard input, as export wrote them");
-  backup_ = store_->add_subcommand("backup", "a copy as it is at one moment, while musterd goes on writing");
+  inspect_ = store_->add_subcommand("inspect", "show the contents; musterd may be running");
+  verify_ = store_->add_subcommand("verify", "verify the checksums of every page and record");
+  export_ = store_->add_subcommand("export", "write the records to standard output, one JSON object per line");
+  import_ = store_->add_subcommand("import", "create a file from the records on standard input, as export wrote them");
+  backup_ = store_->add_subcommand("backup", "make a consistent copy while musterd runs");
   upgrade_ = store_->add_subcommand(
       "upgrade",
-      "the newest format, which older versions of Muster refuse; stop musterd, and back the file up, before");
+      "change to the newest format, which older versions of Muster refuse; first stop musterd and back up the file");
   for (CLI::App* command : {inspect_, verify_, export_, import_, backup_, upgrade_}) {
     command->add_option("file", file_, "the store's file")->required();
   }
   inspect_->add_option("--kind", kind_, absl::StrCat("every record of this kind: ", KindNames()));
-  backup_->add_option("to", to_, "the copy; must not be there")->required();
+  backup_->add_option("to", to_, "the copy; must not exist yet")->required();
 }
 
 int StoreCommands::Run() const {
@@ -154,10 +154,10 @@ int StoreCommands::Inspect() const {
   return report->problems.empty() ? 0 : 1;
 }
 
-// What musterd would stop at: a record that it cannot read.
+// Checks what would stop musterd: a record that it cannot read.
 absl::Status CanBeLoaded(std::vector<Record> records) {
   if (const auto answers = TakeAnswers(&records); !answers.ok()) return answers.status();
-  return Restored().Load(records);
+  return RestoredRecords().Load(records);
 }
 
 int StoreCommands::Verify() const {
@@ -171,7 +171,7 @@ int StoreCommands::Verify() const {
     std::cout << file_ << ": " << report->records.size() << " records, no damage\n";
     return 0;
   }
-  std::cout << file_ << ": damaged; put a backup in its place. What can still be read: musterctl store export " << file_
+  std::cout << file_ << ": damaged; restore a backup. What can still be read: musterctl store export " << file_
             << " > records, then musterctl store import NEWFILE < records\n";
   return 1;
 }
@@ -180,7 +180,7 @@ int StoreCommands::Export() const {
   const absl::StatusOr<StoreReport> report = ReadStore(file_);
   if (!report.ok()) return Fail(report.status());
   for (const Record& record : report->records) {
-    // Escaped: keys may hold any bytes, a line is ASCII.
+    // Escaped: keys may contain any bytes, a line is ASCII.
     std::cout << nlohmann::ordered_json{{"kind", record.kind},
                                         {"key", record.key},
                                         {"incarnation", record.incarnation},
@@ -191,7 +191,7 @@ int StoreCommands::Export() const {
   }
   std::cout << nlohmann::json{{kRecords, report->records.size()}} << "\n";
   for (const std::string& problem : report->problems) {
-    std::cerr << "musterctl: left out: " << Printable(problem) << "\n";
+    std::cerr << "musterctl: skipped: " << Printable(problem) << "\n";
   }
   return report->problems.empty() ? 0 : 1;
 }
@@ -206,23 +206,23 @@ int StoreCommands::Import() const {
     const auto fail = [&](absl::string_view why) {
       return Fail(absl::InvalidArgumentError(absl::StrCat("line ", number, ": ", why)));
     };
-    if (whole) return fail("stands behind the line that says how many records there are");
+    if (whole) return fail("follows the line with the record count");
     if (const nlohmann::json last = nlohmann::json::parse(line, nullptr, false);
         last.is_object() && last.size() == 1 && last.contains(kRecords)) {
       whole = last[kRecords] == records.size();
-      if (!whole) return fail(absl::StrCat("says ", line, ", and there are ", records.size(), " before it"));
+      if (!whole) return fail(absl::StrCat("has ", line, ", but ", records.size(), " records precede it"));
       continue;
     }
     absl::StatusOr<Record> record = ReadLine(line);
     if (!record.ok()) return fail(record.status().message());
     const auto [first, fresh] = lines.emplace(std::pair(record->kind, record->key), number);
-    if (!fresh) return fail(absl::StrCat("is the record of line ", first->second, " again: ", RecordName(*record)));
+    if (!fresh) return fail(absl::StrCat("repeats the record of line ", first->second, ": ", RecordName(*record)));
     records.push_back(*std::move(record));
   }
   if (!whole) {
-    return Fail(absl::InvalidArgumentError(absl::StrCat(
-        "it ends without the line {\"", kRecords, "\":", records.size(),
-        "} behind its records: the export was cut short. To import what is there all the same, append that line")));
+    return Fail(absl::InvalidArgumentError(
+        absl::StrCat("it ends without the line {\"", kRecords, "\":", records.size(),
+                     "} after its records: the export is incomplete. To import it nevertheless, append that line")));
   }
   if (const absl::Status made = MakeStore(file_, records); !made.ok()) return Fail(made);
   std::cout << file_ << ": " << records.size() << " records written\n";
@@ -236,16 +236,16 @@ int StoreCommands::Upgrade() const {
     std::cout << file_ << ": of format " << *before << " already, the newest that this musterctl knows\n";
   } else {
     std::cout << file_ << ": format " << *before << " -> " << SqliteStore::kFormat
-              << "; versions of Muster that know only " << *before << " refuse it from now on\n";
+              << "; versions of Muster that know only " << *before << " refuse it now\n";
   }
   return 0;
 }
 
 int StoreCommands::BackUp() const {
   if (const absl::Status copied = BackUpStore(file_, to_); !copied.ok()) return Fail(copied);
-  std::cout << to_ << " written; musterd starts from it. Without Kubernetes the nodes in it have to be announced again "
-            << "then: a copy may be old. To move to another machine, stop musterd and carry " << file_
-            << " itself over\n";
+  std::cout << to_ << " written; musterd can start from it. Without Kubernetes, announce the nodes again "
+            << "then, because a copy may be outdated. To move to another machine, stop musterd and move " << file_
+            << " itself\n";
   return 0;
 }
 

@@ -1,5 +1,5 @@
-// `musterctl store ...`: looks at, checks, copies and moves the file in which musterd keeps what it promised (SPEC
-// S-3). Works on the file itself, whether musterd runs or not.
+// `musterctl store ...`: shows, checks, copies and moves the file of musterd's durable store (SPEC S-3). Works on the
+// file itself, whether musterd runs or not.
 #ifndef MUSTER_CLIENTS_MUSTERCTL_STORE_COMMANDS_H_
 #define MUSTER_CLIENTS_MUSTERCTL_STORE_COMMANDS_H_
 
@@ -12,7 +12,7 @@ class StoreCommands {
  public:
   explicit StoreCommands(CLI::App* cli);
   [[nodiscard]] bool parsed() const { return store_->parsed(); }
-  // The process's exit code: 0, or 1 with what is wrong on standard error.
+  // Returns the exit code: 0, or 1 with the error on standard error.
   int Run() const;
 
  private:

@@ -1,4 +1,4 @@
-// A gang's start as a timeline (SPEC S-4).
+// Prints a gang's start as a timeline (SPEC S-4).
 #include <algorithm>
 #include <iostream>
 #include <string>
@@ -22,7 +22,7 @@ std::string Duration(int64_t us) {
   return us >= 1'000 ? absl::StrFormat("%.1fms", static_cast<double>(us) / 1e3) : absl::StrCat(us, "us");
 }
 
-// What took a tenth of it or more, the longest first.
+// The parts that took a tenth of the span or more, the longest first.
 std::string Parts(const v1::Span& span) {
   const v1::Span::Parts& parts = span.parts();
   std::vector<std::pair<int64_t, const char*>> order;
@@ -40,7 +40,7 @@ std::string Parts(const v1::Span& span) {
   });
 }
 
-// From where to where of `whole` microseconds.
+// The bar of a span within `whole` microseconds.
 std::string Bar(int64_t from, int64_t took, int64_t whole) {
   const auto at = [&](int64_t us) { return static_cast<int>(us * kBar / std::max<int64_t>(1, whole)); };
   const int begin = std::clamp(at(from), 0, kBar - 1);
@@ -53,7 +53,7 @@ std::string Bar(int64_t from, int64_t took, int64_t whole) {
 
 void PrintTrace(const v1::GetTraceResponse& trace) {
   if (trace.spans().empty()) {
-    std::cout << "nothing was decided about it since musterd started, or it is not kept any more (tracing.kept)\n";
+    std::cout << "no decisions since musterd started, or their spans were dropped (tracing.maxSpans)\n";
     return;
   }
   int64_t begin = trace.spans(0).begin_unix_us();
@@ -65,9 +65,9 @@ void PrintTrace(const v1::GetTraceResponse& trace) {
               << Duration(span.duration_us()) << "   trace " << span.trace_id() << "\n";
   }
   if (trace.kept_since_unix_us() > 0) {
-    std::cout << "what ended before "
+    std::cout << "spans that ended before "
               << absl::FormatTime("%H:%M:%S", absl::FromUnixMicros(trace.kept_since_unix_us()), absl::LocalTimeZone())
-              << " is not kept any more\n";
+              << " were dropped\n";
   }
   std::vector<std::vector<std::string>> rows = {
       {"AT", "POD", "WHAT", "OUTCOME", "NODE", "TOOK", "OF THAT", "|" + std::string(kBar - 1, '-') + "|"}};

@@ -15,14 +15,14 @@
 namespace muster {
 namespace {
 
-constexpr double kLongestS = 1e10;  // 300 years: what is more is a mistake
-constexpr size_t kToldProblems = 20;
+constexpr double kMaxS = 1e10;  // 300 years: anything longer is a mistake
+constexpr size_t kMaxListedProblems = 20;
 
 // splitmix64 (Steele, Lea, Flood 2014): the standard library's distributions differ between machines.
 class Dice {
  public:
   explicit Dice(uint64_t seed) : state_(seed) {}
-  // Above 0, at most 1.
+  // A number above 0, at most 1.
   double Next() {
     uint64_t z = (state_ += 0x9e3779b97f4a7c15ULL);
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -35,8 +35,8 @@ class Dice {
   uint64_t state_;
 };
 
-// The fields of a line (RFC 4180, section 2): one in quotes may have commas in it, and a quote is written twice. None
-// goes over several lines.
+// Splits the fields of a line (RFC 4180, section 2). A quoted field may contain commas; a quote is written twice. A
+// field cannot span several lines.
 std::vector<std::string> Fields(absl::string_view line) {
   std::vector<std::string> fields(1);
   bool quoted = false;
@@ -103,14 +103,14 @@ class Reader {
   }
   int64_t Milliseconds(const std::string& column, double least) {
     double seconds = 0;
-    if (!absl::SimpleAtod(Cell(column), &seconds) || !(seconds >= least) || seconds > kLongestS) {
+    if (!absl::SimpleAtod(Cell(column), &seconds) || !(seconds >= least) || seconds > kMaxS) {
       Expected(column, least > 0 ? "seconds above zero" : "seconds, 0 or more");
       return 0;
     }
     return std::llround(seconds * 1000);
   }
   void Expected(const std::string& column, absl::string_view expected) {
-    if (problems_.size() >= kToldProblems) return;
+    if (problems_.size() >= kMaxListedProblems) return;
     problems_.push_back(absl::StrCat("line ", number_, ": ", column, ": \"", Cell(column), "\"; expected ", expected));
   }
 
@@ -139,11 +139,11 @@ absl::StatusOr<std::vector<simulate::Job>> ParseTrace(const std::string& csv) {
   return reader.Finish();
 }
 
-std::vector<simulate::Job> MakeTrace(const MadeUp& wish) {
+std::vector<simulate::Job> MakeTrace(const SyntheticWorkload& wish) {
   constexpr double kMedianMs = 20 * 60 * 1000;
   constexpr double kSpread = 1.2;
-  constexpr double kShortestMs = 60 * 1000;
-  constexpr double kLongestMs = 24.0 * 60 * 60 * 1000;
+  constexpr double kMinMs = 60 * 1000;
+  constexpr double kMaxMs = 24.0 * 60 * 60 * 1000;
   Dice dice(wish.seed);
   std::vector<simulate::Job> jobs;
   double work = 0;  // GPU milliseconds
@@ -153,7 +153,7 @@ std::vector<simulate::Job> MakeTrace(const MadeUp& wish) {
     job.gpus = 1;
     while (2 * job.gpus <= wish.largest && dice.Next() < 0.55) job.gpus *= 2;
     const double duration = kMedianMs * std::exp(kSpread * dice.Normal());
-    job.duration_ms = std::llround(std::clamp(duration, kShortestMs, kLongestMs));
+    job.duration_ms = std::llround(std::clamp(duration, kMinMs, kMaxMs));
     work += static_cast<double>(job.gpus) * static_cast<double>(job.duration_ms);
   }
   const double every_ms = work / static_cast<double>(wish.jobs) / (wish.load * static_cast<double>(wish.gpus));

@@ -16,9 +16,9 @@
 namespace muster {
 namespace {
 
-// What is tried so often in vain is said, and again after so many more tries.
-constexpr int kSaidFirst = 4;
-constexpr int kSaidAgain = 30;
+// Repeated failures are logged at this attempt, and again after every kLogEveryAttempts.
+constexpr int kFirstLoggedAttempt = 4;
+constexpr int kLogEveryAttempts = 30;
 
 std::string PodPath(const PodRef& pod, const char* subresource) {
   return absl::StrCat("/api/v1/namespaces/", pod.name_space, "/pods/", pod.name, subresource);
@@ -39,7 +39,7 @@ void Actuator::Halt() {
   MutexLock lock(&mutex_);
   stopping_ = true;
   bindings_.clear();
-  calls_.clear();
+  activations_.clear();
   wanted_.clear();
   later_.clear();
   events_.clear();
@@ -61,7 +61,7 @@ void Actuator::Carry(std::vector<Effect> effects) {
     if (std::holds_alternative<BindPod>(effect)) {
       bindings_.push_back({std::move(effect)});
       work_.Signal();
-    } else if (auto* tell = std::get_if<TellPod>(&effect); tell != nullptr) {
+    } else if (auto* tell = std::get_if<EmitPodEvent>(&effect); tell != nullptr) {
       if (events_.size() >= options_.max_background) {
         events_.pop_front();
         ++stats_.dropped_events;
@@ -69,12 +69,12 @@ void Actuator::Carry(std::vector<Effect> effects) {
       events_.push_back({std::move(*tell)});
       background_.Signal();
     } else {
-      // Once, however often it is wanted before its turn comes; and as it was wanted last.
+      // One entry per pod and kind until its turn comes; the latest effect replaces earlier ones.
       const auto [wanted, fresh] = wanted_.try_emplace(KeyOf(effect));
       wanted->second.effect = effect;
-      wanted->second.anew = wanted->second.running;
+      wanted->second.wanted_again = wanted->second.running;
       if (!fresh) continue;
-      calls_.push_back({std::move(effect)});
+      activations_.push_back({std::move(effect)});
       work_.Signal();
     }
   }
@@ -83,7 +83,8 @@ void Actuator::Carry(std::vector<Effect> effects) {
 ActuatorStats Actuator::stats() const {
   MutexLock lock(&mutex_);
   ActuatorStats stats = stats_;
-  stats.waiting = bindings_.size() + calls_.size() + later_.size() + events_.size() + status_.size() + writing_.size();
+  stats.waiting =
+      bindings_.size() + activations_.size() + later_.size() + events_.size() + status_.size() + writing_.size();
   return stats;
 }
 
@@ -94,10 +95,10 @@ void Actuator::RunWorker() {
       MutexLock lock(&mutex_);
       while (true) {
         while (!later_.empty() && later_.begin()->first <= SteadyNow()) {
-          calls_.push_back(std::move(later_.begin()->second));
+          activations_.push_back(std::move(later_.begin()->second));
           later_.erase(later_.begin());
         }
-        if (!bindings_.empty() || !calls_.empty()) break;
+        if (!bindings_.empty() || !activations_.empty()) break;
         if (stopping_) return;
         if (later_.empty()) {
           work_.Wait(&mutex_);
@@ -105,26 +106,26 @@ void Actuator::RunWorker() {
           work_.WaitWithTimeout(&mutex_, later_.begin()->first - SteadyNow());
         }
       }
-      std::deque<Work>& from = bindings_.empty() ? calls_ : bindings_;
+      std::deque<Work>& from = bindings_.empty() ? activations_ : bindings_;
       work = std::move(from.front());
       from.pop_front();
       if (const auto wanted = wanted_.find(KeyOf(work.effect)); wanted != wanted_.end()) {
         work.effect = wanted->second.effect;
         wanted->second.running = true;
-        wanted->second.anew = false;
+        wanted->second.wanted_again = false;
       }
     }
     Do(std::move(work));
   }
 }
 
-// Spreads work over time: each caller waits for its turn.
+// Limits the rate: each caller waits for its turn.
 void Actuator::Pace(absl::Time* next, double per_s) {
   absl::Time turn;
   {
     MutexLock lock(&pace_mutex_);
     const absl::Time now = SteadyNow();
-    turn = std::max(*next, now - absl::Milliseconds(100));  // a small burst is free
+    turn = std::max(*next, now - absl::Milliseconds(100));  // small bursts pass at once
     *next = turn + absl::Seconds(1) / per_s;
   }
   const auto stopping = [this] {
@@ -135,26 +136,26 @@ void Actuator::Pace(absl::Time* next, double per_s) {
 }
 
 absl::Duration Actuator::PauseBefore(int attempts, const Verdict& verdict) const {
-  const absl::Duration pause = options_.first_pause * (int64_t{1} << std::min(attempts, 30));
-  return std::max(std::min(verdict.pause, options_.longest_told), std::min(pause, options_.longest_pause));
+  const absl::Duration pause = options_.min_pause * (int64_t{1} << std::min(attempts, 30));
+  return std::max(std::min(verdict.pause, options_.max_server_pause), std::min(pause, options_.max_pause));
 }
 
 Actuator::Key Actuator::KeyOf(const Effect& effect) {
-  return {effect.index(), std::visit([](const auto& of) { return of.pod.uid; }, effect)};
+  return {effect.index(), std::visit([](const auto& each) { return each.pod.uid; }, effect)};
 }
 
-Actuator::Verdict Actuator::Again(const absl::StatusOr<KubeResponse>& response) {
-  return {Verdict::Kind::kAgain, absl::Seconds(response.ok() ? response->retry_after_s : 0),
+Actuator::Verdict Actuator::Retry(const absl::StatusOr<KubeResponse>& response) {
+  return {Verdict::Kind::kRetry, absl::Seconds(response.ok() ? response->retry_after_s : 0),
           response.ok() ? StatusMessage(*response) : std::string(response.status().message())};
 }
 
 Actuator::Verdict Actuator::Try(const Effect& effect) {
-  if (const auto* call = std::get_if<CallPod>(&effect)) {
-    Pace(&next_call_, options_.calls_per_s);
-    return DoCall(*call);
+  if (const auto* call = std::get_if<ActivatePod>(&effect)) {
+    Pace(&next_activation_, options_.calls_per_s);
+    return Activate(*call);
   }
-  if (const auto* mark = std::get_if<MarkTimedOut>(&effect)) return DoMark(*mark);
-  if (const auto* evict = std::get_if<EvictPod>(&effect)) return DoEvict(*evict);
+  if (const auto* mark = std::get_if<MarkTimedOut>(&effect)) return MarkPodTimedOut(*mark);
+  if (const auto* evict = std::get_if<EvictPod>(&effect)) return EvictOnServer(*evict);
   return Done();
 }
 
@@ -164,31 +165,30 @@ void Actuator::Do(Work work) {
   MutexLock lock(&mutex_);
   if (verdict.kind == Verdict::Kind::kGiveUp) ++stats_.failed;
   const auto wanted = wanted_.find(KeyOf(work.effect));
-  if (wanted == wanted_.end()) return;  // it stops
+  if (wanted == wanted_.end()) return;  // the actuator stops
   wanted->second.running = false;
   absl::Duration pause = absl::ZeroDuration();
-  if (verdict.kind == Verdict::Kind::kAgain) {
+  if (verdict.kind == Verdict::Kind::kRetry) {
     pause = PauseBefore(work.attempts++, verdict);
-    NoteRetry(work, verdict);
-  } else if (wanted->second.anew) {
+    CountRetry(work, verdict);
+  } else if (wanted->second.wanted_again) {
     work.attempts = 0;
   } else {
     wanted_.erase(wanted);
     return;
   }
   later_.emplace(SteadyNow() + pause, std::move(work));
-  work_.Signal();  // somebody must wait for its time, not for ever
+  work_.Signal();  // a worker must wait for this time instead of forever
 }
 
-void Actuator::NoteRetry(const Work& work, const Verdict& verdict) {
+void Actuator::CountRetry(const Work& work, const Verdict& verdict) {
   ++stats_.retries;
-  if (work.attempts != kSaidFirst && work.attempts % kSaidAgain != 0) return;
-  const PodRef& pod = std::visit([](const auto& of) -> const PodRef& { return of.pod; }, work.effect);
-  const char* what = std::holds_alternative<EvictPod>(work.effect)  ? "evicting"
-                     : std::holds_alternative<CallPod>(work.effect) ? "calling"
-                                                                    : "marking";
-  spdlog::warn("{} pod {}/{} does not succeed, tried {} times: {}", what, pod.name_space, pod.name, work.attempts,
-               verdict.why);
+  if (work.attempts != kFirstLoggedAttempt && work.attempts % kLogEveryAttempts != 0) return;
+  const PodRef& pod = std::visit([](const auto& each) -> const PodRef& { return each.pod; }, work.effect);
+  const char* what = std::holds_alternative<EvictPod>(work.effect)      ? "evicting"
+                     : std::holds_alternative<ActivatePod>(work.effect) ? "activating"
+                                                                        : "marking";
+  spdlog::warn("{} pod {}/{} failed after {} attempts: {}", what, pod.name_space, pod.name, work.attempts, verdict.why);
 }
 
 void Actuator::DoBind(const BindPod& bind) {
@@ -209,13 +209,13 @@ BindingOutcome Actuator::TryToBind(const BindPod& bind) {
   BindingOutcome outcome{bind.pod.uid, bind.node, BindingResult::kRetry, ""};
   const absl::Duration left = absl::Milliseconds(bind.deadline_ms - options_.clock->NowMs());
   if (left <= absl::ZeroDuration()) {
-    // The caller has given up: kube-scheduler may have given the room away. Nothing may be bound any more; what was
-    // sent before may have arrived all the same.
-    outcome.message = "the time in which the binding was safe has passed";
-    const Found found = ReadBack(bind, &outcome.message);
-    outcome.result = found == Found::kBound     ? BindingResult::kBound
-                     : found == Found::kUnknown ? BindingResult::kRetry  // its place stays kept meanwhile
-                                                : BindingResult::kRefused;
+    // The caller has given up: kube-scheduler may use the capacity otherwise. Nothing may be bound any more, but an
+    // earlier request may have arrived.
+    outcome.message = "the time limit for a safe binding has passed";
+    const BindState found = ReadBack(bind, &outcome.message);
+    outcome.result = found == BindState::kBound     ? BindingResult::kBound
+                     : found == BindState::kUnknown ? BindingResult::kRetry  // its slot stays reserved meanwhile
+                                                    : BindingResult::kRefused;
     return outcome;
   }
   const Json body = {{"apiVersion", "v1"},
@@ -234,74 +234,74 @@ BindingOutcome Actuator::TryToBind(const BindPod& bind) {
     outcome.result = BindingResult::kRefused;
     return outcome;
   }
-  const Found found = ReadBack(bind, &outcome.message);
-  if (found == Found::kBound) outcome.result = BindingResult::kBound;
-  if (found == Found::kElsewhere) outcome.result = BindingResult::kRefused;
+  const BindState found = ReadBack(bind, &outcome.message);
+  if (found == BindState::kBound) outcome.result = BindingResult::kBound;
+  if (found == BindState::kElsewhere) outcome.result = BindingResult::kRefused;
   return outcome;
 }
 
-// K-4: after a conflict or no answer, what the API server has is the truth.
-Actuator::Found Actuator::ReadBack(const BindPod& bind, std::string* why) {
+// K-4: after a conflict or without an answer, the API server's state is the truth.
+Actuator::BindState Actuator::ReadBack(const BindPod& bind, std::string* why) {
   const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kGet, PodPath(bind.pod, ""), "", kTimeout);
-  if (!response.ok()) return Found::kUnknown;
+  if (!response.ok()) return BindState::kUnknown;
   if (response->status == 404) {
     *why = "the pod is gone";
-    return Found::kElsewhere;
+    return BindState::kElsewhere;
   }
-  if (response->status != 200) return Found::kUnknown;
+  if (response->status != 200) return BindState::kUnknown;
   const absl::StatusOr<Json> pod = ParseJsonCut(response->body, "pod");
-  if (!pod.ok()) return Found::kUnknown;
+  if (!pod.ok()) return BindState::kUnknown;
   const std::string node = StringOrEmpty(Child(*pod, "spec"), "nodeName");
   if (StringOrEmpty(Child(*pod, "metadata"), "uid") != bind.pod.uid) {
     *why = "another pod has this name now";
-    return Found::kElsewhere;
+    return BindState::kElsewhere;
   }
-  if (node == bind.node) return Found::kBound;
-  if (node.empty()) return Found::kUnbound;
+  if (node == bind.node) return BindState::kBound;
+  if (node.empty()) return BindState::kUnbound;
   *why = absl::StrCat("the pod is bound to node ", node, " already");
-  return Found::kElsewhere;
+  return BindState::kElsewhere;
 }
 
 Actuator::Verdict Actuator::AfterConflict(const PodRef& pod, const KubeResponse& refused) {
   const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kGet, PodPath(pod, ""), "", kTimeout);
   if (response.ok() && response->status == 404) return Done();
-  if (!response.ok() || response->status != 200) return Again(response);
-  const absl::StatusOr<Json> there = ParseJsonCut(response->body, "pod");
-  const bool same = !there.ok() || StringOrEmpty(Child(*there, "metadata"), "uid") == pod.uid;
-  return same ? Again(refused) : Done();
+  if (!response.ok() || response->status != 200) return Retry(response);
+  const absl::StatusOr<Json> current = ParseJsonCut(response->body, "pod");
+  const bool same = !current.ok() || StringOrEmpty(Child(*current, "metadata"), "uid") == pod.uid;
+  return same ? Retry(refused) : Done();
 }
 
 Actuator::Verdict Actuator::PatchPod(const PodRef& pod, KubeMethod method, const Json& patch, const char* subresource,
                                      int* refused) {
   Json body = patch;
-  body["metadata"]["uid"] = pod.uid;  // a pod that was created again under this name is left alone
+  body["metadata"]["uid"] = pod.uid;  // a pod re-created under this name is left alone
   const absl::StatusOr<KubeResponse> response = client_->Send(method, PodPath(pod, subresource), Dump(body), kTimeout);
-  if (!response.ok()) return Again(response);
+  if (!response.ok()) return Retry(response);
   const int status = response->status;
-  if (status / 100 == 2 || status == 404) return Done();  // 404: it is gone
-  if (status == 429 || status == 401 || status >= 500) return Again(response);
+  if (status / 100 == 2 || status == 404) return Done();  // 404: the pod is gone
+  if (status == 429 || status == 401 || status >= 500) return Retry(response);
   if (refused != nullptr && (status == 403 || status == 409)) {
     *refused = status;
     return GiveUp();
   }
   if (status == 409) return AfterConflict(pod, *response);
   spdlog::warn("patching pod {}/{}: {}", pod.name_space, pod.name, StatusMessage(*response));
-  return status == 403 ? Again(response) : GiveUp();  // rights may be given
+  return status == 403 ? Retry(response) : GiveUp();  // the permission may be granted later
 }
 
-Actuator::Verdict Actuator::DoCall(const CallPod& call) {
+Actuator::Verdict Actuator::Activate(const ActivatePod& call) {
   {
     MutexLock lock(&mutex_);
-    ++stats_.calls;
+    ++stats_.activations;
   }
   if (!call.remove_gate) {
     const Json patch = {
-        {"metadata", {{"annotations", {{keys::kCalled, absl::StrCat(absl::ToUnixMicros(WallNow()))}}}}}};
-    if (!call.note.empty()) return CallWithNote(call, patch);
+        {"metadata", {{"annotations", {{keys::kActivated, absl::StrCat(absl::ToUnixMicros(WallNow()))}}}}}};
+    if (!call.note.empty()) return ActivateWithCondition(call, patch);
     return PatchPod(call.pod, KubeMethod::kPatchMerge, patch, "");
   }
   if (!call.nominated_node.empty()) {
-    // A hint: if it cannot be set the pod is released all the same.
+    // A hint: if it cannot be set, the pod is activated all the same.
     static_cast<void>(PatchPod(call.pod, KubeMethod::kPatchMerge,
                                {{"status", {{"nominatedNodeName", call.nominated_node}}}}, "/status"));
   }
@@ -309,14 +309,14 @@ Actuator::Verdict Actuator::DoCall(const CallPod& call) {
   return PatchPod(call.pod, KubeMethod::kPatchStrategic, patch, "");
 }
 
-// The call and what the pod's condition says from now on, in one write: of the pod as it is now, so that nothing is
-// said of one that has a node meanwhile.
-Actuator::Verdict Actuator::CallWithNote(const CallPod& call, Json patch) {
+// Writes the activation and the pod's condition in one request, based on the current pod, so that no condition is set
+// on a pod that has got a node meanwhile.
+Actuator::Verdict Actuator::ActivateWithCondition(const ActivatePod& call, Json patch) {
   const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kGet, PodPath(call.pod, ""), "", kTimeout);
   if (response.ok() && response->status == 404) return Done();
-  if (!response.ok() || response->status != 200) return Again(response);
+  if (!response.ok() || response->status != 200) return Retry(response);
   const absl::StatusOr<Json> pod = ParseJsonCut(response->body, "pod");
-  if (!pod.ok()) return Again(response);
+  if (!pod.ok()) return Retry(response);
   const Json& metadata = Child(*pod, "metadata");
   if (StringOrEmpty(metadata, "uid") != call.pod.uid || !StringOrEmpty(Child(*pod, "spec"), "nodeName").empty()) {
     return Done();
@@ -328,29 +328,28 @@ Actuator::Verdict Actuator::CallWithNote(const CallPod& call, Json patch) {
   int refused = 0;
   Verdict verdict = PatchPod(call.pod, KubeMethod::kPatchStrategic, patch, "/status", &refused);
   if (refused == 409)
-    return {Verdict::Kind::kAgain, absl::ZeroDuration(),
-            "the pod changed meanwhile"};  // it changed meanwhile: it is looked at anew
+    return {Verdict::Kind::kRetry, absl::ZeroDuration(), "the pod changed meanwhile"};  // read the pod again
   if (verdict.kind != Verdict::Kind::kGiveUp) return verdict;
-  return PatchPod(call.pod, KubeMethod::kPatchMerge, call_only, "");  // without the right to write the status
+  return PatchPod(call.pod, KubeMethod::kPatchMerge, call_only, "");  // no permission to write the status
 }
 
-Actuator::Verdict Actuator::DoMark(const MarkTimedOut& mark) {
+Actuator::Verdict Actuator::MarkPodTimedOut(const MarkTimedOut& mark) {
   return PatchPod(mark.pod, KubeMethod::kPatchMerge, {{"metadata", {{"annotations", {{keys::kKoordTimeout, "true"}}}}}},
                   "");
 }
 
-Actuator::Verdict Actuator::DoEvict(const EvictPod& evict) {
+Actuator::Verdict Actuator::EvictOnServer(const EvictPod& evict) {
   const Json body = {{"apiVersion", "policy/v1"},
                      {"kind", "Eviction"},
                      {"metadata", {{"name", evict.pod.name}, {"namespace", evict.pod.name_space}}},
                      {"deleteOptions", {{"preconditions", {{"uid", evict.pod.uid}}}}}};
   const absl::StatusOr<KubeResponse> response =
       client_->Send(KubeMethod::kPost, PodPath(evict.pod, "/eviction"), Dump(body), kTimeout);
-  if (!response.ok()) return Again(response);
+  if (!response.ok()) return Retry(response);
   if (response->status / 100 == 2 || response->status == 404) return Done();
   if (response->status == 409) return AfterConflict(evict.pod, *response);
   spdlog::warn("evicting {}/{}: {}", evict.pod.name_space, evict.pod.name, StatusMessage(*response));
-  return Again(response);  // a PodDisruptionBudget, for a while
+  return Retry(response);  // a PodDisruptionBudget may refuse it for a while
 }
 
 }  // namespace muster

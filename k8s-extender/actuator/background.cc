@@ -1,4 +1,4 @@
-// What users read and nobody waits for: events, and the status of PodGroups (SPEC K-11).
+// Informational writes on which no pod waits: events, and the status of PodGroups (SPEC K-11).
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -24,27 +24,27 @@ std::string MicroTime(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M
 
 void Actuator::UpdateStatus(const GangView& view) {
   if (!view.has_object) {
-    return ForgetStatus(view.key);
+    return RemoveStatus(view.key);
   }
   if (view.object_dialect != GangDialect::kPodGroupSigs && view.object_dialect != GangDialect::kPodGroupX) {
-    return;  // D-4, D-6, D-7, D-15: not ours to write
+    return;  // D-4, D-6, D-7, D-15: another controller writes it
   }
   MutexLock lock(&mutex_);
-  if (!stopping_) status_[view.key].view = view;  // when it is due stays: what is refused is not asked for more often
+  if (!stopping_) status_[view.key].view = view;  // `due` stays: a refused status is not retried sooner
   background_.Signal();
 }
 
-void Actuator::ForgetStatus(const std::string& gang) {
+void Actuator::RemoveStatus(const std::string& gang) {
   MutexLock lock(&series_mutex_);
   written_.erase(gang);
 }
 
-// The one that is due for longest and which nobody writes; else `next` is when its time comes, if that is earlier.
+// Returns the status that is due for longest and that no worker writes; otherwise lowers `next` to the next due time.
 std::optional<Actuator::Status> Actuator::TakeStatus(absl::Time* next) {
   absl::Time due = absl::InfiniteFuture();
   auto first = status_.end();
   for (auto each = status_.begin(); each != status_.end(); ++each) {
-    if (writing_.contains(each->first) || each->second.due >= due) continue;  // whoever writes it looks again
+    if (writing_.contains(each->first) || each->second.due >= due) continue;  // the worker that writes it checks again
     due = each->second.due;
     first = each;
   }
@@ -69,7 +69,7 @@ void Actuator::RunBackground() {
       while (!stopping_) {
         absl::Time next = absl::InfiniteFuture();
         due = DueEvent(&next);
-        // In turns: thousands of the one do not keep back the other.
+        // Events and statuses take turns, so that thousands of one kind do not delay the other.
         const bool events_turn = std::exchange(status_was_last_, false) && due.has_value();
         if (!events_turn) status = TakeStatus(&next);
         if (status.has_value() || due.has_value()) break;
@@ -93,18 +93,18 @@ void Actuator::RunBackground() {
   }
 }
 
-// One writer at a time for each gang, and until the API server has it: the latest is what stays.
+// One writer at a time for each gang, until the API server has accepted the latest status.
 void Actuator::WriteStatus(const Status& status) {
-  const Verdict verdict = DoStatus(status.view, /*first=*/status.attempts == 0);
+  const Verdict verdict = PatchStatus(status.view, /*first=*/status.attempts == 0);
   MutexLock lock(&mutex_);
   writing_.erase(status.view.key);
   if (verdict.kind == Verdict::Kind::kGiveUp) ++stats_.failed;
   const std::string key = status.view.key;
-  if (verdict.kind == Verdict::Kind::kAgain && !stopping_) {
+  if (verdict.kind == Verdict::Kind::kRetry && !stopping_) {
     ++stats_.retries;
     const absl::Time due = SteadyNow() + PauseBefore(status.attempts, verdict);
     const int attempts = status.attempts + 1;
-    const auto [waiting, fresh] = status_.try_emplace(key, status);  // unless there is a later one
+    const auto [waiting, fresh] = status_.try_emplace(key, status);  // a later one stays
     waiting->second.due = due;
     waiting->second.attempts = attempts;
   }
@@ -122,19 +122,19 @@ std::optional<size_t> Actuator::DueEvent(absl::Time* next) const {
   return std::nullopt;
 }
 
-// What a server that is overloaded or away does not take is tried first when it may take some again; until then the
-// others wait. What it cannot take for a reason of its own goes behind them.
+// An event that an overloaded or unreachable server does not accept is retried first when the pause is over; until then
+// all others wait. An event that the server refuses for a reason of its own goes to the end.
 void Actuator::WriteEvent(Event event) {
-  const Verdict verdict = DoTell(&event);
+  const Verdict verdict = SendEvent(&event);
   if (verdict.kind == Verdict::Kind::kDone) return;
   MutexLock lock(&mutex_);
   if (stopping_) return;
-  const int tries = event.alone ? options_.ill_event_tries : options_.event_tries;
+  const int tries = event.alone ? options_.refused_event_tries : options_.event_tries;
   const bool again =
-      verdict.kind == Verdict::Kind::kAgain && ++event.attempts < tries && events_.size() < options_.max_background;
+      verdict.kind == Verdict::Kind::kRetry && ++event.attempts < tries && events_.size() < options_.max_background;
   if (!again) {
     const PodRef& pod = event.tell.pod;
-    spdlog::warn("event for pod {}/{} is not told: {}", pod.name_space, pod.name, verdict.why);
+    spdlog::warn("event for pod {}/{} is dropped: {}", pod.name_space, pod.name, verdict.why);
     ++stats_.dropped_events;
     return;
   }
@@ -150,9 +150,9 @@ void Actuator::WriteEvent(Event event) {
   background_.Signal();
 }
 
-// An event per pod and reason; said again, it becomes a series (events.k8s.io/v1).
-Actuator::Verdict Actuator::DoTell(Event* event) {
-  const TellPod& tell = event->tell;
+// One event per pod and reason; a repetition turns it into a series (events.k8s.io/v1).
+Actuator::Verdict Actuator::SendEvent(Event* event) {
+  const EmitPodEvent& tell = event->tell;
   StateHasher hasher;
   hasher.Add(ReasonName(tell.reason.code));
   hasher.Add(tell.reason.text);
@@ -183,20 +183,21 @@ Actuator::Verdict Actuator::DoTell(Event* event) {
                          {"uid", tell.pod.uid}}}};
   const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kPost, path, Dump(object), kTimeout);
   event->alone = false;
-  if (!response.ok()) return Again(response);
+  if (!response.ok()) return Retry(response);
   if (response->status == 201) return Done();
   if (response->status != 409) return AfterRefusal(response, event);
-  if (event->count == 1 && event->attempts > 0) return Done();  // an earlier try of it had arrived
+  if (event->count == 1 && event->attempts > 0) return Done();  // an earlier attempt had arrived
   const Json series = {{"series", {{"count", std::max(event->count, 2)}, {"lastObservedTime", now}}}};
   const absl::StatusOr<KubeResponse> again =
       client_->Send(KubeMethod::kPatchMerge, absl::StrCat(path, "/", name), Dump(series), kTimeout);
-  if (!again.ok() || again->status == 404) return Again(again);  // it is past its time: it is made anew
+  if (!again.ok() || again->status == 404) return Retry(again);  // expired: it is created again
   return again->status / 100 == 2 ? Done() : AfterRefusal(again, event);
 }
 
-// Of an event: what is wrong with it stays wrong, what a server cannot take (5xx) may be this one's, as by a webhook.
+// Refusal of an event. A client error is permanent; a 5xx may concern only this event, for example because of a
+// webhook.
 Actuator::Verdict Actuator::AfterRefusal(const absl::StatusOr<KubeResponse>& refused, Event* event) {
-  Verdict verdict = Again(refused);
+  Verdict verdict = Retry(refused);
   const bool overloaded = refused->status == 429 || refused->status == 503;
   event->alone = !overloaded;
   if (!overloaded && refused->status / 100 != 5) verdict.kind = Verdict::Kind::kGiveUp;
@@ -208,30 +209,30 @@ std::string Actuator::StatusPath(const GangView& view) {
   return absl::StrCat("/apis/", group, "/v1alpha1/namespaces/", view.name_space, "/podgroups/", view.name);
 }
 
-// A merge patch replaces lists: others' conditions are read first, and said again.
+// A merge patch replaces lists: the conditions of other writers are read first and sent along.
 Actuator::Verdict Actuator::AddConditions(const GangView& view, Json* patch) {
   const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kGet, StatusPath(view), "", kTimeout);
-  if (!response.ok()) return Again(response);
+  if (!response.ok()) return Retry(response);
   if (response->status == 404) return GiveUp();
-  if (response->status != 200) return Again(response);
+  if (response->status != 200) return Retry(response);
   const absl::StatusOr<Json> object = ParseJsonCut(response->body, "PodGroup");
-  if (!object.ok()) return Again(response);
+  if (!object.ok()) return Retry(response);
   Json conditions = Json::array();
-  const Json& there = Child(Child(*object, "status"), "conditions");
-  if (there.is_array()) {
-    for (const Json& each : there) {
+  const Json& existing = Child(Child(*object, "status"), "conditions");
+  if (existing.is_array()) {
+    for (const Json& each : existing) {
       if (StringOrEmpty(each, "type") != kTimedOut) conditions.push_back(each);
     }
   }
   conditions.push_back({{"type", kTimedOut}, {"status", view.timed_out ? "True" : "False"}});
   (*patch)["status"]["conditions"] = std::move(conditions);
   const std::string version = StringOrEmpty(Child(*object, "metadata"), "resourceVersion");
-  if (!version.empty()) (*patch)["metadata"]["resourceVersion"] = version;  // 409 if somebody was quicker
+  if (!version.empty()) (*patch)["metadata"]["resourceVersion"] = version;  // 409 if another writer was faster
   return Done();
 }
 
 // K-11: the PodGroup's status. Counts come from the sets of members (G-10).
-Actuator::Verdict Actuator::DoStatus(const GangView& view, bool first) {
+Actuator::Verdict Actuator::PatchStatus(const GangView& view, bool first) {
   Json patch = {{"status",
                  {{"phase", ToString(view.phase).data()},
                   {"scheduled", view.bound},
@@ -255,7 +256,7 @@ Actuator::Verdict Actuator::DoStatus(const GangView& view, bool first) {
   }
   const absl::StatusOr<KubeResponse> response =
       client_->Send(KubeMethod::kPatchMerge, absl::StrCat(StatusPath(view), "/status"), Dump(patch), kTimeout);
-  if (!response.ok()) return Again(response);
+  if (!response.ok()) return Retry(response);
   if (response->status == 404) return Done();
   if (response->status / 100 == 2) {
     MutexLock lock(&series_mutex_);
@@ -265,7 +266,7 @@ Actuator::Verdict Actuator::DoStatus(const GangView& view, bool first) {
   }
   if (first) spdlog::warn("status of PodGroup {}: {}", view.key, StatusMessage(*response));
   const bool wrong = response->status == 400 || response->status == 422;
-  return wrong ? GiveUp() : Again(response);
+  return wrong ? GiveUp() : Retry(response);
 }
 
 }  // namespace muster

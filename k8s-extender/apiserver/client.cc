@@ -18,15 +18,15 @@ namespace muster {
 namespace {
 
 constexpr absl::Duration kTokenAge = absl::Minutes(1);
-// Proxies and API servers drop connections that were idle for some minutes, often without a word.
+// Proxies and API servers drop connections after some idle minutes, often without notice.
 constexpr absl::Duration kIdle = absl::Minutes(1);
 constexpr absl::Duration kConnect = absl::Seconds(5);
 constexpr size_t kMaxIdle = 64;
-// How long Stop sees to it that nothing is under way any more.
+// At most this long, Stop keeps closing connections that are in use.
 constexpr absl::Duration kStop = absl::Seconds(1);
-constexpr absl::Duration kStopLook = absl::Milliseconds(10);
+constexpr absl::Duration kStopPollInterval = absl::Milliseconds(10);
 constexpr size_t kMaxLine = 16 << 20;
-constexpr size_t kMaxAnswer = 256 << 20;  // a page of a list; an object of etcd's is 1.5 MiB at most
+constexpr size_t kMaxAnswer = 256 << 20;  // a page of a list; an object in etcd has at most 1.5 MiB
 constexpr size_t kStatusMessage = 1'000;
 constexpr size_t kMessage = 200;
 
@@ -37,7 +37,7 @@ using BioPtr = std::unique_ptr<BIO, BioFree>;
 
 BioPtr Memory(const std::string& pem) { return BioPtr(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))); }
 
-// A store of every certificate in `pem`; nullptr when there is none. The caller owns it.
+// Returns a store of every certificate in `pem`; nullptr when there is none. The caller owns it.
 X509_STORE* StoreOf(const std::string& pem) {
   X509_STORE* store = X509_STORE_new();
   const BioPtr bio = Memory(pem);
@@ -51,7 +51,7 @@ X509_STORE* StoreOf(const std::string& pem) {
   return nullptr;
 }
 
-// Uncompressed: the API server is near, and inflating every watch event costs more than the bytes.
+// Uncompressed: the API server is near, and decompressing every watch event costs more than the bytes.
 httplib::Headers CommonHeaders() {
   return {{"Accept", "application/json"}, {"Accept-Encoding", "identity"}, {"User-Agent", "musterd"}};
 }
@@ -104,8 +104,8 @@ absl::StatusOr<KubeClient::Connection> KubeClient::Connect() {
       X509_STORE* store = StoreOf(config_.ca_pem);
       if (store == nullptr) return absl::InvalidArgumentError("kubeconfig: certificate-authority holds no certificate");
       ssl->set_ca_cert_store(store);
-      // Without a path of ours cpp-httplib would read the system's authorities into this store as well: they have no
-      // business here, and parsing them takes 70 ms for every connection. A folder is only looked into by hash.
+      // Without this path cpp-httplib would also load the system's authorities into this store. They are not trusted
+      // here, and parsing them takes 70 ms per connection. A directory is only searched by hash.
       ssl->set_ca_cert_path("", "/nonexistent");
     }
     ssl->enable_server_certificate_verification(!config_.skip_verify);
@@ -119,8 +119,8 @@ absl::StatusOr<KubeClient::Connection> KubeClient::Connect() {
   return connection;
 }
 
-// The connection used last, unless it was idle for so long that the other side may have dropped it.
-absl::StatusOr<KubeClient::Connection> KubeClient::Take(absl::Duration timeout) {
+// The most recently used connection, unless it was idle for longer than kIdle: the other side may have dropped it.
+absl::StatusOr<KubeClient::Connection> KubeClient::AcquireConnection(absl::Duration timeout) {
   absl::StatusOr<Connection> connection = nullptr;
   {
     MutexLock lock(&mutex_);
@@ -140,10 +140,10 @@ absl::StatusOr<KubeClient::Connection> KubeClient::Take(absl::Duration timeout) 
 }
 
 int64_t KubeClient::WatchTime(const Connection& connection, absl::Duration time) {
-  return overdue_.Watch(SteadyNow() + time, [connection] { connection->stop(); });
+  return watchdog_.Add(SteadyNow() + time, [connection] { connection->stop(); });
 }
 
-bool KubeClient::Leave(const Connection& connection) {
+bool KubeClient::RemoveInUse(const Connection& connection) {
   int64_t watched = 0;
   {
     MutexLock lock(&mutex_);
@@ -152,21 +152,21 @@ bool KubeClient::Leave(const Connection& connection) {
     watched = mine->watched;
     in_use_.erase(mine);
   }
-  return overdue_.Done(watched);
+  return watchdog_.Remove(watched);
 }
 
-bool KubeClient::GiveBack(const Connection& connection, bool fine) {
-  const bool in_time = Leave(connection);
+bool KubeClient::ReturnConnection(const Connection& connection, bool fine) {
+  const bool in_time = RemoveInUse(connection);
   MutexLock lock(&mutex_);
   if (!fine || !in_time) {
-    idle_.clear();  // what broke this one has most likely broken those that were idle as long
+    idle_.clear();  // whatever broke this one has probably broken the idle ones
   } else if (!stopped_ && idle_.size() < kMaxIdle) {
     idle_.push_back({connection, SteadyNow()});
   }
   return in_time;
 }
 
-absl::Status KubeClient::Failed(httplib::Error error) {
+absl::Status KubeClient::StatusOfError(httplib::Error error) {
   MutexLock lock(&mutex_);
   return stopped_ ? absl::CancelledError("stopping") : TransportError(error);
 }
@@ -184,15 +184,15 @@ std::string KubeClient::Token() {
   return token_;
 }
 
-// Perhaps it was rotated.
-void KubeClient::ReadTokenAgain() {
+// The token may have been rotated.
+void KubeClient::InvalidateToken() {
   MutexLock lock(&mutex_);
   token_read_ = absl::InfinitePast();
 }
 
 absl::StatusOr<KubeResponse> KubeClient::Send(KubeMethod method, const std::string& path, const std::string& body,
                                               absl::Duration timeout) {
-  absl::StatusOr<Connection> connection = Take(timeout);
+  absl::StatusOr<Connection> connection = AcquireConnection(timeout);
   if (!connection.ok()) return connection.status();
   httplib::Headers headers = CommonHeaders();
   if (const std::string token = Token(); !token.empty())
@@ -217,10 +217,10 @@ absl::StatusOr<KubeResponse> KubeClient::Send(KubeMethod method, const std::stri
   httplib::Response answer;
   httplib::Error error = httplib::Error::Success;
   const bool sent = (*connection)->send(request, answer, error);
-  if (!GiveBack(*connection, sent)) return absl::DeadlineExceededError("API server: no whole answer in time");
-  if (!sent) return Failed(error);
+  if (!ReturnConnection(*connection, sent)) return absl::DeadlineExceededError("API server: no whole answer in time");
+  if (!sent) return StatusOfError(error);
   response.status = answer.status;
-  if (response.status == 401) ReadTokenAgain();
+  if (response.status == 401) InvalidateToken();
   if (!absl::SimpleAtoi(answer.get_header_value("Retry-After"), &response.retry_after_s)) response.retry_after_s = 0;
   return response;
 }
@@ -235,7 +235,7 @@ absl::StatusOr<KubeResponse> KubeClient::Watch(const std::string& path, absl::Du
   {
     MutexLock lock(&mutex_);
     if (stopped_) return absl::CancelledError("stopping");
-    watched = WatchTime(connection, silence);  // until it is answered
+    watched = WatchTime(connection, silence);  // until the response headers arrive
     in_use_.push_back({connection, watched});
   }
   connection->set_read_timeout(absl::ToInt64Seconds(silence));
@@ -246,7 +246,7 @@ absl::StatusOr<KubeResponse> KubeClient::Watch(const std::string& path, absl::Du
   std::string pending;
   const auto head = [&](const httplib::Response& answer) {
     response.status = answer.status;
-    overdue_.SetTime(watched, absl::InfiniteFuture());
+    watchdog_.SetDeadline(watched, absl::InfiniteFuture());
     if (!absl::SimpleAtoi(answer.get_header_value("Retry-After"), &response.retry_after_s)) response.retry_after_s = 0;
     return true;
   };
@@ -263,16 +263,16 @@ absl::StatusOr<KubeResponse> KubeClient::Watch(const std::string& path, absl::Du
     return pending.size() < kMaxLine;
   };
   const httplib::Result result = connection->Get(path, headers, head, body);
-  static_cast<void>(Leave(connection));
-  if (response.status == 401) ReadTokenAgain();
-  if (response.status == 0) return Failed(result.error());
+  static_cast<void>(RemoveInUse(connection));
+  if (response.status == 401) InvalidateToken();
+  if (response.status == 0) return StatusOfError(result.error());
   if (response.status != 200) response.body = std::move(pending);
   return response;
 }
 
 void KubeClient::Stop() {
-  // Again and again: a request that was about to begin would not hear of it the first time.
-  for (const absl::Time end = SteadyNow() + kStop; SteadyNow() < end; absl::SleepFor(kStopLook)) {
+  // Repeated: a request that is just about to begin would miss a single attempt.
+  for (const absl::Time end = SteadyNow() + kStop; SteadyNow() < end; absl::SleepFor(kStopPollInterval)) {
     std::vector<Connection> in_use;
     {
       MutexLock lock(&mutex_);
@@ -288,7 +288,7 @@ void KubeClient::Stop() {
 std::string StatusMessage(const KubeResponse& response) {
   const absl::StatusOr<Json> parsed = ParseJson(response.body, "response");
   std::string message = parsed.ok() ? StringOrEmpty(*parsed, "message").substr(0, kStatusMessage) : "";
-  // What a proxy says need not be text.
+  // A proxy's answer may be binary.
   if (message.empty()) message = response.body.substr(0, kMessage);
   return absl::StrCat("HTTP ", response.status, ": ", Plain(message));
 }

@@ -1,4 +1,4 @@
-// A small Kubernetes API client: requests with a deadline, and watches. Keeps connections alive and re-reads the token.
+// A small Kubernetes API client: requests with a deadline, and watches. Reuses connections and re-reads the token.
 #ifndef MUSTER_K8S_EXTENDER_APISERVER_CLIENT_H_
 #define MUSTER_K8S_EXTENDER_APISERVER_CLIENT_H_
 
@@ -13,8 +13,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "k8s-extender/apiserver/kube_config.h"
-#include "support/overdue.h"
 #include "support/sync.h"
+#include "support/watchdog.h"
 
 namespace httplib {
 class ClientImpl;
@@ -28,7 +28,7 @@ enum class KubeMethod : uint8_t { kGet, kPost, kPatchMerge, kPatchStrategic };
 struct KubeResponse {
   int status = 0;
   std::string body;
-  int retry_after_s = 0;  // of a 429 or 503; 0: not said
+  int retry_after_s = 0;  // of a 429 or 503; 0: not given
 };
 
 // Thread-safe.
@@ -37,53 +37,53 @@ class KubeClient {
   explicit KubeClient(KubeConfig config);
   ~KubeClient();
 
-  // One request. Any HTTP status is an answer; DeadlineExceeded or Unavailable when there is none in time, or it is
-  // larger than any list is (the request may have arrived all the same), Cancelled after Stop. `timeout`: of all of it,
-  // however much of an answer comes.
+  // Sends one request. Any HTTP status is an answer. DeadlineExceeded or Unavailable: there was none in time, or it is
+  // larger than any list (the request may have arrived nevertheless). Cancelled: after Stop. `timeout` bounds the whole
+  // request, however slowly the answer arrives.
   [[nodiscard]] absl::StatusOr<KubeResponse> Send(KubeMethod method, const std::string& path, const std::string& body,
                                                   absl::Duration timeout);
 
-  // Streams a watch: `line` is called for each line until it returns false, the server ends the stream or it is silent
-  // for `silence`. Returns the HTTP status and, when it is not 200, the body.
+  // Streams a watch: calls `line` for each line until it returns false, the server ends the stream, or the stream is
+  // silent for `silence`. Returns the HTTP status and, when it is not 200, the body.
   [[nodiscard]] absl::StatusOr<KubeResponse> Watch(const std::string& path, absl::Duration silence,
                                                    const std::function<bool(absl::string_view)>& line,
                                                    const std::atomic<bool>& stop);
-  // Ends every watch and every request that is under way - these may have arrived all the same -, and refuses new ones.
+  // Ends every watch and every request in flight (which may have arrived nevertheless), and refuses new ones.
   void Stop();
 
  private:
   using Connection = std::shared_ptr<httplib::ClientImpl>;
   [[nodiscard]] absl::StatusOr<Connection> Connect();
-  [[nodiscard]] absl::StatusOr<Connection> Take(absl::Duration timeout);
-  // `fine`: it answered, and may be used again. False: its time was over.
-  bool GiveBack(const Connection& connection, bool fine);
-  // It is used no more. False: its time was over.
-  [[nodiscard]] bool Leave(const Connection& connection);
+  [[nodiscard]] absl::StatusOr<Connection> AcquireConnection(absl::Duration timeout);
+  // `fine`: it has answered and can be reused. Returns false if its time was over.
+  bool ReturnConnection(const Connection& connection, bool fine);
+  // The connection is no longer in use. Returns false if its time was over.
+  [[nodiscard]] bool RemoveInUse(const Connection& connection);
   [[nodiscard]] int64_t WatchTime(const Connection& connection, absl::Duration time);
-  // Why there was no answer.
-  [[nodiscard]] absl::Status Failed(httplib::Error error);
+  // Converts the reason for a missing answer.
+  [[nodiscard]] absl::Status StatusOfError(httplib::Error error);
   [[nodiscard]] std::string Token();
-  void ReadTokenAgain();
+  void InvalidateToken();
 
   const KubeConfig config_;
-  Overdue overdue_;
+  Watchdog watchdog_;
   Mutex mutex_;
   struct Idle {
     Connection connection;
     absl::Time since;  // on the steady clock
   };
-  std::vector<Idle> idle_ ABSL_GUARDED_BY(mutex_);  // the one used last at the end
+  std::vector<Idle> idle_ ABSL_GUARDED_BY(mutex_);  // the most recently used one at the end
   struct InUse {
     Connection connection;
-    int64_t watched = 0;  // by overdue_
+    int64_t watched = 0;  // registration with watchdog_
   };
-  std::vector<InUse> in_use_ ABSL_GUARDED_BY(mutex_);  // watches, and requests that are under way
+  std::vector<InUse> in_use_ ABSL_GUARDED_BY(mutex_);  // watches, and requests in flight
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::string token_ ABSL_GUARDED_BY(mutex_);
   absl::Time token_read_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 
-// The message of a v1.Status body, or the first bytes of whatever it is.
+// The message of a v1.Status body, or the first bytes of any other body.
 [[nodiscard]] std::string StatusMessage(const KubeResponse& response);
 
 }  // namespace muster

@@ -18,10 +18,11 @@ namespace {
 struct PodGroupApi {
   GangDialect dialect;
   const char* group;
-  const char* version;  // nullptr: whichever the server has it in
+  const char* version;  // nullptr: any version that the server has
 };
-// The native PodGroup is young: its version moves with Kubernetes' releases (D-6).
-constexpr absl::Duration kRightsCome = absl::Seconds(30);
+// For this time after the start a 403 may mean that permissions are not granted yet.
+constexpr absl::Duration kPermissionRecheck = absl::Seconds(30);
+// The version of the native PodGroup changes with Kubernetes' releases (D-6).
 constexpr std::array<PodGroupApi, 5> kPodGroupApis = {
     {{GangDialect::kPodGroupSigs, "scheduling.sigs.k8s.io", "v1alpha1"},
      {GangDialect::kPodGroupX, "scheduling.x-k8s.io", "v1alpha1"},
@@ -39,7 +40,7 @@ std::string NameOf(const Json& object) { return StringOrEmpty(Child(object, "met
 ClusterFeed::ClusterFeed(KubeClient* client, DecisionPort* port) : client_(client), port_(port) {}
 ClusterFeed::~ClusterFeed() { Stop(); }
 
-void ClusterFeed::NoteUnreadable(FactKind kind, const Json& object, const absl::Status& status) {
+void ClusterFeed::AnnounceUnreadable(FactKind kind, const Json& object, const absl::Status& status) {
   std::string name = NameOf(object);
   if (kind != FactKind::kNode) {
     name = absl::StrCat(StringOrEmpty(Child(object, "metadata"), "namespace"), "/", name);
@@ -51,7 +52,7 @@ Informer::Handlers ClusterFeed::NodeHandlers() {
   return {.upsert =
               [this](const Json& object) {
                 absl::StatusOr<NodeDescription> node = ParseNode(object);
-                if (!node.ok()) return NoteUnreadable(FactKind::kNode, object, node.status());
+                if (!node.ok()) return AnnounceUnreadable(FactKind::kNode, object, node.status());
                 port_->Announce(UpsertNode{*std::move(node)}).IgnoreError();
               },
           .remove = [this](const std::string& name,
@@ -64,25 +65,25 @@ Informer::Handlers ClusterFeed::PodHandlers() {
   return {.upsert =
               [this](const Json& object) {
                 absl::StatusOr<PodDescription> pod = ParsePod(object);
-                if (!pod.ok()) return NoteUnreadable(FactKind::kPod, object, pod.status());
+                if (!pod.ok()) return AnnounceUnreadable(FactKind::kPod, object, pod.status());
                 const OwnerKind* owner = GroupByOwner(object, owner_kinds_, &*pod);
                 if (owner != nullptr && unread_kinds_.contains(owner->kind)) {
-                  pod->gang.owner_uid.clear();  // nobody will tell which of its name is the one that is there
-                  sizes_->See(*pod, owner->kind);
+                  pod->gang.owner_uid.clear();  // unknown: the owner cannot be read
+                  sizes_->AddPod(*pod, owner->kind);
                 } else if (sizes_ != nullptr) {
-                  sizes_->Forget(pod->uid);
+                  sizes_->RemovePod(pod->uid);
                 }
                 port_->Announce(UpsertPod{*std::move(pod)}).IgnoreError();
               },
           .remove =
               [this](const std::string& uid, const std::string&) {
                 port_->Announce(RemovePod{uid}).IgnoreError();
-                if (sizes_ != nullptr) sizes_->Forget(uid);
+                if (sizes_ != nullptr) sizes_->RemovePod(uid);
               },
           .identity = UidOf,
           .synced =
               [this] {
-                if (sizes_ != nullptr) sizes_->Synced();
+                if (sizes_ != nullptr) sizes_->OnSynced();
                 OnSynced("pods");
               }};
 }
@@ -105,7 +106,7 @@ Informer::Handlers ClusterFeed::GangHandlers(GangDialect dialect, std::string so
   return {.upsert =
               [this, parse = std::move(parse)](const Json& object) {
                 absl::StatusOr<GangObject> group = parse(object);
-                if (!group.ok()) return NoteUnreadable(FactKind::kGang, object, group.status());
+                if (!group.ok()) return AnnounceUnreadable(FactKind::kGang, object, group.status());
                 port_->Announce(UpsertGangObject{*std::move(group)}).IgnoreError();
               },
           .remove =
@@ -134,8 +135,9 @@ absl::Status ClusterFeed::AddOwners(const std::function<void(const std::string&,
       readable = *allowed;
       if (!readable) {
         spdlog::warn(
-            "gangs.byOwner: musterd may not read {} of {}: their gangs are taken to be as large as the pods that "
-            "come; grant get, list and watch and start musterd again",
+            "gangs.byOwner: musterd lacks permission to read {} of {}: the size of such a gang is the number of its "
+            "pods that "
+            "arrive; grant get, list and watch and restart musterd",
             kind.plural, kind.group);
       }
     } else {
@@ -164,18 +166,18 @@ absl::StatusOr<bool> ClusterFeed::Allowed(const std::string& path) {
   return true;
 }
 
-// The document at `path`; null when the server has none (404).
+// Returns the document at `path`; null when the server has none (404).
 absl::StatusOr<Json> ClusterFeed::Discover(const std::string& path) {
   const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kGet, path, "", absl::Seconds(10));
   if (!response.ok()) return response.status();
   if (response->status == 404) return Json();
-  // Rights may come a moment after us.
-  if (response->status == 403 && SteadyNow() - made_ < kRightsCome) {
+  // Permissions may be granted shortly after musterd starts.
+  if (response->status == 403 && SteadyNow() - created_at_ < kPermissionRecheck) {
     return absl::PermissionDeniedError(absl::StrCat(path, ": ", StatusMessage(*response)));
   }
   if (response->status == 403) {
-    if (said_.insert(path).second) {
-      spdlog::warn("musterd may not look at {}: what is there is not read until that is granted", path);
+    if (logged_paths_.insert(path).second) {
+      spdlog::warn("musterd lacks permission to read {}: these objects are ignored until it is granted", path);
     }
     return Json();
   }
@@ -183,7 +185,7 @@ absl::StatusOr<Json> ClusterFeed::Discover(const std::string& path) {
   return ParseJson(response->body, path);
 }
 
-// The path of the group's objects, in the first version that has them; empty when the server has none.
+// Returns the path of the group's objects, in the first version that has them; empty when the server has none.
 absl::StatusOr<std::string> ClusterFeed::Find(const char* resource, const char* group, const char* version) {
   std::vector<std::string> versions;
   if (version != nullptr) {
@@ -210,20 +212,20 @@ absl::StatusOr<std::string> ClusterFeed::Find(const char* resource, const char* 
 
 std::vector<ClusterFeed::Source> ClusterFeed::OptionalSources() {
   std::vector<Source> sources;
-  sources.push_back(
-      {"namespaces",
-       [this]() -> absl::StatusOr<std::string> {
-         const absl::StatusOr<bool> allowed = Allowed(kNamespaces);
-         if (!allowed.ok()) return allowed.status();
-         if (*allowed) return kNamespaces;
-         if (said_.insert(kNamespaces).second) {
-           spdlog::warn(
-               "musterd may not read namespaces: what pods ask of others by a namespaceSelector by labels "
-               "is left to kube-scheduler until get, list and watch are granted");
-         }
-         return "";
-       },
-       [this] { return NamespaceHandlers(); }});
+  sources.push_back({"namespaces",
+                     [this]() -> absl::StatusOr<std::string> {
+                       const absl::StatusOr<bool> allowed = Allowed(kNamespaces);
+                       if (!allowed.ok()) return allowed.status();
+                       if (*allowed) return kNamespaces;
+                       if (logged_paths_.insert(kNamespaces).second) {
+                         spdlog::warn(
+                             "musterd lacks permission to read namespaces: pod affinity with a namespaceSelector by "
+                             "labels is left to "
+                             "kube-scheduler until get, list and watch are granted");
+                       }
+                       return "";
+                     },
+                     [this] { return NamespaceHandlers(); }});
   for (const PodGroupApi& api : kPodGroupApis) {
     sources.push_back({std::string(ToString(api.dialect)),
                        [this, api] { return Find("podgroups", api.group, api.version); },
@@ -249,8 +251,8 @@ absl::Status ClusterFeed::Start() {
     const absl::StatusOr<std::string> path = source.find();
     if (!path.ok()) return path.status();
     if (path->empty()) {
-      spdlog::info("the API server has no {} that musterd reads; it is looked for every {}", source.name,
-                   absl::FormatDuration(look_again_));
+      spdlog::info("the API server has no {} that musterd reads; checking every {}", source.name,
+                   absl::FormatDuration(discovery_interval_));
       missing_.push_back(std::move(source));
     } else {
       add(*path, source.handlers());
@@ -279,27 +281,27 @@ absl::Status ClusterFeed::Start() {
     expected_ = informers_.size();
   }
   for (Informer* informer : start) informer->Start();
-  if (!missing_.empty()) looker_ = std::thread([this] { LookForMissing(); });
+  if (!missing_.empty()) discovery_thread_ = std::thread([this] { DiscoverMissing(); });
   return absl::OkStatus();
 }
 
-// A cluster's PodGroups are often installed after its scheduler, and rights granted later.
-void ClusterFeed::LookForMissing() {
+// PodGroup types are often installed after the scheduler, and permissions granted later.
+void ClusterFeed::DiscoverMissing() {
   while (!missing_.empty()) {
     {
       MutexLock lock(&mutex_);
-      if (!stopping_) stopped_.WaitWithTimeout(&mutex_, look_again_);
+      if (!stopping_) stopped_.WaitWithTimeout(&mutex_, discovery_interval_);
       if (stopping_) return;
     }
     for (auto source = missing_.begin(); source != missing_.end();) {
       const absl::StatusOr<std::string> path = source->find();
-      if (!path.ok() || path->empty()) {  // what cannot be asked now is asked the next time
+      if (!path.ok() || path->empty()) {  // on an error, try again the next time
         ++source;
         continue;
       }
       spdlog::info("the API server has {} now: they are read from {}", source->name, *path);
       Informer::Handlers handlers = source->handlers();
-      handlers.synced = nullptr;  // nobody waits for it
+      handlers.synced = nullptr;  // the start does not wait for it
       auto informer = std::make_unique<Informer>(*path, client_, std::move(handlers));
       source = missing_.erase(source);
       MutexLock lock(&mutex_);
@@ -334,7 +336,7 @@ void ClusterFeed::Stop() {
     for (const auto& informer : informers_) stop.push_back(informer.get());
   }
   for (Informer* informer : stop) informer->Stop();
-  if (looker_.joinable()) looker_.join();
+  if (discovery_thread_.joinable()) discovery_thread_.join();
   if (sizes_ != nullptr) sizes_->Stop();
 }
 

@@ -18,16 +18,16 @@ namespace {
 constexpr int kPage = 500;
 constexpr absl::Duration kListTimeout = absl::Seconds(60);
 constexpr int kWatchSeconds = 300;
-// Bookmarks come about once a minute; a stream that is silent for longer is dead.
+// Bookmarks arrive about once a minute; a stream that is silent for longer is dead.
 constexpr absl::Duration kSilence = absl::Seconds(150);
 constexpr int kMaxFailuresShift = 5;
-// Servers say a second or so; what is more is not believed for long.
+// Servers usually ask for about a second; longer requests are limited to this.
 constexpr int kMaxRetryAfterS = 30;
-// A watch that ends sooner, and told nothing, is a failure: it is not begun again without a pause.
+// A watch that ends sooner without an event is a failure: the next one begins after a pause.
 constexpr int64_t kShortWatchMs = 1'000;
-// Watches that were answered and came to nothing, until everything is listed anew: their version may be one that the
-// server does not have any more, or not yet, as after a restore.
-constexpr int kWatchesInVain = 3;
+// After this many futile watches everything is listed again: the server may no longer have their version, or, after a
+// restore, not yet have it.
+constexpr int kMaxFutileWatches = 3;
 
 int64_t SteadyMs() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
@@ -54,7 +54,7 @@ std::string EscapeQuery(const std::string& text) {
   return out;
 }
 
-// What is no list says nothing of what there is.
+// A response that is not a list gives no information about existing objects.
 absl::Status CheckList(const Json& list) {
   const std::string kind = StringOrEmpty(list, "kind");
   const Json& items = Child(list, "items");
@@ -98,16 +98,16 @@ void Informer::Stop() {
 void Informer::Run() {
   int failures = 0;
   while (!stop_) {
-    if (in_vain_ >= kWatchesInVain) {
-      spdlog::info("informer {}: {} watches came to nothing; listing again", path_, in_vain_);
+    if (futile_watches_ >= kMaxFutileWatches) {
+      spdlog::info("informer {}: {} watches failed; listing again", path_, futile_watches_);
       version_.clear();
     }
     const bool lists = version_.empty();
-    if (lists) in_vain_ = 0;
+    if (lists) futile_watches_ = 0;
     absl::Status status = lists ? List() : Watch();
     if (stop_ || absl::IsCancelled(status)) return;
     if (status.ok()) {
-      if (!lists) failures = 0;  // a list that no watch follows is soon asked for again
+      if (!lists) failures = 0;  // a failing watch after a successful list still backs off
       continue;
     }
     if (absl::IsOutOfRange(status)) {
@@ -193,14 +193,14 @@ absl::Status Informer::Watch() {
   const absl::StatusOr<KubeResponse> response = client_->Watch(
       path, kSilence, [&](absl::string_view line) { return OnLine(line, &failure); }, stop_);
   if (!response.ok()) return response.status();
-  const bool busy = response->status == 429 || response->status == 503;  // a list would be more work for it
-  if (!busy) ++in_vain_;
+  const bool busy = response->status == 429 || response->status == 503;  // a list would load it even more
+  if (!busy) ++futile_watches_;
   if (response->status != 200) return Refused(*response);
   if (failure.ok() && events_ == before && SteadyMs() - begun < kShortWatchMs) {
     return absl::UnavailableError("the watch ended as soon as it began");
   }
-  if (failure.ok() || events_ != before) in_vain_ = 0;
-  return failure;  // a stream that ended well is opened again from where it was
+  if (failure.ok() || events_ != before) futile_watches_ = 0;
+  return failure;  // a stream that ended normally resumes from its version
 }
 
 absl::Status Informer::Refused(const KubeResponse& response) {
@@ -230,7 +230,7 @@ bool Informer::OnLine(absl::string_view line, absl::Status* failure) {
     const std::string key = KeyOf(object);
     const std::string identity = handlers_.identity(object);
     const auto known = known_.find(key);
-    // Another object of that name: the one that is deleted was removed when this one came.
+    // If another object has this name now, the deleted one was removed when that object appeared.
     if (known == known_.end() || known->second == identity) handlers_.remove(identity, key);
     if (known != known_.end() && known->second == identity) known_.erase(known);
   }
@@ -243,7 +243,7 @@ bool Informer::OnLine(absl::string_view line, absl::Status* failure) {
   return !stop_;
 }
 
-// A name that came back with another identity is another object: the old one is gone.
+// A name that appears with another identity is another object: the old one is gone.
 void Informer::Upsert(const Json& object) {
   const std::string key = KeyOf(object);
   const std::string identity = handlers_.identity(object);

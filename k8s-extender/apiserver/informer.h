@@ -1,5 +1,5 @@
-// Keeps one kind of object in step with the API server (SPEC K-10): paged list, watch with bookmarks, resume, relist on
-// 410, deletions that were missed made up for, jittered back-off.
+// Follows one kind of object at the API server (SPEC K-10): paged list, watch with bookmarks, resume, relist on 410,
+// detection of missed deletions, jittered back-off.
 #ifndef MUSTER_K8S_EXTENDER_APISERVER_INFORMER_H_
 #define MUSTER_K8S_EXTENDER_APISERVER_INFORMER_H_
 
@@ -21,7 +21,7 @@ struct InformerStats {
   uint64_t events = 0;
   uint64_t relists = 0;
   uint64_t errors = 0;
-  int64_t last_contact_ms = 0;  // when the API server was last heard of, steady clock
+  int64_t last_contact_ms = 0;  // last response from the API server, steady clock
   std::string last_error;
 };
 
@@ -29,13 +29,13 @@ class Informer {
  public:
   struct Handlers {
     std::function<void(const Json& object)> upsert;
-    // `identity` is what Identity() said of the object; also called for objects that vanished unseen.
+    // `identity` is the earlier result of Identity() for the object. Also called for objects whose deletion was missed.
     std::function<void(const std::string& identity, const std::string& key)> remove;
     std::function<std::string(const Json& object)> identity;  // e.g. the UID
     std::function<void()> synced;                             // after the first complete list
   };
 
-  // `path` as "/api/v1/pods".
+  // `path`: for example "/api/v1/pods".
   Informer(std::string path, KubeClient* client, Handlers handlers);
   ~Informer();
   void Start();
@@ -50,7 +50,7 @@ class Informer {
   [[nodiscard]] bool OnLine(absl::string_view line, absl::Status* failure);
   void Upsert(const Json& object);
   void Fail(const absl::Status& status, int* failures);
-  // What a response other than 200 means; how long it asks to be left alone is kept for Fail.
+  // Converts a response other than 200. Stores its Retry-After for Fail.
   [[nodiscard]] absl::Status Refused(const KubeResponse& response);
 
   const std::string path_;
@@ -58,9 +58,9 @@ class Informer {
   const Handlers handlers_;
   std::map<std::string, std::string> known_;  // "namespace/name" -> identity
   std::string version_;                       // resourceVersion to watch from; empty: list first
-  uint64_t events_ = 0;                       // that watches told; the thread's only, as the next
-  int in_vain_ = 0;                           // watches in a row that were answered and came to nothing
-  int retry_after_s_ = 0;                     // as the API server said last; 0: nothing
+  uint64_t events_ = 0;                       // received by watches; used by the thread only, as are the next two
+  int futile_watches_ = 0;                    // watches in a row that were answered and had no event
+  int retry_after_s_ = 0;                     // from the API server's last answer; 0: none
   std::atomic<bool> stop_{false};
   Mutex wait_mutex_;
   CondVar stopped_;

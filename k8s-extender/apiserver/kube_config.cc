@@ -17,7 +17,7 @@ namespace {
 
 constexpr char kServiceAccount[] = "/var/run/secrets/kubernetes.io/serviceaccount/";
 
-// node[name] of the list at `section` whose "name" is `name`.
+// The entry named `name` in the list `section`.
 YAML::Node Named(const YAML::Node& root, const char* section, const std::string& name) {
   for (const YAML::Node& entry : root[section]) {
     if (entry["name"] && entry["name"].as<std::string>() == name) return entry;
@@ -29,7 +29,7 @@ std::string InFolder(const std::string& path, const std::string& folder) {
   return absl::StartsWith(path, "/") ? path : folder + path;
 }
 
-// "<field>-data" (base64) or the file that "<field>" names, relative to the kubeconfig.
+// "<field>-data" (base64), or the contents of the file that "<field>" names, relative to the kubeconfig.
 absl::StatusOr<std::string> DataOrFile(const YAML::Node& node, const std::string& field, const std::string& folder) {
   if (const YAML::Node data = node[field + "-data"]; data) {
     std::string out;
@@ -56,7 +56,7 @@ absl::StatusOr<KubeConfig> Read(const YAML::Node& root, std::string context, con
     return absl::InvalidArgumentError(absl::StrCat("clusters: there is none named \"", cluster_name, "\""));
   if (!named_user) return absl::InvalidArgumentError(absl::StrCat("users: there is none named \"", user_name, "\""));
   const YAML::Node cluster = named_cluster["cluster"];
-  // Who shows nothing still looks at what the server shows.
+  // Without client credentials the server's certificate is still verified.
   const YAML::Node user = named_user["user"] ? named_user["user"] : YAML::Node(YAML::NodeType::Map);
 
   KubeConfig config;

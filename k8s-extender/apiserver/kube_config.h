@@ -1,4 +1,4 @@
-// Where the API server is and who we are to it: a kubeconfig file, or the files that a pod is given.
+// The address of the API server and our credentials: from a kubeconfig file, or from the files in a pod.
 #ifndef MUSTER_K8S_EXTENDER_APISERVER_KUBE_CONFIG_H_
 #define MUSTER_K8S_EXTENDER_APISERVER_KUBE_CONFIG_H_
 
@@ -20,14 +20,14 @@ struct KubeConfig {
   std::string client_key_pem;
 };
 
-// The current context of a kubeconfig file (or `context`, when not empty). InvalidArgument names the file and the
+// Reads the current context of a kubeconfig file (or `context`, when not empty). InvalidArgument names the file and the
 // field.
 [[nodiscard]] absl::StatusOr<KubeConfig> LoadKubeConfig(const std::string& path, const std::string& context);
 
-// From KUBERNETES_SERVICE_HOST and the service account's files. NotFound outside a pod.
+// Reads KUBERNETES_SERVICE_HOST and the service account's files. NotFound outside a pod.
 [[nodiscard]] absl::StatusOr<KubeConfig> InClusterConfig();
 
-// "https://host:port" with nothing behind it. InvalidArgument otherwise.
+// Parses "https://host:port" without a path. InvalidArgument: any other text.
 [[nodiscard]] absl::Status ParseServerUrl(const std::string& url, KubeConfig* config);
 
 }  // namespace muster

@@ -21,11 +21,11 @@ void OwnerSizes::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void OwnerSizes::See(const PodDescription& pod, const std::string& kind) {
+void OwnerSizes::AddPod(const PodDescription& pod, const std::string& kind) {
   const std::string key = absl::StrCat(pod.name_space, "/", pod.gang.name);
   MutexLock lock(&mutex_);
   if (const auto before = gang_of_.find(pod.uid); before != gang_of_.end() && before->second != key) {
-    Leave(pod.uid, gangs_.find(before->second));
+    RemoveFromGang(pod.uid, gangs_.find(before->second));
   }
   gang_of_[pod.uid] = key;
   Gang& gang = gangs_[key];
@@ -45,7 +45,7 @@ void OwnerSizes::See(const PodDescription& pod, const std::string& kind) {
   member->second = now;
 }
 
-// Later than whatever the thread waits for: it is woken only where it waits for nothing.
+// The new time is later than any time for which the thread waits, so it is woken only when it waits for none.
 void OwnerSizes::Await(Gang* gang) {
   gang->due = SteadyNow() + quiet_;
   if (next_ != absl::InfiniteFuture()) return;
@@ -53,54 +53,54 @@ void OwnerSizes::Await(Gang* gang) {
   changed_.SignalAll();
 }
 
-void OwnerSizes::Forget(const std::string& uid) {
+void OwnerSizes::RemovePod(const std::string& uid) {
   MutexLock lock(&mutex_);
-  const auto of = gang_of_.find(uid);
-  if (of != gang_of_.end()) Leave(uid, gangs_.find(of->second));
+  const auto entry = gang_of_.find(uid);
+  if (entry != gang_of_.end()) RemoveFromGang(uid, gangs_.find(entry->second));
 }
 
-void OwnerSizes::Leave(const std::string& uid, Gangs::iterator gang) {
+void OwnerSizes::RemoveFromGang(const std::string& uid, Gangs::iterator gang) {
   gang_of_.erase(uid);
   gang->second.members.erase(uid);
   if (!gang->second.members.empty()) {
     Await(&gang->second);
     return;
   }
-  if (gang->second.told >= 0) {
+  if (gang->second.announced_size >= 0) {
     port_->Announce(RemoveGangObject{GangDialect::kOwner, gang->second.name_space, gang->second.name}).IgnoreError();
   }
   gangs_.erase(gang);
 }
 
-void OwnerSizes::Synced() {
+void OwnerSizes::OnSynced() {
   MutexLock lock(&mutex_);
   for (auto& [key, gang] : gangs_) {
     const bool runs = absl::c_any_of(gang.members, [](const auto& each) { return each.second.bound; });
-    if (gang.told < 0 && runs) Tell(&gang);
+    if (gang.announced_size < 0 && runs) AnnounceSize(&gang);
   }
 }
 
-void OwnerSizes::Tell(Gang* gang) {
+void OwnerSizes::AnnounceSize(Gang* gang) {
   gang->due = absl::InfiniteFuture();
   const auto count =
       static_cast<int32_t>(absl::c_count_if(gang->members, [](const auto& m) { return m.second.counts; }));
   const bool runs = absl::c_any_of(gang->members, [](const auto& m) { return m.second.bound; });
-  // Once some of it run, those that come in place of others do not make it larger, nor those that end smaller.
-  if (count == 0 || count == gang->told || (gang->told >= 0 && runs)) return;
-  gang->told = count;
+  // While some members run, replacements do not increase the size, and ended pods do not decrease it.
+  if (count == 0 || count == gang->announced_size || (gang->announced_size >= 0 && runs)) return;
+  gang->announced_size = count;
   GangObject object;
   object.dialect = GangDialect::kOwner;
   object.name_space = gang->name_space;
   object.name = gang->name;
   object.uid = absl::StrCat("pods of ", gang->name_space, "/", gang->name);
   object.created_ms = gang->created_ms;
-  object.declaration.Own().min_member = count;
-  object.declaration.Own().total_number = count;
-  object.declaration.Own().warnings.push_back(
-      absl::StrCat("no ", gang->kind, " can be read: the gang is taken to be as large as the pods that came, ", count,
-                   ", when no other had come for ", absl::FormatDuration(quiet_), "; let musterd read ", gang->kind,
+  object.declaration.Mutable().min_member = count;
+  object.declaration.Mutable().total_number = count;
+  object.declaration.Mutable().warnings.push_back(
+      absl::StrCat("no ", gang->kind, " can be read: the size of the gang is the number of pods that arrived, ", count,
+                   ", before no pod arrived for ", absl::FormatDuration(quiet_), "; let musterd read ", gang->kind,
                    "s, or name a gang on the pods"));
-  // Under the lock: what is said of one gang is said in order.
+  // Under the lock: announcements of one gang are sent in order.
   port_->Announce(UpsertGangObject{std::move(object)}).IgnoreError();
 }
 
@@ -110,7 +110,7 @@ void OwnerSizes::Run() {
     const absl::Time now = SteadyNow();
     next_ = absl::InfiniteFuture();
     for (auto& [key, gang] : gangs_) {
-      if (gang.due <= now) Tell(&gang);
+      if (gang.due <= now) AnnounceSize(&gang);
       next_ = std::min(next_, gang.due);
     }
     if (next_ == absl::InfiniteFuture()) {

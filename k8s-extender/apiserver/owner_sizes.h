@@ -1,6 +1,6 @@
-// Gangs by owner whose owner cannot be read (SPEC D-7): as large as the pods that came, once no other came for a while.
+// Sizes of gangs whose owner cannot be read (SPEC D-7): the number of their pods, once no other arrived for a while.
 //
-// A guess, and said to be one on the gang: a controller that is slower than that starts its job in part.
+// This is an estimate, and a warning on the gang says so: with a slower controller the job starts in part.
 #ifndef MUSTER_K8S_EXTENDER_APISERVER_OWNER_SIZES_H_
 #define MUSTER_K8S_EXTENDER_APISERVER_OWNER_SIZES_H_
 
@@ -18,23 +18,23 @@ namespace muster {
 // Thread-safe.
 class OwnerSizes {
  public:
-  // No other pod for so long: those are all.
+  // A gang is complete when no other pod arrives for this time.
   static constexpr absl::Duration kQuiet = absl::Seconds(10);
 
   explicit OwnerSizes(DecisionPort* port, absl::Duration quiet = kQuiet);
   ~OwnerSizes();
 
-  // A pod of a gang by owner, as it is now. `kind`: the owner's.
-  void See(const PodDescription& pod, const std::string& kind);
-  // One that is gone; no harm if it was never seen.
-  void Forget(const std::string& uid);
-  // The pods there were have all been seen: gangs that run in part have their size at once, as before a restart.
-  void Synced();
+  // Adds or updates a pod of a gang by owner. `kind`: the owner's.
+  void AddPod(const PodDescription& pod, const std::string& kind);
+  // Removes a pod; no effect if it is unknown.
+  void RemovePod(const std::string& uid);
+  // All existing pods have been seen: gangs that already run in part get their size at once, as before a restart.
+  void OnSynced();
   void Stop();
 
  private:
   struct Member {
-    bool counts = false;  // it is not over
+    bool counts = false;  // it has not ended
     bool bound = false;
   };
   struct Gang {
@@ -43,15 +43,15 @@ class OwnerSizes {
     std::string kind;
     int64_t created_ms = 0;  // of its oldest pod
     std::map<std::string, Member> members;
-    int32_t told = -1;                        // the size that was announced; -1: none
-    absl::Time due = absl::InfiniteFuture();  // when it has been quiet for long enough; steady clock
+    int32_t announced_size = -1;              // -1: none
+    absl::Time due = absl::InfiniteFuture();  // end of the quiet time; steady clock
   };
   using Gangs = std::map<std::string, Gang>;  // by namespace/name
 
   void Run();
   void Await(Gang* gang) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Leave(const std::string& uid, Gangs::iterator gang) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Tell(Gang* gang) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RemoveFromGang(const std::string& uid, Gangs::iterator gang) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AnnounceSize(Gang* gang) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   DecisionPort* const port_;
   const absl::Duration quiet_;
@@ -59,7 +59,7 @@ class OwnerSizes {
   CondVar changed_;
   Gangs gangs_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> gang_of_ ABSL_GUARDED_BY(mutex_);  // by the pod's UID
-  absl::Time next_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();    // the first that is due
+  absl::Time next_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();    // the earliest due time
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

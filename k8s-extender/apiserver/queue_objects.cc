@@ -18,7 +18,7 @@ namespace {
 constexpr char kAccepted[] = "Accepted";
 constexpr absl::Duration kTimeout = absl::Seconds(10);
 constexpr absl::Duration kFirstPause = absl::Milliseconds(500);
-constexpr absl::Duration kLongestPause = absl::Seconds(30);
+constexpr absl::Duration kMaxPause = absl::Seconds(30);
 
 std::string TimeText(absl::Time time) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixSeconds(absl::ToUnixSeconds(time)), absl::UTCTimeZone());
@@ -55,7 +55,7 @@ Informer::Handlers QueueObjects::Handlers(std::function<void()> synced) {
                 {
                   MutexLock lock(&mutex_);
                   listed_ = true;
-                  Judge();
+                  ValidateTree();
                 }
                 synced();
               }};
@@ -79,17 +79,17 @@ void QueueObjects::Upsert(const Json& json) {
   }
   MutexLock lock(&mutex_);
   objects_.insert_or_assign(StringOrEmpty(metadata, "name"), std::move(object));
-  if (listed_) Judge();
+  if (listed_) ValidateTree();
 }
 
 void QueueObjects::Remove(const std::string& name) {
   MutexLock lock(&mutex_);
   objects_.erase(name);
-  if (listed_) Judge();
+  if (listed_) ValidateTree();
 }
 
-void QueueObjects::Judge() {
-  std::vector<std::pair<std::string, std::string>> by_age;  // created, name
+void QueueObjects::ValidateTree() {
+  std::vector<std::pair<std::string, std::string>> by_age;  // (creation time, name)
   for (const auto& [name, object] : objects_) by_age.emplace_back(object.created, name);
   std::sort(by_age.begin(), by_age.end());
   QueueRules rules = rules_;
@@ -103,35 +103,35 @@ void QueueObjects::Judge() {
       wrong[name].emplace_back(object.spec.status().message());
     }
   }
-  // What is wrong with those above one that cannot be read would be said of it alone.
+  // If some objects are unreadable, problems of their ancestors or descendants would only be consequences.
   if (wrong.empty()) {
-    for (const QueueProblem& problem : ProblemsByQueue(rules)) wrong[problem.queue].push_back(problem.text);
+    for (const QueueProblem& problem : ValidateQueuesByName(rules)) wrong[problem.queue].push_back(problem.text);
   }
   if (wrong.empty()) {
     in_force_.clear();
     for (const QueueSpec& queue : rules.queues) in_force_.emplace(queue.name, queue);
     port_->Announce(SetQueues{std::move(rules)}).IgnoreError();
   } else {
-    spdlog::warn("queues: {} of {} are wrong, the tree that was right last stays in force; the first, {}: {}",
-                 wrong.size(), objects_.size(), wrong.begin()->first, wrong.begin()->second.front());
+    spdlog::warn("queues: {} of {} are invalid, the last valid tree stays in effect; the first, {}: {}", wrong.size(),
+                 objects_.size(), wrong.begin()->first, wrong.begin()->second.front());
   }
   for (auto& [name, object] : objects_) {
     Condition& wanted = object.wanted;
     wanted.generation = object.generation;
-    const auto said = wrong.find(name);
+    const auto found = wrong.find(name);
     const auto force = in_force_.find(name);
-    const bool stands = object.spec.ok() && force != in_force_.end() && force->second == *object.spec;
-    wanted.accepted = said == wrong.end() && stands;
+    const bool in_force = object.spec.ok() && force != in_force_.end() && force->second == *object.spec;
+    wanted.accepted = found == wrong.end() && in_force;
     if (wanted.accepted) {
       wanted.reason = kAccepted;
-      wanted.message = "it is in force";
-    } else if (said != wrong.end()) {
+      wanted.message = "it is in effect";
+    } else if (found != wrong.end()) {
       wanted.reason = "Invalid";
-      wanted.message = absl::StrJoin(said->second, "; ");
+      wanted.message = absl::StrJoin(found->second, "; ");
     } else {
       wanted.reason = "TreeInvalid";
       wanted.message = absl::StrCat("queue ", wrong.begin()->first,
-                                    " is wrong: until that is mended, the queues are those that were right last");
+                                    " is invalid: until it is corrected, the last valid queues stay in effect");
     }
   }
   changed_.SignalAll();
@@ -158,7 +158,7 @@ void QueueObjects::Run() {
       const auto at = objects_.find(name);
       if (at != objects_.end() && at->second.generation == object.generation) at->second.has = object.wanted;
     }
-    pause = all ? absl::ZeroDuration() : std::clamp(2 * pause, kFirstPause, kLongestPause);
+    pause = all ? absl::ZeroDuration() : std::clamp(2 * pause, kFirstPause, kMaxPause);
   }
 }
 

@@ -1,5 +1,5 @@
-// Queue objects as the API server has them, made into one tree (SPEC Q-1): the tree is announced whole when all of it
-// is right; else the last one that was stays in force, and the objects that are wrong say why (condition Accepted).
+// Builds one queue tree from the Queue objects at the API server (SPEC Q-1). The tree is announced as a whole when all
+// objects are valid; otherwise the last valid tree stays in force. Condition Accepted of each object gives its problem.
 #ifndef MUSTER_K8S_EXTENDER_APISERVER_QUEUE_OBJECTS_H_
 #define MUSTER_K8S_EXTENDER_APISERVER_QUEUE_OBJECTS_H_
 
@@ -29,30 +29,30 @@ struct QueueCondition {
 // Thread-safe.
 class QueueObjects {
  public:
-  // `rules`: what operators say besides the queues.
+  // `rules`: the operator's settings besides the queues.
   QueueObjects(KubeClient* writer, DecisionPort* port, QueueRules rules);
   ~QueueObjects();
-  // For an informer of queues; `synced` is called when the first tree was judged.
+  // For an informer of queues; `synced` is called when the first tree was validated.
   [[nodiscard]] Informer::Handlers Handlers(std::function<void()> synced);
   void Stop();
-  // How many objects are wrong, or wait for one that is.
+  // The number of objects that are invalid, or that wait for an invalid one.
   [[nodiscard]] int32_t not_accepted() const;
 
  private:
   using Condition = QueueCondition;
   struct Object {
-    std::string created;  // as the API server writes it: orders like time
+    std::string created;  // as the API server writes it: sorts by time
     int64_t generation = 0;
     absl::StatusOr<QueueSpec> spec;
-    Condition has;      // as the API server has it
-    std::string since;  // when that was said
+    Condition has;      // as stored at the API server
+    std::string since;  // time of its last transition
     Condition wanted;
   };
   void Upsert(const Json& object);
   void Remove(const std::string& name);
-  void Judge() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ValidateTree() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Run();
-  // Whether the API server has it now, or the object is gone.
+  // Returns whether the API server has stored the condition, or the object is gone.
   [[nodiscard]] bool Write(const std::string& name, const Object& object);
 
   KubeClient* const writer_;

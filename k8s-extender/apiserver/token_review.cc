@@ -8,7 +8,7 @@ namespace muster {
 absl::StatusOr<TokenOwner> ReviewToken(KubeClient* client, const std::string& token) {
   const Json question = {
       {"apiVersion", "authentication.k8s.io/v1"}, {"kind", "TokenReview"}, {"spec", {{"token", token}}}};
-  // A token is any bytes that somebody sent.
+  // A token can be any bytes that a client sent.
   const std::string body = question.dump(-1, ' ', false, Json::error_handler_t::replace);
   const absl::StatusOr<KubeResponse> response =
       client->Send(KubeMethod::kPost, "/apis/authentication.k8s.io/v1/tokenreviews", body, absl::Seconds(5));

@@ -1,4 +1,4 @@
-// Whose bearer token is it? Asks the API server (authentication.k8s.io/v1 TokenReview; SPEC S-6).
+// Finds the owner of a bearer token with the API server's TokenReview (authentication.k8s.io/v1; SPEC S-6).
 #ifndef MUSTER_K8S_EXTENDER_APISERVER_TOKEN_REVIEW_H_
 #define MUSTER_K8S_EXTENDER_APISERVER_TOKEN_REVIEW_H_
 
@@ -15,8 +15,8 @@ struct TokenOwner {
   std::vector<std::string> groups;
 };
 
-// Blocks for at most 5 s. Unauthenticated: it is nobody's. Unavailable: the API server did not say; PermissionDenied:
-// it does not let us ask (deploy/rbac.yaml).
+// Blocks for at most 5 s. Unauthenticated: the token has no owner. Unavailable: the API server did not answer.
+// PermissionDenied: musterd may not create TokenReviews (deploy/muster.yaml).
 [[nodiscard]] absl::StatusOr<TokenOwner> ReviewToken(KubeClient* client, const std::string& token);
 
 }  // namespace muster

@@ -1,4 +1,4 @@
-// How users declare a gang: annotations, labels and PodGroups -> GangDeclaration.
+// Converts users' declarations of a gang (annotations, labels and PodGroups) into GangDeclaration.
 #include <algorithm>
 #include <limits>
 
@@ -24,11 +24,11 @@ void Repair(GangDeclaration* out, absl::string_view key, absl::string_view value
   out->warnings.push_back(absl::StrCat(key, ": ", Quoted(value), " is not ", expected, "; ", taken));
 }
 
-// Looks a key up in annotations first, then in labels.
+// Looks up a key in annotations first, then in labels.
 class Keys {
  public:
   Keys(const Labels& annotations, const Labels& labels) : annotations_(annotations), labels_(labels) {}
-  // The trimmed value of the first of `keys` that is present; nullptr: none is. Sets `*key` to it.
+  // Returns the trimmed value of the first of `keys` that is present, and sets `*key` to that key; nullptr: none is.
   const std::string* Find(std::initializer_list<const char*> keys, const char** key) {
     for (const char* candidate : keys) {
       for (const Labels* map : {&annotations_, &labels_}) {
@@ -60,21 +60,21 @@ void ReadMinimum(absl::string_view key, absl::string_view value, GangDeclaration
 void ReadTotal(absl::string_view key, absl::string_view value, GangDeclaration* out) {
   int32_t total = 0;
   if (!absl::SimpleAtoi(value, &total) || total < 0) {
-    Repair(out, key, value, "a whole number", "the minimum is taken");
+    Repair(out, key, value, "a whole number", "the minimum is used");
   } else if (out->min_member.has_value() && total < *out->min_member) {
-    Repair(out, key, value, "at least the minimum", "the minimum is taken");
+    Repair(out, key, value, "at least the minimum", "the minimum is used");
   } else {
     out->total_number = total;
   }
 }
 
-// D-10: ids are "namespace/name". An unreadable list leaves the gang alone; one that does not name the gang itself is
-// kept, and the core says so: nobody may be dragged into a group.
+// D-10: ids are "namespace/name". An unreadable list leaves the gang alone. A list without the gang itself is kept, and
+// the core reports it: no gang may force another one into a group.
 void ReadGroups(absl::string_view key, absl::string_view value, GangDeclaration* out) {
   if (value.empty()) return;
   const absl::StatusOr<Json> list = ParseJson(value, "groups");
   if (!list.ok() || !list->is_array()) {
-    Repair(out, key, value, "a JSON list of \"namespace/name\"", "the gang stands alone");
+    Repair(out, key, value, "a JSON list of \"namespace/name\"", "the gang starts without a group");
     return;
   }
   for (const Json& entry : *list) {
@@ -83,18 +83,20 @@ void ReadGroups(absl::string_view key, absl::string_view value, GangDeclaration*
     if (parts.size() != 2 || !IsSubdomain(parts[0]) || !IsSubdomain(parts[1])) {
       out->groups.clear();
       Repair(out, key, text == nullptr ? absl::StrCat("a ", TypeName(entry)) : *text,
-             "a gang's \"namespace/name\", both of lower case letters, digits, '-' and '.'", "the gang stands alone");
+             "a gang's \"namespace/name\", both of lower case letters, digits, '-' and '.'",
+             "the gang starts without a group");
       return;
     }
     out->groups.push_back(*text);
   }
   if (out->groups.size() > kMaxGroupGangs) {
     out->groups.clear();
-    Repair(out, key, value, absl::StrCat("a list of at most ", kMaxGroupGangs, " gangs"), "the gang stands alone");
+    Repair(out, key, value, absl::StrCat("a list of at most ", kMaxGroupGangs, " gangs"),
+           "the gang starts without a group");
   }
 }
 
-// total-number, mode, groups, match-policy: the same keys on pods and PodGroups.
+// Reads total-number, mode, groups and match-policy: the same keys on pods and PodGroups.
 void ReadShared(Keys* from, GangDeclaration* out) {
   const char* key = nullptr;
   if (const std::string* value = from->Find({keys::kKoordTotalNumber}, &key)) ReadTotal(key, *value, out);
@@ -102,29 +104,29 @@ void ReadShared(Keys* from, GangDeclaration* out) {
     if (*value == "Strict" || *value == "NonStrict") {
       out->mode = *value == "Strict" ? GangMode::kStrict : GangMode::kNonStrict;
     } else {
-      Repair(out, key, *value, "Strict or NonStrict", "Strict is taken");
+      Repair(out, key, *value, "Strict or NonStrict", "Strict is used");
     }
   }
   if (const std::string* value = from->Find({keys::kKoordMatchPolicy, keys::kSigsMatchPolicy}, &key)) {
     out->match_policy = ParseMatchPolicy(*value);
-    if (!out->match_policy.has_value()) Repair(out, key, *value, kMatchPolicies, "the configured default is taken");
+    if (!out->match_policy.has_value()) Repair(out, key, *value, kMatchPolicies, "the configured default is used");
   }
   if (const std::string* value = from->Find({keys::kKoordGroups, keys::kKoordGangGroups, keys::kSigsGroups}, &key)) {
     ReadGroups(key, *value, out);
   }
 }
 
-// D-13. Returns whether any of our keys is there.
+// D-13. Returns whether any of our keys is present.
 bool ReadOwn(Keys* from, GangDeclaration* out) {
   const char* key = nullptr;
   bool any = false;
   if (const std::string* value = from->Find({keys::kQueue, keys::kKaiQueue, keys::kYunikornQueue}, &key)) {
     any = true;
-    // YuniKorn names a queue with those above it, "root.org.team"; here a queue's name is enough.
+    // YuniKorn writes a queue with its ancestors, "root.org.team"; here the queue's own name is sufficient.
     const bool path = absl::string_view(key) == keys::kYunikornQueue && absl::StartsWith(*value, "root.");
     const std::string name = path ? value->substr(value->rfind('.') + 1) : *value;
     if (name.empty()) {
-      Repair(out, key, *value, "a queue name", "queue default is taken");
+      Repair(out, key, *value, "a queue name", "queue default is used");
     } else {
       out->queue = name;
     }
@@ -134,7 +136,7 @@ bool ReadOwn(Keys* from, GangDeclaration* out) {
     if (*value == "fail" || *value == "requeue") {
       out->on_timeout = *value == "fail" ? OnTimeout::kFail : OnTimeout::kRequeue;
     } else {
-      Repair(out, key, *value, "fail or requeue", "the dialect's default is taken");
+      Repair(out, key, *value, "fail or requeue", "the dialect's default is used");
     }
   }
   if (const std::string* value = from->Find({keys::kOnMemberFailure}, &key)) {
@@ -142,7 +144,7 @@ bool ReadOwn(Keys* from, GangDeclaration* out) {
     if (*value == "keep" || *value == "all") {
       out->on_member_failure = *value == "keep" ? OnMemberFailure::kKeep : OnMemberFailure::kAll;
     } else {
-      Repair(out, key, *value, "keep or all", "keep is taken");
+      Repair(out, key, *value, "keep or all", "keep is used");
     }
   }
   if (const std::string* value = from->Find({keys::kStaleGrace}, &key)) {
@@ -151,7 +153,7 @@ bool ReadOwn(Keys* from, GangDeclaration* out) {
     if (grace.ok()) {
       out->stale_grace_ms = *grace;
     } else {
-      Repair(out, key, *value, "a duration like 60s", "the dialect's default is taken");
+      Repair(out, key, *value, "a duration like 60s", "the dialect's default is used");
     }
   }
   if (const std::string* value = from->Find({keys::kPreemptible}, &key)) {
@@ -159,7 +161,7 @@ bool ReadOwn(Keys* from, GangDeclaration* out) {
     if (*value == "true" || *value == "false") {
       out->preemptible = *value == "true";
     } else {
-      Repair(out, key, *value, "true or false", "true is taken");
+      Repair(out, key, *value, "true or false", "true is used");
     }
   }
   if (const std::string* value = from->Find({keys::kDuration}, &key)) {
@@ -168,13 +170,13 @@ bool ReadOwn(Keys* from, GangDeclaration* out) {
     if (duration.ok() && *duration > 0) {
       out->duration_ms = *duration;
     } else {
-      Repair(out, key, *value, "a duration above zero like 2h30m", "its duration counts as not known");
+      Repair(out, key, *value, "a duration above zero like 2h30m", "its duration is treated as unknown");
     }
   }
   return any;
 }
 
-// Whose keys they are, of the first two that name the pod's gang: an object's before Koordinator's.
+// The dialect of the first two keys that name the pod's gang: an object's before Koordinator's.
 GangDialect DialectOf(absl::string_view key) {
   if (key == keys::kKoordName) return GangDialect::kKoordinator;
   if (key == keys::kXPodGroup) return GangDialect::kPodGroupX;
@@ -197,17 +199,17 @@ absl::StatusOr<int64_t> ParseGoDuration(absl::string_view text) {
 
 namespace {
 
-// D-5: keys of dialects that are not built.
+// D-5: keys of dialects that are not supported.
 struct ForeignKey {
   const char* key;
-  const char* whose;
+  const char* system;
 };
 constexpr ForeignKey kForeignKeys[] = {
     {"yunikorn.apache.org/task-group-name", "YuniKorn"},
     {"yunikorn.apache.org/task-groups", "YuniKorn"},
 };
 
-// What a pod that names no gang carries all the same.
+// Keys without effect on a pod that names no gang.
 std::vector<std::string> IgnoredKeys(const Labels& annotations, const Labels& labels) {
   std::vector<std::string> out;
   const auto has = [&](const char* key) { return annotations.contains(key) || labels.contains(key); };
@@ -223,8 +225,8 @@ std::vector<std::string> IgnoredKeys(const Labels& annotations, const Labels& la
   }
   for (const ForeignKey& foreign : kForeignKeys) {
     if (!has(foreign.key)) continue;
-    out.push_back(absl::StrCat(foreign.key, " is ", foreign.whose,
-                               "'s; Muster does not act on it yet: the pod is placed by itself, without its gang"));
+    out.push_back(absl::StrCat(foreign.key, " is ", foreign.system,
+                               "'s; Muster does not support it yet: the pod is placed individually"));
   }
   return out;
 }
@@ -238,7 +240,7 @@ GangMembership ParseMembership(const Labels& annotations, const Labels& labels, 
   Keys anywhere(annotations, labels);
   const char* key = nullptr;
 
-  // Every gang the pod names, with the key that names it; Koordinator's annotation first.
+  // Every gang that the pod names, with the key; Koordinator's annotation first.
   std::vector<std::pair<std::string, std::string>> named;
   if (const std::string* name = on_pod.Find({keys::kKoordName}, &key)) named.emplace_back(*name, key);
   for (const char* candidate : {keys::kSigsPodGroup, keys::kSigsPodGroupName}) {
@@ -265,17 +267,17 @@ GangMembership ParseMembership(const Labels& annotations, const Labels& labels, 
   out.name = named[0].first;
   for (const auto& [name, from] : named) {
     if (name == out.name) continue;
-    out.problem = {ReasonCode::kConflict, absl::StrCat("the pod names two gangs: ", named[0].second, " says ",
-                                                       Quoted(out.name), ", ", from, " says ", Quoted(name))};
+    out.problem = {ReasonCode::kConflict, absl::StrCat("the pod names two gangs: ", named[0].second, " has ",
+                                                       Quoted(out.name), ", ", from, " has ", Quoted(name))};
     break;
   }
-  // Who declares the gang: Koordinator's annotations (D-1), else the sigs keys if they give a minimum (D-2); with
-  // another name beside them the pod refers to that object as well (D-3, D-6).
+  // The source of the declaration: Koordinator's annotations (D-1), otherwise the sigs keys if they give a minimum
+  // (D-2). If another key names an object, the pod refers to that object as well (D-3, D-6).
   const bool koord = named[0].second == keys::kKoordName;
   const std::string* sigs_minimum = sigs ? anywhere.Find({keys::kSigsMinAvailable}, &key) : nullptr;
   if (koord) {
     out.dialect = DialectOf(named[named.size() > 1 ? 1 : 0].second);
-    out.said_in = GangDialect::kKoordinator;
+    out.key_dialect = GangDialect::kKoordinator;
   } else if (sigs) {
     out.dialect = sigs_minimum != nullptr ? GangDialect::kSigsPods : GangDialect::kPodGroupSigs;
   } else {
@@ -289,25 +291,26 @@ GangMembership ParseMembership(const Labels& annotations, const Labels& labels, 
     return out;
   }
 
-  GangDeclaration& said = out.declaration.Own();
+  GangDeclaration& declaration = out.declaration.Mutable();
   if (koord || sigs_minimum != nullptr) {
     out.declares = true;
     Keys* from = koord ? &on_pod : &anywhere;
     if (const std::string* value = from->Find({keys::kKoordMinAvailable}, &key); koord && value != nullptr) {
-      ReadMinimum(key, *value, &said);
+      ReadMinimum(key, *value, &declaration);
     } else if (sigs) {
       if (const std::string* minimum = anywhere.Find({keys::kSigsMinAvailable}, &key))
-        ReadMinimum(key, *minimum, &said);
+        ReadMinimum(key, *minimum, &declaration);
     }
     if (const std::string* value = on_pod.Find({keys::kKoordWaitingTime}, &key)) {
       const absl::StatusOr<int64_t> wait = ParseGoDuration(*value);
       if (wait.ok() && *wait > 0) {
-        said.wait_time_ms = *wait;
+        declaration.wait_time_ms = *wait;
       } else {
-        Repair(&said, key, *value, "a duration above zero like 3600s or 1h30m", "the configured default is taken");
+        Repair(&declaration, key, *value, "a duration above zero like 3600s or 1h30m",
+               "the configured default is used");
       }
     }
-    ReadShared(from, &said);
+    ReadShared(from, &declaration);
   }
   ReadOwnKeys(annotations, labels, &out);
   if (out.dialect == GangDialect::kVolcano && out.subgroup.empty()) {
@@ -318,49 +321,49 @@ GangMembership ParseMembership(const Labels& annotations, const Labels& labels, 
 
 void ReadOwnKeys(const Labels& annotations, const Labels& labels, GangMembership* out) {
   Keys anywhere(annotations, labels);
-  out->declares = ReadOwn(&anywhere, &out->declaration.Own()) || out->declares;
-  out->declares = ReadPlacementKeys(annotations, labels, &out->declaration.Own()) || out->declares;
+  out->declares = ReadOwn(&anywhere, &out->declaration.Mutable()) || out->declares;
+  out->declares = ReadPlacementKeys(annotations, labels, &out->declaration.Mutable()) || out->declares;
   out->subgroup = SubgroupOf(annotations, labels);
 }
 
 namespace {
 
-constexpr int32_t kMostOfATask = 1'000'000;
+constexpr int32_t kMaxOfATask = 1'000'000;
 
-// Where users would expect something of it.
-void WarnOfUnread(const Json& spec, std::initializer_list<const char*> fields, GangDeclaration* said) {
+// Warns about fields that Muster does not read but from which users may expect an effect.
+void WarnOfUnread(const Json& spec, std::initializer_list<const char*> fields, GangDeclaration* out) {
   for (const char* field : fields) {
     if (spec.is_object() && spec.contains(field)) {
-      said->warnings.push_back(absl::StrCat("spec.", field, " is not acted on"));
+      out->warnings.push_back(absl::StrCat("spec.", field, " is ignored"));
     }
   }
 }
 
-// D-6: what only Kubernetes' own PodGroups have.
-void ReadNative(const Json& spec, GangDeclaration* said) {
+// D-6: fields that only Kubernetes' own PodGroups have.
+void ReadNative(const Json& spec, GangDeclaration* out) {
   const Json& constraints = Child(Child(spec, "schedulingConstraints"), "topology");
   if (constraints.is_array() && constraints.size() == 1) {
     const std::string label = StringOrEmpty(constraints.front(), "key");
-    if (!label.empty() && !said->topology.has_value()) said->topology = TopologyRule{.required = label};
+    if (!label.empty() && !out->topology.has_value()) out->topology = TopologyRule{.required = label};
   } else if (constraints.is_array() && !constraints.empty()) {
-    said->warnings.push_back("spec.schedulingConstraints.topology is not acted on: more than one of them");
+    out->warnings.push_back("spec.schedulingConstraints.topology is ignored: more than one of them");
   }
 }
 
-// D-15: what only Volcano's PodGroups have.
-void ReadVolcano(const Json& spec, GangDeclaration* said) {
-  WarnOfUnread(spec, {"networkTopology", "subGroupPolicy"}, said);
-  if (const std::string queue = StringOrEmpty(spec, "queue"); !queue.empty() && !said->queue.has_value()) {
-    said->queue = queue;
+// D-15: fields that only Volcano's PodGroups have.
+void ReadVolcano(const Json& spec, GangDeclaration* out) {
+  WarnOfUnread(spec, {"networkTopology", "subGroupPolicy"}, out);
+  if (const std::string queue = StringOrEmpty(spec, "queue"); !queue.empty() && !out->queue.has_value()) {
+    out->queue = queue;
   }
   const Json& tasks = Child(spec, "minTaskMember");
-  if (!tasks.is_object() || tasks.empty() || !said->subgroups.empty()) return;
-  // Where their sum is the job's minimum, every task's own must be met: they are its subgroups.
+  if (!tasks.is_object() || tasks.empty() || !out->subgroups.empty()) return;
+  // If the minimums of the tasks add up to the job's minimum, each must be met: the tasks are subgroups.
   std::vector<SubgroupDeclaration> leaves;
   int64_t sum = 0;
   std::string ignored;
   for (const auto& [name, minimum] : tasks.items()) {
-    if (!IsSubdomain(name) || !minimum.is_number_integer() || minimum < 0 || minimum > kMostOfATask) {
+    if (!IsSubdomain(name) || !minimum.is_number_integer() || minimum < 0 || minimum > kMaxOfATask) {
       ignored = absl::StrCat(Quoted(name), ": ", minimum.dump(), " is not a task and its minimum");
       break;
     }
@@ -369,36 +372,36 @@ void ReadVolcano(const Json& spec, GangDeclaration* said) {
     leaf.minimum = minimum.get<int32_t>();
     sum += *leaf.minimum;
   }
-  if (ignored.empty() && (!said->min_member.has_value() || sum != *said->min_member)) {
+  if (ignored.empty() && (!out->min_member.has_value() || sum != *out->min_member)) {
     ignored = absl::StrCat("their sum, ", sum, ", is not minMember");
   }
   if (!ignored.empty()) {
-    said->warnings.push_back(absl::StrCat("spec.minTaskMember is not acted on: ", ignored));
+    out->warnings.push_back(absl::StrCat("spec.minTaskMember is ignored: ", ignored));
     return;
   }
-  said->subgroups = std::move(leaves);
-  said->min_member.reset();  // all of them
+  out->subgroups = std::move(leaves);
+  out->min_member.reset();  // all of them
 }
 
-// D-4: what only KAI's PodGroups have.
-void ReadKai(const Json& spec, GangDeclaration* said) {
-  const TopologyRule rule = ReadTopologyConstraint(Child(spec, "topologyConstraint"), "spec.topologyConstraint", said);
-  if (!rule.none()) said->topology = rule;
+// D-4: fields that only KAI's PodGroups have.
+void ReadKai(const Json& spec, GangDeclaration* out) {
+  const TopologyRule rule = ReadTopologyConstraint(Child(spec, "topologyConstraint"), "spec.topologyConstraint", out);
+  if (!rule.none()) out->topology = rule;
   if (const Json& list = Child(spec, "subGroups"); list.is_array()) {
-    ReadSubgroupList(list, "spec.subGroups", said);
+    ReadSubgroupList(list, "spec.subGroups", out);
   } else if (!list.is_null()) {
-    said->min_member.reset();
-    said->unreadable_minimum = absl::StrCat("spec.subGroups: is a ", TypeName(list), "; expected a list");
+    out->min_member.reset();
+    out->unreadable_minimum = absl::StrCat("spec.subGroups: is a ", TypeName(list), "; expected a list");
   }
-  if (const std::string queue = StringOrEmpty(spec, "queue"); !queue.empty() && !said->queue.has_value()) {
-    said->queue = queue;
+  if (const std::string queue = StringOrEmpty(spec, "queue"); !queue.empty() && !out->queue.has_value()) {
+    out->queue = queue;
   }
   const std::string preemptibility = StringOrEmpty(spec, "preemptibility");
-  if (preemptibility.empty() || said->preemptible.has_value()) return;
+  if (preemptibility.empty() || out->preemptible.has_value()) return;
   if (preemptibility == "preemptible" || preemptibility == "non-preemptible") {
-    said->preemptible = preemptibility == "preemptible";
+    out->preemptible = preemptibility == "preemptible";
   } else {
-    Repair(said, "spec.preemptibility", preemptibility, "preemptible or non-preemptible", "it is not acted on");
+    Repair(out, "spec.preemptibility", preemptibility, "preemptible or non-preemptible", "it is ignored");
   }
 }
 
@@ -421,16 +424,16 @@ absl::StatusOr<GangObject> ParsePodGroup(const Json& object, GangDialect dialect
   if (out.name_space.empty()) out.name_space = "default";
   out.created_ms = TimeAt(metadata, "creationTimestamp");
 
-  GangDeclaration& said = out.declaration.Own();
+  GangDeclaration& declaration = out.declaration.Mutable();
   const Json& spec = Child(object, "spec");
-  const auto read_minimum = [&said](const Json& holder, const char* field, const char* path) {
+  const auto read_minimum = [&declaration](const Json& holder, const char* field, const char* path) {
     const Json& minimum = Child(holder, field);
     if (minimum.is_null()) return;
-    ReadMinimum(path, minimum.is_string() ? StringOrEmpty(holder, field) : minimum.dump(), &said);
+    ReadMinimum(path, minimum.is_string() ? StringOrEmpty(holder, field) : minimum.dump(), &declaration);
   };
   if (dialect == GangDialect::kNative) {
     const Json& policy = Child(spec, "schedulingPolicy");
-    if (Child(policy, "basic").is_object()) said.min_member = 0;  // pod by pod, as ever
+    if (Child(policy, "basic").is_object()) declaration.min_member = 0;  // pods start one by one
     read_minimum(Child(policy, "gang"), "minCount", "spec.schedulingPolicy.gang.minCount");
   } else {
     read_minimum(spec, "minMember", "spec.minMember");
@@ -438,29 +441,29 @@ absl::StatusOr<GangObject> ParsePodGroup(const Json& object, GangDialect dialect
   if (const Json& timeout = Child(spec, "scheduleTimeoutSeconds"); !timeout.is_null()) {
     const std::optional<int64_t> seconds = IntAt(spec, "scheduleTimeoutSeconds");
     if (seconds.has_value() && *seconds > 0 && *seconds <= std::numeric_limits<int32_t>::max()) {
-      said.wait_time_ms = *seconds * 1000;
+      declaration.wait_time_ms = *seconds * 1000;
     } else {
-      Repair(&said, "spec.scheduleTimeoutSeconds", timeout.dump(), "a number of seconds above zero",
-             "the configured default is taken");
+      Repair(&declaration, "spec.scheduleTimeoutSeconds", timeout.dump(), "a number of seconds above zero",
+             "the configured default is used");
     }
   }
   if (const Json& resources = Child(spec, "minResources"); !resources.is_null()) {
     absl::StatusOr<ResourceList> amounts = ParseResourceMap(resources, "spec.minResources");
     if (amounts.ok()) {
-      said.min_resources = *std::move(amounts);
+      declaration.min_resources = *std::move(amounts);
     } else {
-      said.warnings.push_back(absl::StrCat(amounts.status().message(), "; minResources is ignored"));
+      declaration.warnings.push_back(absl::StrCat(amounts.status().message(), "; minResources is ignored"));
     }
   }
   const Labels annotations = StringMapAt(metadata, "annotations");
   const Labels labels = StringMapAt(metadata, "labels");
   Keys from(annotations, labels);
-  ReadShared(&from, &said);
-  ReadOwn(&from, &said);
-  ReadPlacementKeys(annotations, labels, &said);
-  if (dialect == GangDialect::kNative) ReadNative(spec, &said);
-  if (dialect == GangDialect::kKai) ReadKai(spec, &said);
-  if (dialect == GangDialect::kVolcano) ReadVolcano(spec, &said);
+  ReadShared(&from, &declaration);
+  ReadOwn(&from, &declaration);
+  ReadPlacementKeys(annotations, labels, &declaration);
+  if (dialect == GangDialect::kNative) ReadNative(spec, &declaration);
+  if (dialect == GangDialect::kKai) ReadKai(spec, &declaration);
+  if (dialect == GangDialect::kVolcano) ReadVolcano(spec, &declaration);
   return out;
 }
 

@@ -23,7 +23,7 @@ inline constexpr char kSigsMinAvailable[] = "pod-group.scheduling.sigs.k8s.io/mi
 inline constexpr char kSigsPodGroup[] = "pod-group.scheduling.sigs.k8s.io";
 inline constexpr char kSigsPodGroupName[] = "pod-group.scheduling.sigs.k8s.io/name";
 inline constexpr char kXPodGroup[] = "scheduling.x-k8s.io/pod-group";
-// D-2, D-3: twins of Koordinator's keys, on pods and PodGroups.
+// D-2, D-3: equivalents of Koordinator's keys, on pods and PodGroups.
 inline constexpr char kSigsGroups[] = "pod-group.scheduling.sigs.k8s.io/groups";
 inline constexpr char kSigsMatchPolicy[] = "pod-group.scheduling.sigs.k8s.io/match-policy";
 
@@ -34,7 +34,7 @@ inline constexpr char kOnMemberFailure[] = "muster.dev/on-member-failure";
 inline constexpr char kStaleGrace[] = "muster.dev/stale-grace";
 inline constexpr char kPreemptible[] = "muster.dev/preemptible";
 inline constexpr char kDuration[] = "muster.dev/duration";
-// P-4, P-5: where the gang goes, its subgroups as KAI's list in JSON, and, on pods, the subgroup they are in.
+// P-4, P-5: the gang's topology, its subgroups as KAI's list in JSON, and, on pods, the pod's subgroup.
 inline constexpr char kRequiredTopology[] = "muster.dev/required-topology";
 inline constexpr char kPreferredTopology[] = "muster.dev/preferred-topology";
 inline constexpr char kSpreadTopology[] = "muster.dev/spread-topology";
@@ -44,9 +44,9 @@ inline constexpr char kSubgroup[] = "muster.dev/subgroup";
 // P-4, Kueue's: annotations of pod templates.
 inline constexpr char kKueueRequiredTopology[] = "kueue.x-k8s.io/podset-required-topology";
 inline constexpr char kKueuePreferredTopology[] = "kueue.x-k8s.io/podset-preferred-topology";
-inline constexpr char kKueueSlices[] = "kueue.x-k8s.io/podset-slice-";  // keys that begin so
+inline constexpr char kKueueSlices[] = "kueue.x-k8s.io/podset-slice-";  // prefix of keys
 
-// D-4, KAI. The annotation and the label by which a pod joins; its queue; where it goes.
+// D-4, KAI: the annotation and the label that put a pod into a gang and subgroup; its queue; its topology.
 inline constexpr char kKaiPodGroup[] = "pod-group-name";
 inline constexpr char kKaiSubgroup[] = "kai.scheduler/subgroup-name";
 inline constexpr char kKaiQueue[] = "kai.scheduler/queue";
@@ -56,17 +56,17 @@ inline constexpr char kKaiPreferredTopology[] = "kai.scheduler/topology-preferre
 // YuniKorn's queue: a label, or an annotation.
 inline constexpr char kYunikornQueue[] = "yunikorn.apache.org/queue";
 
-// D-15, Volcano. The annotation by which a pod joins, and its task.
+// D-15, Volcano: the annotation that puts a pod into a gang, and its task.
 inline constexpr char kVolcanoGroup[] = "scheduling.k8s.io/group-name";
 inline constexpr char kVolcanoTask[] = "volcano.sh/task-spec";
 
 // K-7, K-8.
 inline constexpr char kGate[] = "muster.dev/gang";
-// The resources by which pods opt in (managedResources). kube-scheduler refuses one name in two extender entries, so
-// the decisions and the barrier each have their own, and a pod asks for both.
+// The resources by which pods opt in (managedResources). kube-scheduler refuses one name in two extender entries.
+// Therefore the decisions and the barrier each have their own, and a pod requests both.
 inline constexpr char kOptInDecide[] = "muster.dev/gang";
 inline constexpr char kOptInBind[] = "muster.dev/bind";
-inline constexpr char kCalled[] = "muster.dev/called";
+inline constexpr char kActivated[] = "muster.dev/called";
 
 }  // namespace muster::keys
 

@@ -1,4 +1,4 @@
-// Objects as people write them in files.
+// Parses objects in manifest files.
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -17,7 +17,7 @@ absl::Status ReadObject(Json object, const std::string& path, int64_t now_ms, Fa
   if (kind == "Node") {
     absl::StatusOr<NodeDescription> node = ParseNode(object);
     if (!node.ok()) return absl::InvalidArgumentError(absl::StrCat(path, node.status().message()));
-    // A kubelet always says how many; people who describe nodes by hand seldom do.
+    // A kubelet always reports the number of pods; hand-written nodes rarely contain it.
     if (!node->allocatable.empty()) node->allocatable.try_emplace("pods", 110);
     facts->nodes.push_back(*std::move(node));
     return absl::OkStatus();
@@ -66,7 +66,7 @@ absl::Status ReadManifest(absl::string_view json, int64_t now_ms, Facts* facts) 
   if (!parsed.ok()) return parsed.status();
   if (!parsed->is_object())
     return absl::InvalidArgumentError(absl::StrCat("is a ", TypeName(*parsed), "; expected an object"));
-  // "List", and what kubectl get -o json calls PodList, NodeList, ...
+  // "List", and the PodList, NodeList, ... of kubectl get -o json.
   if (const Json& items = Child(*parsed, "items"); items.is_array()) {
     size_t i = 0;
     for (const Json& item : items) {

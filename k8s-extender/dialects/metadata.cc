@@ -37,7 +37,8 @@ int64_t TimeAt(const Json& object, const char* key) {
   std::string error;
   const std::string text = StringOrEmpty(object, key);
   if (text.empty() || !absl::ParseTime(absl::RFC3339_full, text, &time, &error)) return 0;
-  if (time == absl::InfiniteFuture() || time == absl::InfinitePast()) return 0;  // absl reads these words, too
+  // absl also parses the words "infinite-future" and "infinite-past"
+  if (time == absl::InfiniteFuture() || time == absl::InfinitePast()) return 0;
   return absl::ToUnixMillis(time);
 }
 
@@ -92,13 +93,13 @@ bool Fields::FlagAt(const Json& holder, const char* key, absl::string_view path)
   return BoolOrFalse(holder, key);
 }
 
-void Fields::Note(absl::string_view problem) {
+void Fields::AddProblem(absl::string_view problem) {
   if (problem_.empty()) problem_ = std::string(problem);
 }
 
 bool Fields::Check(bool right, const Json& value, const char* key, absl::string_view path, absl::string_view expected,
                    absl::string_view verb) {
-  if (!right) Note(absl::StrCat(path, ".", key, ": ", verb, " a ", TypeName(value), "; expected ", expected));
+  if (!right) AddProblem(absl::StrCat(path, ".", key, ": ", verb, " a ", TypeName(value), "; expected ", expected));
   return right;
 }
 

@@ -1,5 +1,4 @@
-// What every Kubernetes object carries, read from its JSON: maps of strings and times; and fields that must be of a
-// type.
+// Reads common parts of Kubernetes objects from JSON: maps of strings, times, and fields of a required type.
 #ifndef MUSTER_K8S_EXTENDER_DIALECTS_METADATA_H_
 #define MUSTER_K8S_EXTENDER_DIALECTS_METADATA_H_
 
@@ -14,20 +13,21 @@
 
 namespace muster {
 
-// A map of strings at object[key]. Values of another type are read as a person would (5 is "5", a list is its JSON), as
-// real manifests have them (D-12).
+// The map of strings at object[key]. Values of other types are converted as real manifests need it (D-12): 5 is "5", a
+// list is its JSON.
 [[nodiscard]] Labels StringMapAt(const Json& object, const char* key);
 
-// RFC 3339 as the API server writes it -> milliseconds since 1970; 0 when absent or unreadable.
+// Converts RFC 3339, as the API server writes it, into milliseconds since 1970; 0 when absent or unreadable.
 [[nodiscard]] int64_t TimeAt(const Json& object, const char* key);
 
-// Looks up fields that must be of a type (SPEC S-6). What is absent or null is empty; so is what is of another type,
-// and the first such is the problem: "<path>.<key>: is a <type>; expected <type>", `path` being where `holder` stands.
+// Looks up fields of a required type (SPEC S-6). Absent fields and null are empty. A field of another type is empty
+// too; the first such field is the problem: "<path>.<key>: is a <type>; expected <type>". `path` is the path of
+// `holder`.
 class Fields {
  public:
-  // Null where there is none.
+  // Null when absent.
   [[nodiscard]] const Json& MapAt(const Json& holder, const char* key, absl::string_view path);
-  // A list of maps; null where there is none. An entry that is null asks for nothing.
+  // A list of maps; null when absent. A null entry is an empty map.
   [[nodiscard]] const Json& MapsAt(const Json& holder, const char* key, absl::string_view path);
   [[nodiscard]] std::string TextAt(const Json& holder, const char* key, absl::string_view path);
   [[nodiscard]] std::vector<std::string> TextsAt(const Json& holder, const char* key, absl::string_view path);
@@ -36,13 +36,13 @@ class Fields {
   [[nodiscard]] std::optional<int64_t> NumberAt(const Json& holder, const char* key, absl::string_view path);
   [[nodiscard]] bool FlagAt(const Json& holder, const char* key, absl::string_view path);
 
-  // Empty: there is none.
+  // Empty: no problem.
   [[nodiscard]] const std::string& problem() const { return problem_; }
-  // A problem found by other means; empty: none.
-  void Note(absl::string_view problem);
+  // Adds a problem found by other means; empty: none.
+  void AddProblem(absl::string_view problem);
 
  private:
-  // Whether `right`; a problem otherwise.
+  // Returns `right`; if it is false, adds a problem.
   bool Check(bool right, const Json& value, const char* key, absl::string_view path, absl::string_view expected,
              absl::string_view verb = "is");
 

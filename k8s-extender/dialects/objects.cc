@@ -1,4 +1,4 @@
-// v1.Pod and v1.Node -> the core's descriptions.
+// Converts v1.Pod and v1.Node into the core's descriptions.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -16,11 +16,11 @@ namespace {
 
 constexpr char kSidecar[] = "Always";  // restartPolicy of an init container that runs beside the containers
 
-// How an amount is read.
+// How to convert an amount.
 enum class Reading {
-  kAsked,    // rounded up; what Muster cannot count is a problem
-  kOffered,  // rounded down, and at most what Muster can count
-  kTaken,    // by a pod that has a node: rounded up, and at most what Muster can count
+  kAsked,    // a request: rounded up; above kMaxAmount it is a problem
+  kOffered,  // a capacity: rounded down, at most kMaxAmount
+  kTaken,    // usage of a pod with a node: rounded up, at most kMaxAmount
 };
 
 absl::StatusOr<int64_t> ParseAmount(const std::string& name, const Json& value, absl::string_view path,
@@ -67,7 +67,7 @@ void TakeLarger(const ResourceList& from, ResourceList* to) {
   }
 }
 
-// KEP-1287: the node has not taken the new requests, and will not.
+// KEP-1287: the node has not accepted the new requests and will not.
 bool ResizeInfeasible(const Json& status) {
   if (StringOrEmpty(status, "resize") == "Infeasible") return true;
   const Json& conditions = Child(status, "conditions");
@@ -77,10 +77,10 @@ bool ResizeInfeasible(const Json& status) {
          });
 }
 
-// Adds up what a pod asks for.
+// Computes the requests of a pod.
 class RequestReader {
  public:
-  // `status`: null for a pod that has no node yet.
+  // `status`: null for a pod without a node.
   RequestReader(const Json& spec, const Json& status, Reading reading)
       : spec_(spec), status_(status), reading_(reading), infeasible_(ResizeInfeasible(status)) {}
 
@@ -101,7 +101,7 @@ class RequestReader {
   }
 
  private:
-  // The largest step; sidecars run beside the containers, whose `sum` they are added to.
+  // The largest init step. Sidecars run beside the containers and are also added to `sum`.
   ResourceList ReadInitContainers(ResourceList* sum) {
     ResourceList sidecars;
     ResourceList largest;
@@ -122,7 +122,7 @@ class RequestReader {
     return largest;
   }
 
-  // requests, and limits for what has no request (as the API server defaults them).
+  // The requests; the limit where a resource has no request (as the API server defaults it).
   ResourceList RequestsOf(const Json& resources, const std::string& path) {
     ResourceList out = AmountsAt(resources, "requests", path);
     const std::string of_limits = path + ".limits";
@@ -132,7 +132,7 @@ class RequestReader {
       if (amount.ok()) {
         out[name] = *amount;
       } else {
-        fields_.Note(amount.status().message());
+        fields_.AddProblem(amount.status().message());
       }
     }
     return out;
@@ -143,35 +143,35 @@ class RequestReader {
     if (map.is_null()) return {};
     absl::StatusOr<ResourceList> amounts = ParseAmounts(map, absl::StrCat(path, ".", key), reading_);
     if (amounts.ok()) return *std::move(amounts);
-    fields_.Note(amounts.status().message());
+    fields_.AddProblem(amounts.status().message());
     return {};
   }
 
-  // KEP-1287, as kube-scheduler counts: what the container asks for, or what its node keeps for it while it is being
-  // resized, whichever is more; only the latter where the resize is not possible.
-  ResourceList OnNode(const char* statuses, const std::string& name, const std::string& path, ResourceList asked) {
+  // KEP-1287, as kube-scheduler counts: the larger of the container's request and what its node reserves for it during
+  // a resize. If the resize is infeasible, only the latter.
+  ResourceList OnNode(const char* statuses, const std::string& name, const std::string& path, ResourceList requested) {
     const Json& list = Child(status_, statuses);
-    if (!list.is_array()) return asked;
-    ResourceList kept;
+    if (!list.is_array()) return requested;
+    ResourceList allocated;
     for (const Json& each : list) {
       if (StringOrEmpty(each, "name") != name) continue;
-      TakeLarger(AmountsAt(Child(each, "resources"), "requests", path), &kept);
-      TakeLarger(AmountsAt(each, "allocatedResources", path), &kept);
+      TakeLarger(AmountsAt(Child(each, "resources"), "requests", path), &allocated);
+      TakeLarger(AmountsAt(each, "allocatedResources", path), &allocated);
     }
     if (!infeasible_) {
-      TakeLarger(kept, &asked);
-      return asked;
+      TakeLarger(allocated, &requested);
+      return requested;
     }
-    for (const auto& [resource, amount] : kept) asked[resource] = amount;
-    return asked;
+    for (const auto& [resource, amount] : allocated) requested[resource] = amount;
+    return requested;
   }
 
   void Add(const ResourceList& from, absl::string_view what, ResourceList* to) {
     for (const auto& [name, amount] : from) {
       int64_t& sum = (*to)[name];
-      sum += amount;  // neither is more than kMaxAmount
+      sum += amount;  // neither exceeds kMaxAmount
       if (sum > kMaxAmount && reading_ == Reading::kAsked) {
-        fields_.Note(absl::StrCat(what, ": the sum of requests for ", name, " is too large"));
+        fields_.AddProblem(absl::StrCat(what, ": the sum of requests for ", name, " is too large"));
       }
       sum = std::min(sum, kMaxAmount);
     }
@@ -189,9 +189,9 @@ void ParseAffinity(const Json& spec, Fields* fields, PodDescription* out) {
   const Json& of_nodes = fields->MapAt(fields->MapAt(spec, "affinity", "spec"), "nodeAffinity", "spec.affinity");
   const Json& required = fields->MapAt(of_nodes, "requiredDuringSchedulingIgnoredDuringExecution", kPath);
   if (!required.is_object()) return;
-  out->shape.Own().has_affinity = true;
+  out->shape.Mutable().has_affinity = true;
   for (const Json& term : fields->MapsAt(required, "nodeSelectorTerms", kPath)) {
-    out->shape.Own().affinity.push_back(ParseNodeTerm(term, kPath, fields));
+    out->shape.Mutable().affinity.push_back(ParseNodeTerm(term, kPath, fields));
   }
 }
 
@@ -205,14 +205,14 @@ void ParseTolerations(const Json& spec, Fields* fields, PodDescription* out) {
     const std::string effect = fields->TextAt(entry, "effect", kPath);
     toleration.effect = ParseTaintEffect(effect);
     if (!effect.empty() && !toleration.effect.has_value()) {
-      fields->Note(absl::StrCat(kPath, ".effect: ", Quoted(effect),
-                                "; expected NoSchedule, PreferNoSchedule, NoExecute, or none for all of them"));
+      fields->AddProblem(absl::StrCat(kPath, ".effect: ", Quoted(effect),
+                                      "; expected NoSchedule, PreferNoSchedule, NoExecute, or none for all of them"));
     }
-    out->shape.Own().tolerations.push_back(std::move(toleration));
+    out->shape.Mutable().tolerations.push_back(std::move(toleration));
   }
 }
 
-// `list` is "containers" or "initContainers"; of the latter those of sidecars.
+// `list` is "containers" or "initContainers"; of the latter only sidecars.
 void ParseHostPorts(const Json& spec, const char* list, Fields* fields, PodDescription* out) {
   const std::string path = absl::StrCat("spec.", list);
   const std::string of_port = path + ".ports";
@@ -222,7 +222,7 @@ void ParseHostPorts(const Json& spec, const char* list, Fields* fields, PodDescr
     for (const Json& entry : fields->MapsAt(container, "ports", path)) {
       const int64_t number = fields->NumberAt(entry, "hostPort", of_port).value_or(0);
       if (number < 0 || number > 65535) {
-        fields->Note(absl::StrCat(of_port, ".hostPort: ", number, "; expected a port from 1 to 65535"));
+        fields->AddProblem(absl::StrCat(of_port, ".hostPort: ", number, "; expected a port from 1 to 65535"));
       }
       if (number <= 0 || number > 65535) continue;
       HostPort port;
@@ -231,17 +231,17 @@ void ParseHostPorts(const Json& spec, const char* list, Fields* fields, PodDescr
       port.protocol = protocol == "UDP" ? Protocol::kUdp : protocol == "SCTP" ? Protocol::kSctp : Protocol::kTcp;
       port.ip = fields->TextAt(entry, "hostIP", of_port);
       if (port.ip.empty()) port.ip = "0.0.0.0";
-      out->shape.Own().host_ports.push_back(std::move(port));
+      out->shape.Mutable().host_ports.push_back(std::move(port));
     }
   }
 }
 
-// Where the pod may go, and beside whom.
+// Reads the pod's placement constraints and preferences.
 void ParseTemplate(const Json& spec, const Labels& labels, Fields* fields, PodDescription* out) {
-  out->shape.Own().node_selector = fields->LabelsAt(spec, "nodeSelector", "spec");
+  out->shape.Mutable().node_selector = fields->LabelsAt(spec, "nodeSelector", "spec");
   ParseAffinity(spec, fields, out);
-  out->shape.Own().neighbours = ParseNeighbours(spec, out->name_space, labels, fields);
-  out->shape.Own().preferences = ParsePreferences(spec, out->name_space, labels);
+  out->shape.Mutable().pod_affinity = ParsePodAffinity(spec, out->name_space, labels, fields);
+  out->shape.Mutable().preferences = ParsePreferences(spec, out->name_space, labels);
   ParseTolerations(spec, fields, out);
   ParseHostPorts(spec, "containers", fields, out);
   ParseHostPorts(spec, "initContainers", fields, out);
@@ -254,10 +254,10 @@ void ParseRequests(const Json& pod, PodDescription* out) {
     out->invalid = std::string(requests.status().message());
     return;
   }
-  // The opt-in markers are nothing a node offers. With only one of them the pod would pass by the barrier.
+  // The opt-in markers are not resources of a node. A pod with only one of them would bypass the barrier.
   const bool decides = requests->erase(keys::kOptInDecide) > 0;
   const bool binds = requests->erase(keys::kOptInBind) > 0;
-  out->shape.Own().requests = *std::move(requests);
+  out->shape.Mutable().requests = *std::move(requests);
   if (decides != binds && !on_node) {
     out->invalid =
         absl::StrCat("resources: asks for ", decides ? keys::kOptInDecide : keys::kOptInBind, " and not for ",
@@ -281,8 +281,8 @@ void ParseStatus(const Json& status, PodDescription* out) {
   }
 }
 
-// A DaemonSet's pod, or a mirror of one that the node runs by itself.
-bool StaysWithItsNode(const Json& metadata, const Labels& annotations) {
+// A DaemonSet's pod, or the mirror of a static pod.
+bool IsBoundToNode(const Json& metadata, const Labels& annotations) {
   if (annotations.find("kubernetes.io/config.mirror") != annotations.end()) return true;
   const Json& owners = Child(metadata, "ownerReferences");
   return owners.is_array() && std::any_of(owners.begin(), owners.end(), [](const Json& owner) {
@@ -335,8 +335,9 @@ absl::StatusOr<PodDescription> ParsePod(const Json& pod) {
   out.labels = PackLabels(labels);
   const auto mark = annotations.find(keys::kKoordTimeout);
   out.timed_out_mark = mark != annotations.end() && mark->second == "true";
-  if (const auto called = annotations.find(keys::kCalled); called != annotations.end()) out.called = called->second;
-  out.permanent = StaysWithItsNode(metadata, annotations);
+  if (const auto called = annotations.find(keys::kActivated); called != annotations.end())
+    out.activation_mark = called->second;
+  out.permanent = IsBoundToNode(metadata, annotations);
 
   const Json& spec = fields.MapAt(pod, "spec", "Pod");
   const Json& group = fields.MapAt(spec, "schedulingGroup", "spec");
@@ -351,7 +352,7 @@ absl::StatusOr<PodDescription> ParsePod(const Json& pod) {
   }
   ParseTemplate(spec, labels, &fields, &out);
   ParseRequests(pod, &out);
-  // What a pod that has a node asked for to get there keeps nobody from charging it.
+  // Once a pod has a node, unreadable constraints do not prevent its charge.
   if (out.invalid.empty() && out.node_name.empty()) out.invalid = fields.problem();
   ParseStatus(Child(pod, "status"), &out);
   return out;

@@ -20,14 +20,14 @@
 namespace muster {
 namespace {
 
-constexpr int64_t kMostMembers = 1'000'000;
+constexpr int64_t kMaxMembers = 1'000'000;
 constexpr std::array<OwnerKind, 6> kOwnerKinds = {{{"Job", "batch", "v1", "jobs"},
                                                    {"JobSet", "jobset.x-k8s.io", nullptr, "jobsets"},
                                                    {"PyTorchJob", "kubeflow.org", "v1", "pytorchjobs"},
                                                    {"TFJob", "kubeflow.org", "v1", "tfjobs"},
                                                    {"MPIJob", "kubeflow.org", nullptr, "mpijobs"},
                                                    {"RayCluster", "ray.io", "v1", "rayclusters"}}};
-// By these labels a pod tells of whom the Job is that owns it.
+// Labels of a pod that name the owner of its Job.
 constexpr char kJobSetName[] = "jobset.sigs.k8s.io/jobset-name";
 constexpr char kJobSetUid[] = "jobset.sigs.k8s.io/jobset-uid";
 constexpr char kKubeflowName[] = "training.kubeflow.org/job-name";
@@ -36,22 +36,22 @@ std::string GangOf(absl::string_view kind, absl::string_view name) {
   return absl::StrCat(absl::AsciiStrToLower(kind), "-", name);
 }
 
-// Pods of an owner that run at once.
+// Numbers of an owner's pods that run at the same time.
 struct Count {
   int64_t all = 0;
-  int64_t first = 0;  // those without which none of the others comes, or is needed
+  int64_t first = 0;  // without the pods that are created after others, or not needed any more
   std::string warning;
 };
 
-// Counts pods of an owner; what cannot be a count is remembered.
+// Counts pods of an owner; remembers values that cannot be counts.
 class Counter {
  public:
-  // The whole number at holder[field], or `otherwise` where there is none.
+  // The whole number at holder[field]; `otherwise` if it is absent.
   int64_t Number(const Json& holder, const char* field, const std::string& path, int64_t otherwise) {
     const Json& value = Child(holder, field);
     if (value.is_null()) return otherwise;
-    if (value.is_number_integer() && value >= 0 && value <= kMostMembers) return value.get<int64_t>();
-    problem_ = absl::StrCat(path, ".", field, ": ", value.dump(), "; expected a whole number from 0 to ", kMostMembers);
+    if (value.is_number_integer() && value >= 0 && value <= kMaxMembers) return value.get<int64_t>();
+    problem_ = absl::StrCat(path, ".", field, ": ", value.dump(), "; expected a whole number from 0 to ", kMaxMembers);
     return 0;
   }
   Count Of(absl::string_view kind, const Json& object) {
@@ -65,12 +65,12 @@ class Counter {
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
  private:
-  // Pods of a Job's spec that run at once.
+  // Pods of a Job's spec that run at the same time.
   int64_t OfJob(const Json& spec, const std::string& path) {
     const int64_t parallelism = Number(spec, "parallelism", path, 1);
     return std::min(parallelism, Number(spec, "completions", path, parallelism));
   }
-  // How many "1,3-5" names.
+  // The number of indexes in a list such as "1,3-5".
   static int64_t Indexes(absl::string_view text) {
     int64_t sum = 0;
     for (const absl::string_view range : absl::StrSplit(text, ',', absl::SkipEmpty())) {
@@ -79,11 +79,11 @@ class Counter {
       int64_t last = 0;
       if (!absl::SimpleAtoi(ends.first, &first)) continue;
       if (ends.second.empty() || !absl::SimpleAtoi(ends.second, &last)) last = first;
-      sum += std::clamp<int64_t>(last - first + 1, 0, kMostMembers);
+      sum += std::clamp<int64_t>(last - first + 1, 0, kMaxMembers);
     }
     return sum;
   }
-  // Whoever has succeeded, or failed for good, does not come again: the last pods of a Job are fewer.
+  // Pods that succeeded or failed for good are not created again: near its end a Job has fewer pods.
   Count OfOneJob(const Json& spec, const Json& status) {
     Count count;
     count.all = count.first = OfJob(spec, "spec");
@@ -93,54 +93,55 @@ class Counter {
     count.first = std::min(count.all, std::max<int64_t>(1, left));
     return count;
   }
-  // Where its jobs are created one after the other, those come together of which none waits for another; once they have
-  // succeeded, those that waited for them.
+  // If the jobs are created one after the other, `first` counts those that wait for no other job. Once these have
+  // succeeded, it counts the jobs that waited for them.
   Count OfJobSet(const Json& spec, const Json& status) {
     Count count;
     const bool in_order = StringOrEmpty(Child(spec, "startupPolicy"), "startupPolicyOrder") == "InOrder";
     const Json& jobs = Child(spec, "replicatedJobs");
     if (!jobs.is_array()) return count;
-    const std::set<std::string> over = Over(jobs, Child(status, "replicatedJobsStatus"));
-    bool later = false;  // somebody waits for another
-    bool behind = false;
+    const std::set<std::string> done_jobs = Over(jobs, Child(status, "replicatedJobsStatus"));
+    bool some_wait = false;  // some job waits for another
+    bool follows_job = false;
     for (size_t i = 0; i < jobs.size(); ++i) {
       const std::string path = absl::StrCat("spec.replicatedJobs[", i, "]");
       const int64_t pods = Number(jobs[i], "replicas", path, 1) *
                            OfJob(Child(Child(jobs[i], "template"), "spec"), path + ".template.spec");
       count.all += pods;
-      if (over.contains(StringOrEmpty(jobs[i], "name"))) continue;
-      const bool waits = (in_order && behind) || WaitsFor(Child(jobs[i], "dependsOn"), over);
+      if (done_jobs.contains(StringOrEmpty(jobs[i], "name"))) continue;
+      const bool waits = (in_order && follows_job) || WaitsFor(Child(jobs[i], "dependsOn"), done_jobs);
       if (!waits) count.first += pods;
-      later = later || waits;
-      behind = true;
+      some_wait = some_wait || waits;
+      follows_job = true;
     }
     count.first = std::max(count.first, std::min<int64_t>(1, count.all));
-    if (later) {
-      count.warning =
-          absl::StrCat(in_order ? "spec.startupPolicy" : "spec.replicatedJobs.dependsOn", ": the minimum is the ",
-                       count.first, " of ", count.all,
-                       " pods that wait for no others; the others start one by one when they come, or, where "
-                       "those are over, as a gang");
+    if (some_wait) {
+      count.warning = absl::StrCat(
+          in_order ? "spec.startupPolicy" : "spec.replicatedJobs.dependsOn", ": the minimum is the ", count.first,
+          " of ", count.all,
+          " pods that wait for no others; the others start one by one when they arrive, or as a gang if the "
+          "first ones have ended");
     }
     return count;
   }
-  // Names of the jobs of which everything has succeeded.
+  // Names of the jobs of which all replicas have succeeded.
   std::set<std::string> Over(const Json& jobs, const Json& statuses) {
-    std::set<std::string> over;
-    if (!statuses.is_array()) return over;
+    std::set<std::string> done_jobs;
+    if (!statuses.is_array()) return done_jobs;
     for (const Json& each : statuses) {
       const std::string name = StringOrEmpty(each, "name");
       for (const Json& job : jobs) {
         if (name.empty() || StringOrEmpty(job, "name") != name) continue;
         const int64_t replicas = IntAt(job, "replicas").value_or(1);
-        if (replicas > 0 && IntAt(each, "succeeded").value_or(0) >= replicas) over.insert(name);
+        if (replicas > 0 && IntAt(each, "succeeded").value_or(0) >= replicas) done_jobs.insert(name);
       }
     }
-    return over;
+    return done_jobs;
   }
-  static bool WaitsFor(const Json& depends_on, const std::set<std::string>& over) {
-    return depends_on.is_array() &&
-           absl::c_any_of(depends_on, [&](const Json& each) { return !over.contains(StringOrEmpty(each, "name")); });
+  static bool WaitsFor(const Json& depends_on, const std::set<std::string>& done_jobs) {
+    return depends_on.is_array() && absl::c_any_of(depends_on, [&](const Json& each) {
+             return !done_jobs.contains(StringOrEmpty(each, "name"));
+           });
   }
   Count OfMpiJob(const Json& spec) {
     const int64_t all = OfReplicaSpecs(spec);
@@ -149,7 +150,7 @@ class Counter {
     const int64_t later = launcher.is_null() ? 0 : Number(launcher, "replicas", "spec.mpiReplicaSpecs.Launcher", 1);
     return {all, all - later, ""};
   }
-  // spec.pytorchReplicaSpecs.Worker.replicas and the like.
+  // Sums spec.pytorchReplicaSpecs.Worker.replicas and the like.
   int64_t OfReplicaSpecs(const Json& spec) {
     int64_t sum = 0;
     if (!spec.is_object()) return 0;
@@ -161,7 +162,7 @@ class Counter {
     }
     return sum;
   }
-  // The head, and the workers that it starts with.
+  // The head, and the workers that exist from the start.
   int64_t OfRayCluster(const Json& spec) {
     int64_t sum = 1;
     const Json& groups = Child(spec, "workerGroupSpecs");
@@ -180,10 +181,10 @@ class Counter {
 struct Owner {
   std::string kind;
   std::string name;
-  std::string uid;  // empty: not known
+  std::string uid;  // empty: unknown
 };
 
-// The owner of one of `kinds`; nullopt: there is none.
+// The owner of one of `kinds`; nullopt: none.
 std::optional<Owner> OwnerOf(const Json& metadata, const std::vector<std::string>& kinds) {
   const Labels labels = StringMapAt(metadata, "labels");
   const auto groups_by = [&](const char* kind) { return absl::c_linear_search(kinds, kind); };
@@ -242,23 +243,23 @@ absl::StatusOr<GangObject> ParseOwner(const Json& object, const OwnerKind& kind)
         absl::StrCat(kind.kind, ".metadata.name: ", Quoted(name), "; expected one of at most 240 characters"));
   }
   out.created_ms = TimeAt(metadata, "creationTimestamp");
-  GangMembership said;
-  ReadOwnKeys(StringMapAt(metadata, "annotations"), StringMapAt(metadata, "labels"), &said);
-  out.declaration = std::move(said.declaration);
+  GangMembership membership;
+  ReadOwnKeys(StringMapAt(metadata, "annotations"), StringMapAt(metadata, "labels"), &membership);
+  out.declaration = std::move(membership.declaration);
   Counter counter;
   const Count count = counter.Of(kind.kind, object);
   const Json& policy = Child(Child(Child(object, "spec"), "runPolicy"), "schedulingPolicy");
   const int64_t least = counter.Number(policy, "minAvailable", "spec.runPolicy.schedulingPolicy", count.first);
-  if (!counter.problem().empty() || count.all > kMostMembers) {
-    out.declaration.Own().unreadable_minimum =
+  if (!counter.problem().empty() || count.all > kMaxMembers) {
+    out.declaration.Mutable().unreadable_minimum =
         counter.problem().empty()
-            ? absl::StrCat(kind.kind, " ", name, " has ", count.all, " pods; expected at most ", kMostMembers)
+            ? absl::StrCat(kind.kind, " ", name, " has ", count.all, " pods; expected at most ", kMaxMembers)
             : counter.problem();
     return out;
   }
-  out.declaration.Own().min_member = static_cast<int32_t>(std::min(least, count.first));
-  out.declaration.Own().total_number = static_cast<int32_t>(count.all);
-  if (!count.warning.empty()) out.declaration.Own().warnings.push_back(count.warning);
+  out.declaration.Mutable().min_member = static_cast<int32_t>(std::min(least, count.first));
+  out.declaration.Mutable().total_number = static_cast<int32_t>(count.all);
+  if (!count.warning.empty()) out.declaration.Mutable().warnings.push_back(count.warning);
   return out;
 }
 

@@ -1,5 +1,5 @@
-// Gangs by owner (SPEC D-7): the pods of a Job, JobSet, PyTorchJob, TFJob, MPIJob or RayCluster that name no gang are
-// one, as large as their owner says. Pure functions.
+// Gangs by owner (SPEC D-7): the pods of one Job, JobSet, PyTorchJob, TFJob, MPIJob or RayCluster that name no gang
+// form one gang. The owner determines its size. Pure functions.
 #ifndef MUSTER_K8S_EXTENDER_DIALECTS_OWNERS_H_
 #define MUSTER_K8S_EXTENDER_DIALECTS_OWNERS_H_
 
@@ -17,20 +17,21 @@ namespace muster {
 struct OwnerKind {
   const char* kind;
   const char* group;
-  const char* version;  // nullptr: whichever the server has it in
+  const char* version;  // nullptr: any version that the server has
   const char* plural;
 };
-// Those that can be grouped by.
+// The supported kinds.
 [[nodiscard]] absl::Span<const OwnerKind> OwnerKinds();
-// nullptr: it cannot be grouped by.
+// nullptr: the kind is not supported.
 [[nodiscard]] const OwnerKind* FindOwnerKind(absl::string_view kind);
 
-// Puts the pod, if it names no gang and belongs to an owner of one of `kinds`, into its owner's gang: "job-train" for
-// Job train. Our own keys on the pod count (D-13). The owner's kind; nullptr: it is in no such gang.
+// If the pod names no gang and has an owner of one of `kinds`, puts it into its owner's gang: "job-train" for Job
+// train. Our own keys on the pod apply (D-13). Returns the owner's kind; nullptr: no such owner.
 const OwnerKind* GroupByOwner(const Json& pod, const std::vector<std::string>& kinds, PodDescription* out);
 
-// What the owner says of its gang: the minimum is its schedulingPolicy's minAvailable, else all its pods that run at
-// once; never more than those that are created first, or that are not done yet. InvalidArgument names the field.
+// Reads the owner's declaration of its gang. The minimum is its schedulingPolicy's minAvailable, otherwise all pods
+// that run at the same time. It never exceeds the pods that are created first, or that are not finished.
+// InvalidArgument names the field.
 [[nodiscard]] absl::StatusOr<GangObject> ParseOwner(const Json& object, const OwnerKind& kind);
 
 }  // namespace muster

@@ -17,11 +17,11 @@
 namespace muster {
 namespace {
 
-void ReadLabelKey(absl::string_view from, absl::string_view value, std::string* out, GangDeclaration* said) {
+void ReadLabelKey(absl::string_view from, absl::string_view value, std::string* out, GangDeclaration* declaration) {
   if (IsLabelKey(value)) {
     *out = std::string(value);
   } else {
-    said->warnings.push_back(
+    declaration->warnings.push_back(
         absl::StrCat(from, ": ", Quoted(value), " is not the key of a label of nodes; it is ignored"));
   }
 }
@@ -33,7 +33,7 @@ const std::string* FindIn(const Labels& annotations, const Labels& labels, const
   return nullptr;
 }
 
-// False: it is there and is no whole number of at least 0.
+// Returns false if the field is present and not a whole number of at least 0.
 bool ReadCount(const Json& holder, const char* field, std::optional<int32_t>* out) {
   const Json& value = Child(holder, field);
   if (value.is_null()) return true;
@@ -43,11 +43,12 @@ bool ReadCount(const Json& holder, const char* field, std::optional<int32_t>* ou
   return true;
 }
 
-// What each member asks for, of {minResource, nodeSelector, tolerations, affinity}, which stand in the list as YuniKorn
-// names them. Of the affinity, what it says of nodes; what it says of other pods holds when there is a pod.
+// Reads the template of each member from {minResource, nodeSelector, tolerations, affinity}, named as in YuniKorn. Only
+// node affinity is read: pod affinity applies when the pod exists.
 absl::StatusOr<PodTemplate> ReadMemberTemplate(const Json& entry) {
-  if (absl::StatusOr<ResourceList> asked = ParseResourceMap(Child(entry, "minResource"), "minResource"); !asked.ok())
-    return asked.status();
+  if (absl::StatusOr<ResourceList> requests = ParseResourceMap(Child(entry, "minResource"), "minResource");
+      !requests.ok())
+    return requests.status();
   const Json& affinity = Child(entry, "affinity");
   if (!affinity.is_null() && !affinity.is_object())
     return absl::InvalidArgumentError(absl::StrCat("affinity: is a ", TypeName(affinity), "; expected a map"));
@@ -58,7 +59,7 @@ absl::StatusOr<PodTemplate> ReadMemberTemplate(const Json& entry) {
       ParsePod({{"metadata", {{"name", "member"}, {"uid", "member"}}}, {"spec", std::move(spec)}});
   if (!pod.ok()) return pod.status();
   if (!pod->invalid.empty()) return absl::InvalidArgumentError(pod->invalid);
-  return std::move(pod->shape.Own());
+  return std::move(pod->shape.Mutable());
 }
 
 }  // namespace
@@ -82,13 +83,14 @@ void ReadSubgroupList(const Json& list, absl::string_view path, GangDeclaration*
   };
   for (size_t i = 0; i < list.size(); ++i) {
     const Json& entry = list[i];
-    SubgroupDeclaration said;
-    said.name = StringOrEmpty(entry, "name");
-    said.parent = StringOrEmpty(entry, "parent");
-    if (!IsSubdomain(said.name)) {
-      return unreadable(i, absl::StrCat(".name: ", Quoted(said.name), " is not an RFC 1123 subdomain"));
+    SubgroupDeclaration subgroup;
+    subgroup.name = StringOrEmpty(entry, "name");
+    subgroup.parent = StringOrEmpty(entry, "parent");
+    if (!IsSubdomain(subgroup.name)) {
+      return unreadable(i, absl::StrCat(".name: ", Quoted(subgroup.name), " is not an RFC 1123 subdomain"));
     }
-    for (const auto& [field, count] : {std::pair{"minMember", &said.minimum}, {"minSubGroup", &said.min_groups}}) {
+    for (const auto& [field, count] :
+         {std::pair{"minMember", &subgroup.minimum}, {"minSubGroup", &subgroup.min_groups}}) {
       if (!ReadCount(entry, field, count)) {
         return unreadable(i, absl::StrCat(".", field, ": ",
                                           Quoted(Child(entry, field).is_string() ? StringOrEmpty(entry, field)
@@ -99,17 +101,17 @@ void ReadSubgroupList(const Json& list, absl::string_view path, GangDeclaration*
     if (!Child(entry, "minResource").is_null()) {
       absl::StatusOr<PodTemplate> members = ReadMemberTemplate(entry);
       if (!members.ok()) return unreadable(i, absl::StrCat(".", members.status().message()));
-      said.members = *std::move(members);
+      subgroup.members = *std::move(members);
     } else {
       for (const char* field : {"nodeSelector", "tolerations", "affinity"}) {
         if (Child(entry, field).empty()) continue;
         out->warnings.push_back(
-            absl::StrCat(path, "[", i, "].", field, ": says nothing of members to come without minResource; ignored"));
+            absl::StrCat(path, "[", i, "].", field, ": describes no future members without minResource; ignored"));
       }
     }
-    said.topology = ReadTopologyConstraint(Child(entry, "topologyConstraint"),
-                                           absl::StrCat(path, "[", i, "].topologyConstraint"), out);
-    out->subgroups.push_back(std::move(said));
+    subgroup.topology = ReadTopologyConstraint(Child(entry, "topologyConstraint"),
+                                               absl::StrCat(path, "[", i, "].topologyConstraint"), out);
+    out->subgroups.push_back(std::move(subgroup));
   }
 }
 
@@ -129,7 +131,7 @@ bool ReadPlacementKeys(const Labels& annotations, const Labels& labels, GangDecl
   read({keys::kSpreadTopology}, &rule.spread);
   if (!rule.none()) out->topology = rule;
   for (const auto& [key, value] : annotations) {
-    if (absl::StartsWith(key, keys::kKueueSlices)) out->warnings.push_back(absl::StrCat(key, " is not acted on"));
+    if (absl::StartsWith(key, keys::kKueueSlices)) out->warnings.push_back(absl::StrCat(key, " is ignored"));
   }
   if (const std::string* value = FindIn(annotations, labels, keys::kSubgroups)) {
     any = true;

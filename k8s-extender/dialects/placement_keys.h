@@ -1,4 +1,4 @@
-// Where a gang goes and of what subgroups it is, as users declare it (SPEC P-4, P-5, D-4, D-13). Pure functions.
+// Reads users' declarations of a gang's topology and subgroups (SPEC P-4, P-5, D-4, D-13). Pure functions.
 #ifndef MUSTER_K8S_EXTENDER_DIALECTS_PLACEMENT_KEYS_H_
 #define MUSTER_K8S_EXTENDER_DIALECTS_PLACEMENT_KEYS_H_
 
@@ -9,17 +9,17 @@
 
 namespace muster {
 
-// Topology by our keys, Kueue's or KAI's, and subgroups by ours, on a pod or a PodGroup. Returns whether any is there.
-// What cannot be read is left out with a warning.
+// Reads the topology by our keys, Kueue's or KAI's, and subgroups by ours, of a pod or a PodGroup. Returns whether any
+// key is present. Unreadable values are left out with a warning.
 bool ReadPlacementKeys(const Labels& annotations, const Labels& labels, GangDeclaration* out);
 
-// KAI's spec.topologyConstraint; `path`: where it stands. None when it asks for nothing.
+// Reads KAI's spec.topologyConstraint at `path`. The result is empty if it requires nothing.
 [[nodiscard]] TopologyRule ReadTopologyConstraint(const Json& constraint, absl::string_view path,
                                                   GangDeclaration* warned);
 
-// KAI's spec.subGroups: a list of {name, parent, minMember or minSubGroup, topologyConstraint}, and, where members are
-// to be planned before they exist (P-7), what each asks for: {minResource, nodeSelector, tolerations, affinity}. An
-// entry that cannot be read makes the whole unreadable: unreadable_minimum names it.
+// Reads KAI's spec.subGroups: a list of {name, parent, minMember or minSubGroup, topologyConstraint}. For future
+// members (P-7) an entry also has the template: {minResource, nodeSelector, tolerations, affinity}. An unreadable entry
+// makes the whole list unreadable: unreadable_minimum names it.
 void ReadSubgroupList(const Json& list, absl::string_view path, GangDeclaration* out);
 
 // The subgroup that a pod names; empty: none.

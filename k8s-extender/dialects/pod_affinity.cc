@@ -14,7 +14,7 @@ constexpr absl::string_view kNameLabel = "kubernetes.io/metadata.name";
 constexpr absl::string_view kOfNodes = "In, NotIn, Exists, DoesNotExist, Gt, Lt";
 constexpr absl::string_view kOfPods = "In, NotIn, Exists, DoesNotExist";
 
-// Requirements of nodes may count (Gt, Lt), those of pods may not.
+// Requirements on nodes may compare numbers (Gt, Lt), requirements on pods may not.
 std::vector<SelectorRequirement> RequirementsAt(const Json& holder, const char* key, absl::string_view path,
                                                 bool of_nodes, Fields* fields) {
   std::vector<SelectorRequirement> out;
@@ -25,7 +25,7 @@ std::vector<SelectorRequirement> RequirementsAt(const Json& holder, const char* 
     const std::optional<SelectorOperator> op = ParseSelectorOperator(fields->TextAt(entry, "operator", path));
     const bool counts = op == SelectorOperator::kGt || op == SelectorOperator::kLt;
     if (!op.has_value() || (counts && !of_nodes)) {
-      fields->Note(absl::StrCat(path, ": an operator is not one of ", of_nodes ? kOfNodes : kOfPods));
+      fields->AddProblem(absl::StrCat(path, ": an operator is not one of ", of_nodes ? kOfNodes : kOfPods));
     }
     requirement.op = op.value_or(SelectorOperator::kIn);
   }
@@ -37,18 +37,19 @@ std::vector<SelectorRequirement> SelectorAt(const Json& holder, const char* key,
                                             Fields* fields) {
   const Json& selector = fields->MapAt(holder, key, path);
   if (selector.is_null()) return {};
-  const std::string here = absl::StrCat(path, ".", key);
+  const std::string selector_path = absl::StrCat(path, ".", key);
   std::vector<SelectorRequirement> out;
-  for (const auto& [label, value] : fields->LabelsAt(selector, "matchLabels", here)) {
+  for (const auto& [label, value] : fields->LabelsAt(selector, "matchLabels", selector_path)) {
     out.push_back({label, SelectorOperator::kIn, {value}});
   }
-  for (SelectorRequirement& each : RequirementsAt(selector, "matchExpressions", here, /*of_nodes=*/false, fields)) {
+  for (SelectorRequirement& each :
+       RequirementsAt(selector, "matchExpressions", selector_path, /*of_nodes=*/false, fields)) {
     out.push_back(std::move(each));
   }
   return out;
 }
 
-// The API server does so with newer pods itself.
+// For newer pods the API server does this itself.
 void AddLabelKeys(const std::vector<std::string>& keys, const Labels& labels, SelectorOperator op, PodSelector* out) {
   for (const std::string& key : keys) {
     const auto own = labels.find(key);
@@ -56,7 +57,7 @@ void AddLabelKeys(const std::vector<std::string>& keys, const Labels& labels, Se
   }
 }
 
-// The namespaces that a term of a pod means.
+// Reads the namespaces of a term.
 void ParseNamespaces(const Json& term, absl::string_view path, absl::string_view own, Fields* fields,
                      PodSelector* out) {
   out->namespaces = fields->TextsAt(term, "namespaces", path);
@@ -79,31 +80,31 @@ void ParseNamespaces(const Json& term, absl::string_view path, absl::string_view
   std::sort(out->namespaces.begin(), out->namespaces.end());
 }
 
-NeighbourTerm ParseTerm(const Json& term, absl::string_view path, absl::string_view name_space, const Labels& labels,
-                        Fields* fields) {
-  NeighbourTerm read;
+PodAffinityTerm ParseTerm(const Json& term, absl::string_view path, absl::string_view name_space, const Labels& labels,
+                          Fields* fields) {
+  PodAffinityTerm read;
   read.topology_key = fields->TextAt(term, "topologyKey", path);
   ParseNamespaces(term, path, name_space, fields, &read.selector);
   const Json& selector = Child(term, "labelSelector");
   read.selector.requirements = SelectorAt(term, "labelSelector", path, fields);
   AddLabelKeys(fields->TextsAt(term, "matchLabelKeys", path), labels, SelectorOperator::kIn, &read.selector);
   AddLabelKeys(fields->TextsAt(term, "mismatchLabelKeys", path), labels, SelectorOperator::kNotIn, &read.selector);
-  if (!selector.is_object()) read.selector = PodSelector();  // none: it means nobody
+  if (!selector.is_object()) read.selector = PodSelector();  // without a selector the term matches no pod
   return read;
 }
 
-// Of spec.affinity.<kind>.
-std::vector<NeighbourTerm> ParseTerms(const Json& affinity, const char* kind, absl::string_view name_space,
-                                      const Labels& labels, Fields* fields) {
-  std::vector<NeighbourTerm> out;
+// The required terms of spec.affinity.<kind>.
+std::vector<PodAffinityTerm> ParseTerms(const Json& affinity, const char* kind, absl::string_view name_space,
+                                        const Labels& labels, Fields* fields) {
+  std::vector<PodAffinityTerm> out;
   const Json& rules = fields->MapAt(affinity, kind, "spec.affinity");
   if (rules.is_null()) return out;
   const std::string path = absl::StrCat("spec.affinity.", kind);
   for (const Json& term : fields->MapsAt(rules, "requiredDuringSchedulingIgnoredDuringExecution", path)) {
     Fields own;
-    NeighbourTerm read = ParseTerm(term, path, name_space, labels, &own);
+    PodAffinityTerm read = ParseTerm(term, path, name_space, labels, &own);
     if (own.problem().empty()) out.push_back(std::move(read));
-    fields->Note(own.problem());
+    fields->AddProblem(own.problem());
   }
   return out;
 }
@@ -112,14 +113,14 @@ int32_t WeightOf(const Json& holder) {
   return static_cast<int32_t>(std::clamp<int64_t>(IntAt(holder, "weight").value_or(1), 1, 100));
 }
 
-// What cannot be read is preferred by nobody: no pod waits for that.
+// Unreadable preferences are ignored: no pod waits for them.
 void ParsePreferredTerms(const Json& affinity, int32_t sign, absl::string_view name_space, const Labels& labels,
-                         std::vector<PreferredNeighbour>* out) {
+                         std::vector<WeightedPodAffinityTerm>* out) {
   const Json& terms = Child(affinity, "preferredDuringSchedulingIgnoredDuringExecution");
   if (!terms.is_array()) return;
   for (const Json& each : terms) {
     Fields own;
-    NeighbourTerm read = ParseTerm(Child(each, "podAffinityTerm"), "", name_space, labels, &own);
+    PodAffinityTerm read = ParseTerm(Child(each, "podAffinityTerm"), "", name_space, labels, &own);
     if (own.problem().empty()) out->push_back({std::move(read), sign * WeightOf(each)});
   }
 }
@@ -138,7 +139,7 @@ SpreadConstraint ParseSpread(const Json& constraint, absl::string_view name_spac
   read.selector.requirements = SelectorAt(constraint, "labelSelector", kPath, fields);
   AddLabelKeys(fields->TextsAt(constraint, "matchLabelKeys", kPath), labels, SelectorOperator::kIn, &read.selector);
   if (read.selector.requirements.empty()) {
-    read.selector = PodSelector();  // none, or one that asks for nothing: kube-scheduler counts nobody
+    read.selector = PodSelector();  // absent or empty: kube-scheduler matches no pod
   } else {
     read.selector.namespaces = {std::string(name_space)};
   }
@@ -156,8 +157,9 @@ NodeSelectorTerm ParseNodeTerm(const Json& term, absl::string_view path, Fields*
           RequirementsAt(term, "matchFields", path, /*of_nodes=*/true, fields)};
 }
 
-NeighbourRules ParseNeighbours(const Json& spec, absl::string_view name_space, const Labels& labels, Fields* fields) {
-  NeighbourRules out;
+PodAffinityRules ParsePodAffinity(const Json& spec, absl::string_view name_space, const Labels& labels,
+                                  Fields* fields) {
+  PodAffinityRules out;
   const Json& affinity = fields->MapAt(spec, "affinity", "spec");
   out.affinity = ParseTerms(affinity, "podAffinity", name_space, labels, fields);
   out.anti_affinity = ParseTerms(affinity, "podAntiAffinity", name_space, labels, fields);
@@ -166,13 +168,13 @@ NeighbourRules ParseNeighbours(const Json& spec, absl::string_view name_space, c
     Fields own;
     SpreadConstraint read = ParseSpread(constraint, name_space, labels, &own);
     if (own.problem().empty()) out.spread.push_back(std::move(read));
-    fields->Note(own.problem());
+    fields->AddProblem(own.problem());
   }
   return out;
 }
 
 Preferences ParsePreferences(const Json& spec, absl::string_view name_space, const Labels& labels) {
-  // One more pod in a domain weighs as much against it as a term of the highest weight.
+  // One more pod in a domain counts against it as much as a term of the highest weight.
   constexpr int32_t kSpreadWeight = -100;
   Preferences out;
   const Json& affinity = Child(spec, "affinity");
@@ -186,15 +188,15 @@ Preferences ParsePreferences(const Json& spec, absl::string_view name_space, con
       if (own.problem().empty()) out.nodes.push_back(std::move(read));
     }
   }
-  ParsePreferredTerms(Child(affinity, "podAffinity"), 1, name_space, labels, &out.neighbours);
-  ParsePreferredTerms(Child(affinity, "podAntiAffinity"), -1, name_space, labels, &out.neighbours);
+  ParsePreferredTerms(Child(affinity, "podAffinity"), 1, name_space, labels, &out.pod_affinity);
+  ParsePreferredTerms(Child(affinity, "podAntiAffinity"), -1, name_space, labels, &out.pod_affinity);
   const Json& constraints = Child(spec, "topologySpreadConstraints");
   if (!constraints.is_array()) return out;
   for (const Json& constraint : constraints) {
     if (!Soft(constraint)) continue;
     Fields own;
     const SpreadConstraint read = ParseSpread(constraint, name_space, labels, &own);
-    if (own.problem().empty()) out.neighbours.push_back({{read.topology_key, read.selector}, kSpreadWeight});
+    if (own.problem().empty()) out.pod_affinity.push_back({{read.topology_key, read.selector}, kSpreadWeight});
   }
   return out;
 }

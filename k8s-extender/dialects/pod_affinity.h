@@ -1,5 +1,5 @@
-// What a v1.Pod asks of the pods around it (SPEC P-3): inter-pod (anti-)affinity and topology spread, required and
-// preferred, and the nodes that it prefers.
+// Reads the relations of a v1.Pod to other pods (SPEC P-3): inter-pod (anti-)affinity and topology spread, required and
+// preferred, and its preferred nodes.
 #ifndef MUSTER_K8S_EXTENDER_DIALECTS_POD_AFFINITY_H_
 #define MUSTER_K8S_EXTENDER_DIALECTS_POD_AFFINITY_H_
 
@@ -13,15 +13,15 @@
 
 namespace muster {
 
-// The matchExpressions and matchFields of a term of node affinity, which stands at `path`.
+// Parses the matchExpressions and matchFields of a term of node affinity at `path`.
 [[nodiscard]] NodeSelectorTerm ParseNodeTerm(const Json& term, absl::string_view path, Fields* fields);
 
-// Of a pod's spec. `labels`: the pod's own, for matchLabelKeys. What cannot be read is a problem of `fields`, and left
-// out.
-[[nodiscard]] NeighbourRules ParseNeighbours(const Json& spec, absl::string_view name_space, const Labels& labels,
-                                             Fields* fields);
+// The required rules of a pod's spec. `labels`: the pod's own, for matchLabelKeys. Unreadable parts are reported in
+// `fields` and left out.
+[[nodiscard]] PodAffinityRules ParsePodAffinity(const Json& spec, absl::string_view name_space, const Labels& labels,
+                                                Fields* fields);
 
-// What is preferred only. Terms that cannot be read are left out.
+// The preferred rules only. Unreadable terms are left out.
 [[nodiscard]] Preferences ParsePreferences(const Json& spec, absl::string_view name_space, const Labels& labels);
 
 }  // namespace muster

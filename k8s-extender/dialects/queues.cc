@@ -10,7 +10,7 @@
 namespace muster {
 namespace {
 
-constexpr int64_t kMostWeight = 1'000'000;
+constexpr int64_t kMaxWeight = 1'000'000;
 
 class QueueParser {
  public:
@@ -56,8 +56,8 @@ class QueueParser {
   void ReadWeights(const std::string& path, const Json& value, QueueSpec* queue) {
     if (!value.is_object()) return Expected(path, value, "weights by resource");
     for (const auto& [resource, weight] : value.items()) {
-      if (!weight.is_number_integer() || weight < 0 || weight > kMostWeight) {
-        Expected(absl::StrCat(path, ".", resource), weight, absl::StrCat("a whole number from 0 to ", kMostWeight));
+      if (!weight.is_number_integer() || weight < 0 || weight > kMaxWeight) {
+        Expected(absl::StrCat(path, ".", resource), weight, absl::StrCat("a whole number from 0 to ", kMaxWeight));
       } else {
         queue->over_quota_weight[resource] = weight.get<int64_t>();
       }

@@ -1,4 +1,4 @@
-// Queue objects, muster.dev/v1alpha1 (SPEC Q-1). Pure functions.
+// Parses Queue objects, muster.dev/v1alpha1 (SPEC Q-1). Pure functions.
 #ifndef MUSTER_K8S_EXTENDER_DIALECTS_QUEUES_H_
 #define MUSTER_K8S_EXTENDER_DIALECTS_QUEUES_H_
 
@@ -11,8 +11,8 @@ namespace muster {
 inline constexpr char kQueueApi[] = "muster.dev";
 inline constexpr char kQueueApiVersion[] = "v1alpha1";
 
-// InvalidArgument names every field that cannot be read, the value and what was expected. Whether the queue fits among
-// others is not looked at.
+// InvalidArgument names every unreadable field, its value and what was expected. The queue's position in the tree is
+// not checked.
 [[nodiscard]] absl::StatusOr<QueueSpec> ParseQueue(const Json& object);
 
 }  // namespace muster

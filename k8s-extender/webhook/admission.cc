@@ -20,9 +20,9 @@ constexpr char kReview[] = "application/json; charset=utf-8";
 constexpr char kDefaultScheduler[] = "default-scheduler";
 constexpr int kUnprocessable = 422;
 
-// What becomes of a pod.
+// The decision about a pod.
 struct Verdict {
-  std::string denied;  // why; empty: it is let in
+  std::string denied;  // the reason; empty: admitted
   Json patch = Json::array();
   std::vector<std::string> warnings;
 };
@@ -41,26 +41,26 @@ Verdict Judge(const Json& object, const std::string& name_space, const Admission
   Verdict verdict;
   const Json named = Named(object, name_space);
   absl::StatusOr<PodDescription> pod = ParsePod(named);
-  if (!pod.ok()) return verdict;  // the API server says what is wrong with it
+  if (!pod.ok()) return verdict;  // the API server reports the problem itself
   GroupByOwner(named, options.owner_kinds, &*pod);
   verdict.warnings = pod->gang.ignored;
   if (!pod->gang.in_gang() || pod->permanent || !pod->node_name.empty()) return verdict;
-  const bool nobodys = pod->scheduler_name == kDefaultScheduler;
-  const bool ours = absl::c_linear_search(options.scheduler_names, pod->scheduler_name);
-  if (!ours && !nobodys) return verdict;  // another scheduler's
-  const GangDeclaration& said = pod->gang.declaration;
-  const std::initializer_list<const std::string*> problems = {&pod->gang.problem.text, &said.unreadable_minimum,
+  const bool is_default = pod->scheduler_name == kDefaultScheduler;
+  const bool is_served = absl::c_linear_search(options.scheduler_names, pod->scheduler_name);
+  if (!is_served && !is_default) return verdict;  // of another scheduler
+  const GangDeclaration& declaration = pod->gang.declaration;
+  const std::initializer_list<const std::string*> problems = {&pod->gang.problem.text, &declaration.unreadable_minimum,
                                                               &pod->invalid};
   for (const std::string* problem : problems) {
     if (!problem->empty() && verdict.denied.empty()) verdict.denied = *problem;
   }
   if (!verdict.denied.empty()) return verdict;
-  verdict.warnings.insert(verdict.warnings.end(), said.warnings.begin(), said.warnings.end());
-  if (!ours) {
+  verdict.warnings.insert(verdict.warnings.end(), declaration.warnings.begin(), declaration.warnings.end());
+  if (!is_served) {
     verdict.patch.push_back(
         {{"op", "add"}, {"path", "/spec/schedulerName"}, {"value", options.scheduler_names.front()}});
   }
-  if (pod->our_gate || said.min_member == 0) return verdict;
+  if (pod->our_gate || declaration.min_member == 0) return verdict;
   const Json gate = {{"name", keys::kGate}};
   if (Child(Child(object, "spec"), "schedulingGates").is_array()) {
     verdict.patch.push_back({{"op", "add"}, {"path", "/spec/schedulingGates/-"}, {"value", gate}});

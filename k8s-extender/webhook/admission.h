@@ -1,5 +1,5 @@
-// The admission webhook (SPEC K-8; admission.k8s.io/v1): pods of gangs get our gate and our scheduler's name as they
-// are created, and what can never be right is refused then.
+// The admission webhook (SPEC K-8; admission.k8s.io/v1). When pods of gangs are created, it adds our gate and our
+// scheduler's name, and refuses declarations that can never be valid.
 #ifndef MUSTER_K8S_EXTENDER_WEBHOOK_ADMISSION_H_
 #define MUSTER_K8S_EXTENDER_WEBHOOK_ADMISSION_H_
 
@@ -11,8 +11,8 @@
 namespace muster {
 
 struct AdmissionOptions {
-  std::vector<std::string> scheduler_names;  // that are served; pods that name none, or Kubernetes' own, get the first
-  std::vector<std::string> owner_kinds;      // whose pods are gangs (D-7)
+  std::vector<std::string> scheduler_names;  // served by Muster; pods with none, or the default, get the first
+  std::vector<std::string> owner_kinds;      // kinds of owners that declare gangs (D-7)
   std::vector<std::string> exempt_namespaces = {"kube-system"};
 };
 
@@ -23,7 +23,7 @@ class Admission {
 
   // POST /admit.
   void Register(httplib::Server* server);
-  // AdmissionReview in, AdmissionReview out; the status in `*http_status`: 400 where the request is none.
+  // AdmissionReview in, AdmissionReview out. Sets `*http_status`; 400: the body is not an AdmissionReview.
   [[nodiscard]] std::string Review(const std::string& body, int* http_status) const;
 
  private:

@@ -13,21 +13,21 @@
 namespace muster {
 namespace {
 
-// With a charset cpp-httplib does not compress: on a local connection that costs more than it saves.
+// With a charset cpp-httplib does not compress, which on a local connection costs more than it saves.
 constexpr char kJson[] = "application/json; charset=utf-8";
-// kube-scheduler's informer may be a moment ahead of ours: a pod that is not known yet is asked for again this often.
-constexpr absl::Duration kUnknownPauses[] = {absl::Milliseconds(2), absl::Milliseconds(5), absl::Milliseconds(10),
-                                             absl::Milliseconds(20), absl::Milliseconds(40)};
-// A held call looks this often whether its client is still there; where there are many, all of them together look at
-// most kLooksPerSecond times a second, so that holding costs the others nothing.
-// Less than kube-scheduler waits (httpTimeout in deploy/).
+// kube-scheduler's informer may be slightly ahead of ours: the pauses between look-ups of an unknown pod.
+constexpr absl::Duration kUnknownPodPauses[] = {absl::Milliseconds(2), absl::Milliseconds(5), absl::Milliseconds(10),
+                                                absl::Milliseconds(20), absl::Milliseconds(40)};
+// Time limit of a preempt call, shorter than kube-scheduler waits (httpTimeout in deploy/).
 constexpr absl::Duration kPreemptPatience = absl::Milliseconds(1'500);
-constexpr absl::Duration kLookForClient = absl::Milliseconds(200);
-constexpr int kLooksPerSecond = 2'000;
+// How often a held call checks that its client is still connected. All held calls together check at most
+// kMaxClientChecksPerSecond times a second, so that holds do not slow down other calls.
+constexpr absl::Duration kClientCheckInterval = absl::Milliseconds(200);
+constexpr int kMaxClientChecksPerSecond = 2'000;
 
 absl::string_view OutcomeOf(const FilterReply& reply) {
   switch (reply.kind) {
-    case FilterReply::Kind::kOneNode:
+    case FilterReply::Kind::kSingleNode:
       return "one-node";
     case FilterReply::Kind::kRefuse:
       return "refused";
@@ -45,7 +45,7 @@ struct HeldCall {
   HoldAnswer answer ABSL_GUARDED_BY(mutex);
 };
 
-// The span that the caller says its call is part of.
+// The caller's span of which this call is a part.
 SpanRef CallerOf(const httplib::Request& request) { return ParseTraceparent(request.get_header_value("traceparent")); }
 
 }  // namespace
@@ -84,14 +84,14 @@ std::string Extender::Filter(const std::string& body, int* http_status) {
   const auto offer = std::make_shared<NodeOffer>(std::move(args->node_names));
   FilterReply reply;
   for (size_t attempt = 0;; ++attempt) {
-    absl::StatusOr<Reply> asked = port_->Ask(muster::Filter{args->pod_uid, offer}, absl::InfiniteDuration());
-    if (!asked.ok()) {
+    absl::StatusOr<Reply> answer = port_->Ask(muster::Filter{args->pod_uid, offer}, absl::InfiniteDuration());
+    if (!answer.ok()) {
       observer_("filter", "error", SteadyNow() - start);
-      return FilterErrorJson(asked.status().message());
+      return FilterErrorJson(answer.status().message());
     }
-    reply = std::get<FilterReply>(*std::move(asked));
-    if (reply.reason.code != ReasonCode::kUnknownPod || attempt >= std::size(kUnknownPauses)) break;
-    absl::SleepFor(kUnknownPauses[attempt]);
+    reply = std::get<FilterReply>(*std::move(answer));
+    if (reply.reason.code != ReasonCode::kUnknownPod || attempt >= std::size(kUnknownPodPauses)) break;
+    absl::SleepFor(kUnknownPodPauses[attempt]);
   }
   std::string result = FilterResultJson(reply, *offer, args->whole_nodes, body);
   observer_("filter", OutcomeOf(reply), SteadyNow() - start);
@@ -120,12 +120,12 @@ std::string Extender::Preempt(const std::string& body, int* http_status) {
     observer_("preempt", "bad-request", SteadyNow() - start);
     return PreemptionResultJson(reply, {});
   }
-  // Without an answer of ours nothing is evicted: the safe side. It rests on what is durable, and a store that takes
-  // nothing must not keep the door's places, which filter needs (K-2).
-  const absl::StatusOr<Reply> asked =
+  // Without an answer nothing is evicted, which is the safe side. The answer depends on durable records, and a store
+  // that accepts nothing must not occupy the server's connections, which filter needs (K-2).
+  const absl::StatusOr<Reply> answer =
       port_->Ask(muster::Preempt{args->pod_uid, args->candidates, args->names_gang}, kPreemptPatience);
-  if (asked.ok()) reply = std::get<PreemptReply>(*asked);
-  observer_("preempt", !asked.ok() ? "error" : reply.nodes.empty() ? "none" : "candidates", SteadyNow() - start);
+  if (answer.ok()) reply = std::get<PreemptReply>(*answer);
+  observer_("preempt", !answer.ok() ? "error" : reply.nodes.empty() ? "none" : "candidates", SteadyNow() - start);
   return PreemptionResultJson(reply, *args);
 }
 
@@ -139,7 +139,7 @@ void Extender::Bind(const httplib::Request& request, httplib::Response& response
     observer_("bind", "bad-request", SteadyNow() - start);
     return;
   }
-  // Counts the call for as long as anything of it lives.
+  // Counts the call while any reference to it exists.
   const std::shared_ptr<HeldCall> call(new HeldCall, [this](HeldCall* ended) {
     --held_;
     delete ended;
@@ -157,8 +157,8 @@ void Extender::Bind(const httplib::Request& request, httplib::Response& response
     observer_("bind", "error", SteadyNow() - start);
     return;
   }
-  // A handler cannot see that its client has left, a content provider's sink can. The status line leaves with the first
-  // bytes of the body, which is why the answer is inside a 200 whatever it is.
+  // A handler cannot detect that its client has left; a content provider's sink can. The status line is sent before the
+  // decision, therefore every answer is a 200 with the result inside.
   const auto wait = [this, call, uid = args->pod_uid, token = *token, start](size_t, httplib::DataSink& sink) {
     while (true) {
       HoldAnswer answer;
@@ -166,8 +166,8 @@ void Extender::Bind(const httplib::Request& request, httplib::Response& response
       {
         MutexLock lock(&call->mutex);
         if (!call->answered)
-          call->changed.WaitWithTimeout(&call->mutex,
-                                        std::max(kLookForClient, absl::Seconds(1) * held_.load() / kLooksPerSecond));
+          call->changed.WaitWithTimeout(&call->mutex, std::max(kClientCheckInterval, absl::Seconds(1) * held_.load() /
+                                                                                         kMaxClientChecksPerSecond));
         answered = call->answered;
         answer = call->answer;
       }

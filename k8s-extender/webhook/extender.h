@@ -1,7 +1,7 @@
-// The verbs of kube-scheduler's HTTP extender, as HTTP routes on a server of the caller's (SPEC K-1 to K-6, K-9, K-14).
+// The verbs of kube-scheduler's HTTP extender, as HTTP routes on a server of the caller (SPEC K-1 to K-6, K-9, K-14).
 //
-// Only HTTP 200 is success to kube-scheduler, so every decision - and every refusal - is a 200 with the reason inside;
-// 400 is for bodies that cannot be read at all.
+// Only HTTP 200 is success to kube-scheduler. Therefore every decision and every refusal is a 200 with the reason
+// inside; 400 is for unreadable bodies.
 #ifndef MUSTER_K8S_EXTENDER_WEBHOOK_EXTENDER_H_
 #define MUSTER_K8S_EXTENDER_WEBHOOK_EXTENDER_H_
 
@@ -23,22 +23,22 @@ struct Response;
 
 namespace muster {
 
-// Told of every decision: verb ("filter"), outcome ("one-node", "refused", ...) and how long it took.
+// Called for every decision: verb ("filter"), outcome ("one-node", "refused", ...) and duration.
 using DecisionObserver = std::function<void(absl::string_view verb, absl::string_view outcome, absl::Duration took)>;
 
 // Thread-safe. Must outlive the servers it is registered with.
 class Extender {
  public:
   Extender(DecisionPort* port, DecisionObserver observer);
-  // Pods of such owners are gangs (D-7). Before it serves.
-  void GroupBy(std::vector<std::string> owner_kinds) { owner_kinds_ = std::move(owner_kinds); }
+  // Pods of owners of these kinds are gangs (D-7). REQUIRES: before it serves.
+  void SetOwnerKinds(std::vector<std::string> owner_kinds) { owner_kinds_ = std::move(owner_kinds); }
 
   // POST /filter, /prioritize, /preempt.
   void RegisterDecisions(httplib::Server* server);
-  // POST /bind, alone: it holds its caller, so it gets a listener of its own.
+  // POST /bind, alone: it holds its caller, so it needs a listener of its own.
   void RegisterBind(httplib::Server* server);
 
-  // The handlers' pure part: request body in, response body out; the status in `*http_status`.
+  // The pure part of each handler: request body in, response body out. Sets `*http_status`.
   [[nodiscard]] std::string Filter(const std::string& body, int* http_status);
   [[nodiscard]] std::string Prioritize(const std::string& body, int* http_status);
   [[nodiscard]] std::string Preempt(const std::string& body, int* http_status);

@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kMaxNames = 200'000;
 constexpr int kMaxDepth = 200;
 
-// Follows the path through the document and picks out what is needed.
+// Follows the path through the document and extracts the needed values.
 class ArgsReader : public nlohmann::json_sax<Json> {
  public:
   explicit ArgsReader(ExtenderArgs* out) : out_(out) {}
@@ -28,7 +28,7 @@ class ArgsReader : public nlohmann::json_sax<Json> {
   bool number_float(number_float_t, const string_t&) override { return Value(); }
   bool binary(binary_t&) override { return Value(); }
   bool string(string_t& text) override {
-    // Copies: the parser keeps its buffer, and most names are short enough to need none of their own.
+    // Copied: the parser reuses its buffer.
     if (At({Key::kNodeNames, Key::kElement}) ||
         At({Key::kNodes, Key::kItems, Key::kElement, Key::kMetadata, Key::kName})) {
       if (out_->node_names.size() >= kMaxNames) return Fail(absl::StrCat("more than ", kMaxNames, " node names"));
@@ -50,7 +50,7 @@ class ArgsReader : public nlohmann::json_sax<Json> {
   }
   bool end_array() override { return Close(); }
   bool key(string_t& name) override {
-    // Only the first levels decide; deeper ones are skipped without looking at their names.
+    // Only the first levels matter; deeper names are not examined.
     path_.back() = path_.size() <= 5 ? KeyOf(name) : Key::kOther;
     return true;
   }
@@ -106,7 +106,7 @@ class ArgsReader : public nlohmann::json_sax<Json> {
   std::string error_;
 };
 
-// object[key] whatever the case of its letters.
+// object[key], ignoring the case of the key.
 const Json& AnyCase(const Json& object, absl::string_view key) {
   static const Json kNull;
   if (!object.is_object()) return kNull;
@@ -126,7 +126,7 @@ absl::StatusOr<std::string> TextAt(const Json& object, const char* key, absl::st
 void AppendQuoted(absl::string_view text, std::string* out) {
   static constexpr char kHex[] = "0123456789abcdef";
   out->push_back('"');
-  size_t plain = 0;  // where the run of characters that need no escape began
+  size_t plain = 0;  // start of the current run of characters without escapes
   for (size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
     if (byte >= 0x20 && byte != '"' && byte != '\\') continue;
@@ -145,7 +145,7 @@ void AppendQuoted(absl::string_view text, std::string* out) {
   out->push_back('"');
 }
 
-// {"name":"text",...} for every name; the text is written once and repeated.
+// Writes {"name":"text",...} for every name; the text is escaped once.
 void AppendReasons(const std::vector<std::string>& names, absl::string_view text, std::string* out) {
   std::string quoted;
   AppendQuoted(text, &quoted);
@@ -159,8 +159,8 @@ void AppendReasons(const std::vector<std::string>& names, absl::string_view text
   out->push_back('}');
 }
 
-// The sent Nodes without those that are not in `kept`.
-std::string KeptNodes(absl::string_view body, const absl::flat_hash_set<std::string>& kept) {
+// The Nodes of the request that are in `kept`.
+std::string SelectedNodes(absl::string_view body, const absl::flat_hash_set<std::string>& kept) {
   absl::StatusOr<Json> parsed = ParseJson(body, "ExtenderArgs");
   if (!parsed.ok()) return "null";
   Json nodes = AnyCase(*parsed, "nodes");
@@ -255,7 +255,7 @@ std::string FilterResultJson(const FilterReply& reply, const NodeOffer& offer, b
   const std::vector<std::string>* kept = &kNone;
   const std::vector<std::string>* refused = &kNone;
   switch (reply.kind) {
-    case FilterReply::Kind::kOneNode:
+    case FilterReply::Kind::kSingleNode:
       some_kept.push_back(reply.node);
       kept = &some_kept;
       break;
@@ -275,7 +275,7 @@ std::string FilterResultJson(const FilterReply& reply, const NodeOffer& offer, b
   std::string out;
   out.reserve(128 + refused->size() * (reply.reason.text.size() + 48) + kept->size() * 24);
   if (whole_nodes) {
-    absl::StrAppend(&out, "{\"Nodes\":", KeptNodes(body, {kept->begin(), kept->end()}), ",\"NodeNames\":null");
+    absl::StrAppend(&out, "{\"Nodes\":", SelectedNodes(body, {kept->begin(), kept->end()}), ",\"NodeNames\":null");
   } else {
     out.append("{\"Nodes\":null,\"NodeNames\":[");
     for (size_t i = 0; i < kept->size(); ++i) {
@@ -317,7 +317,7 @@ std::string BindingResultJson(absl::string_view error) {
   return out;
 }
 
-// Candidates are left out or are as they were: kube-scheduler chooses among them, the fewest violations first (K-9).
+// Candidates are removed or returned unchanged: kube-scheduler chooses among them, fewest violations first (K-9).
 std::string PreemptionResultJson(const PreemptReply& reply, const PreemptionArgs& args) {
   Json map = Json::object();
   const absl::flat_hash_set<absl::string_view> remain(reply.nodes.begin(), reply.nodes.end());

@@ -1,5 +1,6 @@
-// The wire format of kube-scheduler's HTTP extender (k8s.io/kube-scheduler/extender/v1; SPEC K-1, EXTENDER.md "Wire").
-// Keys are read case-insensitively, nulls and unknown fields are accepted. Pure functions.
+// The wire format of kube-scheduler's HTTP extender (k8s.io/kube-scheduler/extender/v1; SPEC K-1,
+// docs/project/kube-scheduler-facts.md). Keys are case-insensitive; nulls and unknown fields are accepted. Pure
+// functions.
 #ifndef MUSTER_K8S_EXTENDER_WEBHOOK_EXTENDER_JSON_H_
 #define MUSTER_K8S_EXTENDER_WEBHOOK_EXTENDER_JSON_H_
 
@@ -15,13 +16,14 @@
 
 namespace muster {
 
-// filter and prioritize. Read in one pass without building the document: the pod is whole and the names are many.
+// Arguments of filter and prioritize. Read in one pass without building the document, because the pod is complete and
+// the names are many.
 struct ExtenderArgs {
   std::string pod_uid;
   std::string pod_name;
   std::string pod_namespace;
   std::vector<std::string> node_names;  // from NodeNames, or from Nodes.items
-  bool whole_nodes = false;             // the caller is not nodeCacheCapable: it sent Nodes
+  bool whole_nodes = false;             // the caller is not nodeCacheCapable: it sent whole Nodes
 };
 [[nodiscard]] absl::StatusOr<ExtenderArgs> ParseExtenderArgs(absl::string_view body);
 
@@ -37,25 +39,25 @@ struct PreemptionArgs {
   std::string pod_uid;
   bool names_gang = false;  // by its own keys, or by its owner
   std::vector<PreemptCandidate> candidates;
-  std::vector<int64_t> pdb_violations;  // by candidate: victims that a PodDisruptionBudget would rather keep
+  std::vector<int64_t> pdb_violations;  // by candidate: victims protected by a PodDisruptionBudget
 };
-// `owner_kinds`: pods of such owners are gangs (D-7).
+// `owner_kinds`: pods of owners of these kinds are gangs (D-7).
 [[nodiscard]] absl::StatusOr<PreemptionArgs> ParsePreemptionArgs(absl::string_view body,
                                                                  const std::vector<std::string>& owner_kinds = {});
 
-// The text with which every refusal begins: users see who speaks, and we know our own refusals when we read them back.
+// The prefix of every refusal: users see its origin, and Muster recognises its own refusals when it reads them back.
 inline constexpr char kRefusalPrefix[] = "muster: ";
 
-// ExtenderFilterResult. `body` is the request, needed when whole nodes must be given back.
+// ExtenderFilterResult. `body` is the request, needed when whole nodes must be returned.
 [[nodiscard]] std::string FilterResultJson(const FilterReply& reply, const NodeOffer& offer, bool whole_nodes,
                                            absl::string_view body);
-// ExtenderFilterResult that reports an error (the pod is retried; SchedulerError for the user).
+// ExtenderFilterResult with an error (the pod is retried; users see SchedulerError).
 [[nodiscard]] std::string FilterErrorJson(absl::string_view message);
 // HostPriorityList: every node 0; the decision was made in filter.
 [[nodiscard]] std::string PrioritiesJson(const ExtenderArgs& args);
 // ExtenderBindingResult; an empty message is success.
 [[nodiscard]] std::string BindingResultJson(absl::string_view error);
-// ExtenderPreemptionResult of those candidates.
+// ExtenderPreemptionResult of these candidates.
 [[nodiscard]] std::string PreemptionResultJson(const PreemptReply& reply, const PreemptionArgs& args);
 
 }  // namespace muster

@@ -21,12 +21,12 @@
 namespace muster {
 namespace {
 
-// One setting: how it is read from text, and what it looks like in the documented defaults.
+// One setting: how it is parsed from text, and its form in the documented defaults.
 struct Field {
   const char* path;
   const char* example;
   const char* meaning;
-  std::function<std::string(const YAML::Node&, Config*)> read;  // returns what was expected; empty when it was read
+  std::function<std::string(const YAML::Node&, Config*)> read;  // returns what was expected; empty on success
 };
 
 std::string Text(const YAML::Node& node) { return node.IsScalar() ? node.Scalar() : ""; }
@@ -84,7 +84,7 @@ auto ReadAddress(Set set) {
   };
 }
 
-// A list of texts; `least` of them at least.
+// A list of at least `least` texts.
 template <typename Set>
 auto ReadList(size_t least, const char* expected, Set set) {
   return [=](const YAML::Node& node, Config* config) -> std::string {
@@ -108,7 +108,7 @@ std::string ReadPolicy(const YAML::Node& node, Config* config) {
 
 std::string ReadQueues(const YAML::Node& node, Config* config) {
   ReadQueueTree(node, &config->machine.queues.queues, &config->queue_problems);
-  return "";  // Problems tells them
+  return "";  // FindProblems reports them
 }
 
 std::string ReadHeadPolicy(const YAML::Node& node, Config* config) {
@@ -136,9 +136,9 @@ const std::vector<Field>& Fields() {
        ReadAddress([](Config* c) -> ListenAddress& { return c->grpc; })},
       {"listen.extender", "127.0.0.1:8888", "filter, prioritize, preempt; loopback only unless tls.extender",
        ReadAddress([](Config* c) -> ListenAddress& { return c->extender; })},
-      {"listen.bind", "127.0.0.1:8889", "bind, which holds its callers; loopback only unless tls.extender",
+      {"listen.bind", "127.0.0.1:8889", "bind, whose calls may be held; loopback only unless tls.extender",
        ReadAddress([](Config* c) -> ListenAddress& { return c->bind; })},
-      {"tls.certFile", "\"\"", "PEM certificate of the doors; read again when it changes. Empty: no TLS",
+      {"tls.certFile", "\"\"", "PEM certificate of the listeners; read again when it changes. Empty: no TLS",
        ReadText([](Config* c) -> std::string& { return c->tls.certificate; })},
       {"tls.keyFile", "\"\"", "PEM key of the certificate",
        ReadText([](Config* c) -> std::string& { return c->tls.key; })},
@@ -149,12 +149,13 @@ const std::vector<Field>& Fields() {
        ReadBool([](Config* c) -> bool& { return c->tls_extender; })},
       {"auth.tokensFile", "\"\"", "lines NAME read-only|read-write TOKEN; read again when it changes",
        ReadText([](Config* c) -> std::string& { return c->access.tokens_file; })},
-      {"auth.tokenReview", "false", "bearer tokens are shown to Kubernetes; roles by auth.writers and auth.readers",
+      {"auth.tokenReview", "false", "Kubernetes reviews bearer tokens; auth.writers and auth.readers assign the roles",
        ReadBool([](Config* c) -> bool& { return c->access.token_review; })},
-      {"auth.writers", "[]", "who may change things: user:NAME and group:NAME of Kubernetes, cert:NAME of certificates",
+      {"auth.writers", "[]",
+       "identities with read-write access: user:NAME and group:NAME of Kubernetes, cert:NAME of certificates",
        ReadList(0, "a list like [\"user:system:serviceaccount:ml:runner\", \"cert:kube-scheduler\"]",
                 [](Config* c) -> std::vector<std::string>& { return c->access.writers; })},
-      {"auth.readers", "[]", "who may look",
+      {"auth.readers", "[]", "identities with read-only access",
        ReadList(0, "a list like [\"group:developers\"]",
                 [](Config* c) -> std::vector<std::string>& { return c->access.readers; })},
       {"limits.callsPerSecond", "20000", "gRPC calls of one client (an identity, else an address)",
@@ -175,11 +176,11 @@ const std::vector<Field>& Fields() {
       {"kubernetes.percentageOfNodesToScore", "0", "as in the scheduler's configuration; 0: its adaptive default",
        ReadInt(0, 100, [](Config* c, int64_t v) { c->machine.percentage_of_nodes = static_cast<int32_t>(v); })},
       {"kubernetes.nominate", "false",
-       "set nominatedNodeName as a hint when gates are removed: a write more for each pod",
+       "set nominatedNodeName as a hint when gates are removed: one more write for each pod",
        ReadBool([](Config* c) -> bool& { return c->machine.nominate; })},
-      {"kubernetes.workers", "16", "connections that bind and wake pods",
+      {"kubernetes.workers", "16", "connections that bind and activate pods",
        ReadInt(1, 256, [](Config* c, int64_t v) { c->actuator_workers = static_cast<int>(v); })},
-      {"kubernetes.callsPerSecond", "1000", "wake-ups a second at most",
+      {"kubernetes.activationsPerSecond", "1000", "maximum activations per second",
        ReadInt(1, 100'000, [](Config* c, int64_t v) { c->calls_per_s = static_cast<double>(v); })},
       {"webhook.listen", "\"\"",
        "the admission webhook, over TLS, as 0.0.0.0:9443: pods of gangs get the gate and the scheduler's name. Empty: "
@@ -189,45 +190,44 @@ const std::vector<Field>& Fields() {
          if (node.IsScalar() && Text(node).empty()) return "";
          return ReadAddress([](Config* at) -> ListenAddress& { return at->webhook; })(node, c);
        }},
-      {"webhook.certFile", "\"\"", "PEM certificate that the API server is told to trust; read again when it changes",
+      {"webhook.certFile", "\"\"", "PEM certificate that the API server trusts; read again when it changes",
        ReadText([](Config* c) -> std::string& { return c->webhook_certificate; })},
       {"webhook.keyFile", "\"\"", "PEM key of the certificate",
        ReadText([](Config* c) -> std::string& { return c->webhook_key; })},
-      {"webhook.exemptNamespaces", "[kube-system, muster-system]", "whose pods are never looked at",
+      {"webhook.exemptNamespaces", "[kube-system, muster-system]", "namespaces that the webhook ignores",
        ReadList(0, "a list like [kube-system]",
                 [](Config* c) -> std::vector<std::string>& { return c->webhook_exempt; })},
       {"store.path", "\"\"",
-       "SQLite file of what was promised, on a local disk; :memory: keeps nothing over a restart. Empty: muster.db in "
+       "SQLite file of durable records, on a local disk; :memory: loses all records at a restart. Empty: muster.db in "
        "the "
        "working directory, or memory with a warning where that cannot be written",
        ReadText([](Config* c) -> std::string& { return c->store_path; })},
       {"store.standby", "false",
-       "while another musterd of this machine has the store, wait until it ends, then go on in its place; needs "
+       "while another musterd of this machine has the store, wait until it ends, then take over; needs "
        "store.path",
        ReadBool([](Config* c) -> bool& { return c->standby; })},
       {"facts.staleAfter", "600s",
-       "without Kubernetes, after a restart: nothing new is placed on nodes that their announcer has not stood by for "
-       "so "
-       "long",
+       "without Kubernetes, after a restart: no pod is placed on a node that has not been announced again within this "
+       "time",
        ReadDuration([](Config* c) -> int64_t& { return c->machine.stale_after_ms; })},
-      {"gangs.waitTime", "600s", "how long a gang may hold capacity without its quorum",
+      {"gangs.waitTimeout", "600s", "how long a gang may hold capacity without its quorum",
        ReadDuration([](Config* c) -> int64_t& { return c->machine.gang.wait_time_ms; })},
-      {"gangs.matchPolicy", "once-satisfied", "what counts towards the minimum", ReadPolicy},
+      {"gangs.matchPolicy", "once-satisfied", "which members count towards the minimum", ReadPolicy},
       {"gangs.byOwner", "[]",
-       "pods that name no gang are one with those of the same owner, of these kinds: Job, JobSet, PyTorchJob, TFJob, "
+       "pods without a gang form one with the pods of the same owner, for these kinds: Job, JobSet, PyTorchJob, TFJob, "
        "MPIJob, RayCluster",
        ReadList(0, "a list like [Job, PyTorchJob]",
                 [](Config* c) -> std::vector<std::string>& { return c->owner_kinds; })},
       {"gangs.planTries", "64",
-       "how many orders are tried for a gang before it is given up for a while; more finds more, and takes longer",
+       "orders of pods to try before a search is abandoned for a while; more tries find more plans and take longer",
        ReadInt(1, 100'000, [](Config* c, int64_t v) { c->machine.planner_tries = static_cast<int32_t>(v); })},
-      {"gangs.planIdle", "30s", "a plan without a new arrival is given up",
+      {"gangs.planIdleTimeout", "30s", "a plan without a new arrival is withdrawn after this time",
        ReadDuration([](Config* c) -> int64_t& { return c->machine.plan_idle_ms; })},
-      {"gangs.repair", "30s", "a failed binding's place is kept",
+      {"gangs.repairTimeout", "30s", "how long the slot of a failed binding stays reserved",
        ReadDuration([](Config* c) -> int64_t& { return c->machine.repair_ms; })},
-      {"gangs.learnedRefusal", "60s", "a node that kube-scheduler refuses is avoided",
+      {"gangs.refusedNodeBackoff", "60s", "how long a node that kube-scheduler refused is avoided",
        ReadDuration([](Config* c) -> int64_t& { return c->machine.learned_refusal_ms; })},
-      {"gangs.bindWithin", "300s", "a pod permitted over gRPC is bound within this time, else its place is given back",
+      {"gangs.bindTimeout", "300s", "a pod permitted over gRPC is bound within this time, else its slot is released",
        ReadDuration([](Config* c) -> int64_t& { return c->machine.bind_within_ms; })},
       {"gangs.submissionTtl", "60s", "how long a submitted gang's plan waits for its confirmation",
        ReadDuration([](Config* c) -> int64_t& { return c->machine.submission_ttl_ms; })},
@@ -235,19 +235,18 @@ const std::vector<Field>& Fields() {
        ReadInt(1, 1'000'000, [](Config* c, int64_t v) { c->machine.max_submissions = static_cast<int32_t>(v); })},
       {"gangs.crossNamespaceGroups", "true", "gang groups may name gangs of other namespaces",
        ReadBool([](Config* c) -> bool& { return c->machine.cross_namespace_groups; })},
-      {"gangs.onePriority", "false", "refuse pods whose priority differs from their gang's",
+      {"gangs.onePriority", "false", "refuse a pod if its priority differs from the gang's",
        ReadBool([](Config* c) -> bool& { return c->machine.one_priority; })},
       {"topology.levels", "[]",
-       "labels of nodes of which each lies within the one before it, the widest first, like [block, rack]: a gang that "
-       "finds no rack looks for a block",
+       "node labels of nested domains, the widest first, like [block, rack]: a gang that fits in no rack gets a block",
        ReadList(0, "a list of keys of labels",
                 [](Config* c) -> std::vector<std::string>& { return c->machine.topology_levels; })},
       {"queues.tree", "[]",
        "queues of gangs, the oldest first: {name, parent, quota, limit, overQuotaWeight, priority, maxApplications, "
-       "sort}; see docs/reference/queues.md. Empty: there are none",
+       "sort}; see docs/reference/queues.md. Empty: no queues",
        ReadQueues},
       {"queues.source", "config",
-       "where queues come from: config (queues.tree), api (gRPC, kept in the store) or kubernetes (Queue objects of "
+       "where queues come from: config (queues.tree), api (gRPC, saved in the store) or kubernetes (Queue objects of "
        "muster.dev)",
        [](const YAML::Node& node, Config* c) -> std::string {
          const std::string source = Text(node);
@@ -255,13 +254,13 @@ const std::vector<Field>& Fields() {
          c->queue_source = source;
          return "";
        }},
-      {"queues.unknown", "wait", "a gang whose queue does not exist: wait, default (it goes there) or reject",
+      {"queues.unknown", "wait", "a gang whose queue does not exist: wait, default (it joins queue default) or reject",
        ReadUnknownQueue},
       {"queues.policy", "backfill",
-       "while the gang that comes first waits for room: backfill (others that fit go ahead) or hold (nobody does)",
+       "while the head of the queue waits for capacity: backfill (gangs that fit start first) or hold (no gang does)",
        ReadHeadPolicy},
       {"queues.starvationLimit", "30m",
-       "backfill: room is kept for a gang that others went ahead of for so long; never: it is not",
+       "backfill: reserve capacity for a gang that was bypassed for this time; never: no reservation",
        [](const YAML::Node& node, Config* c) -> std::string {
          if (Text(node) == "never") {
            c->machine.queues.starvation_limit_ms = 0;
@@ -271,29 +270,29 @@ const std::vector<Field>& Fields() {
          const std::string expected = ReadDuration(limit)(node, c);
          return expected.empty() ? "" : absl::StrCat(expected, ", or never");
        }},
-      {"holds.max", "5000", "binds held at once; each is a connection and a file of kube-scheduler's",
+      {"holds.max", "5000", "bind calls held at once; each is a connection and a file of kube-scheduler",
        ReadInt(1, 100'000, [](Config* c, int64_t v) { c->machine.max_holds = static_cast<int32_t>(v); })},
-      {"holds.limit", "20s", "the longest a bind is held",
+      {"holds.timeout", "20s", "longest time for which a bind call is held",
        ReadDuration([](Config* c) -> int64_t& { return c->machine.hold_limit_ms; })},
-      {"holds.answerWithin", "45s",
+      {"holds.answerTimeout", "45s",
        "nothing is bound later than this after its call; below the bind extender's httpTimeout",
        ReadDuration([](Config* c) -> int64_t& { return c->machine.answer_limit_ms; })},
-      {"tracing.kept", "50000",
-       "spans of decisions about gangs that /traces and `musterctl trace` have, and a tenth of it about other pods; 0: "
+      {"tracing.maxSpans", "50000",
+       "spans of decisions about gangs for /traces and `musterctl trace`, and a tenth as many about other pods; 0: "
        "none",
        ReadInt(0, 10'000'000, [](Config* c, int64_t v) { c->traces_kept = static_cast<int>(v); })},
       {"tracing.otlp", "\"\"",
-       "collector that gets the spans, OTLP over HTTP, like http://collector:4318; empty: none is sent",
+       "collector that receives the spans, OTLP over HTTP, like http://collector:4318; empty: none is sent",
        ReadText([](Config* c) -> std::string& { return c->otlp_url; })},
-      {"tracing.percent", "100", "of the traces that are sent",
+      {"tracing.samplePercent", "100", "percentage of the traces that are sent",
        ReadInt(1, 100, [](Config* c, int64_t v) { c->trace_percent = static_cast<int>(v); })},
       {"recording.file", "\"\"",
-       "flight recorder: everything that Muster is told and when, for `musterctl replay`; older files get .1, .2 ...; "
+       "flight recorder: every command with its time, for `musterctl replay`; older files get .1, .2 ...; "
        "empty: none",
        ReadText([](Config* c) -> std::string& { return c->recording_file; })},
-      {"recording.maxMiB", "256", "of all files of the recording together; the oldest go first",
+      {"recording.maxSizeMiB", "256", "size of all files of the recording together; the oldest are deleted first",
        ReadInt(1, 1'000'000, [](Config* c, int64_t v) { c->recording_mib = static_cast<int>(v); })},
-      {"engine.mailbox", "16384", "commands that may wait before callers are told \"overloaded\"",
+      {"engine.mailboxCapacity", "16384", "commands that may wait before callers get \"overloaded\"",
        ReadInt(64, 1'000'000, [](Config* c, int64_t v) { c->mailbox_capacity = static_cast<int>(v); })},
   };
   return *kFields;
@@ -331,7 +330,7 @@ absl::StatusOr<Config> ParseConfig(const std::string& yaml) {
       return absl::InvalidArgumentError(absl::StrCat("the file ", why));
     }
     if (!root.IsNull() && !root.IsMap()) return absl::InvalidArgumentError("the file must be a map of settings");
-    FindKeysGivenTwice(root, "", &problems);
+    FindDuplicateKeys(root, "", &problems);
     if (root.IsMap()) FindLeaves(root, "", &leaves);
   } catch (const YAML::Exception& error) {
     return absl::InvalidArgumentError(absl::StrCat("not YAML: ", error.what()));
@@ -351,7 +350,7 @@ absl::StatusOr<Config> ParseConfig(const std::string& yaml) {
                                       " is not ", expected));
     }
   }
-  const std::vector<std::string> as_a_whole = Problems(config);
+  const std::vector<std::string> as_a_whole = FindProblems(config);
   problems.insert(problems.end(), as_a_whole.begin(), as_a_whole.end());
   if (!problems.empty()) return absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
   return config;
@@ -363,11 +362,11 @@ absl::StatusOr<Config> LoadConfig(const std::string& path) {
   return ParseConfig(*text);
 }
 
-std::vector<std::string> Problems(const Config& config) {
+std::vector<std::string> FindProblems(const Config& config) {
   std::vector<std::string> out = config.queue_problems;
   if (config.store_path.find('\0') != std::string::npos) out.emplace_back("store.path: has a zero byte");
   if (out.empty()) {
-    for (const std::string& problem : ProblemsOf(config.machine.queues)) {
+    for (const std::string& problem : ValidateQueues(config.machine.queues)) {
       out.push_back(absl::StrCat("queues.tree: ", problem));
     }
   }
@@ -413,7 +412,7 @@ std::vector<std::string> Problems(const Config& config) {
     out.push_back("auth.tokenReview: needs kubernetes.enabled, whose API server reviews the tokens");
   }
   if (config.access.token_review && config.access.writers.empty() && config.access.readers.empty()) {
-    out.push_back("auth.writers: is empty, as is auth.readers; with auth.tokenReview nobody could do anything");
+    out.push_back("auth.writers: is empty, as is auth.readers; with auth.tokenReview every call would be refused");
   }
   const std::pair<const char*, const std::vector<std::string>*> roles[] = {{"auth.writers", &config.access.writers},
                                                                            {"auth.readers", &config.access.readers}};
@@ -426,16 +425,16 @@ std::vector<std::string> Problems(const Config& config) {
         out.push_back(
             absl::StrCat(name, ": ", entry, " needs tls.clientCaFile, which signs the clients' certificates"));
       } else if (!certificate && !config.access.token_review) {
-        out.push_back(absl::StrCat(name, ": ", entry, " needs auth.tokenReview, which tells users and groups"));
+        out.push_back(absl::StrCat(name, ": ", entry, " needs auth.tokenReview, which returns users and groups"));
       }
     }
   }
-  const std::pair<const char*, const ListenAddress*> doors[] = {{"listen.admin", &config.admin},
-                                                                {"listen.grpc", &config.grpc},
-                                                                {"listen.extender", &config.extender},
-                                                                {"listen.bind", &config.bind}};
-  for (const auto& [name, address] : doors) {
-    for (const auto& [other, taken] : doors) {
+  const std::pair<const char*, const ListenAddress*> listeners[] = {{"listen.admin", &config.admin},
+                                                                    {"listen.grpc", &config.grpc},
+                                                                    {"listen.extender", &config.extender},
+                                                                    {"listen.bind", &config.bind}};
+  for (const auto& [name, address] : listeners) {
+    for (const auto& [other, taken] : listeners) {
       if (other == name) break;
       if (address->port == 0 || address->port != taken->port || address->host != taken->host) continue;
       out.push_back(absl::StrCat(name, ": ", address->host, ":", address->port, " is the address of ", other, " too"));
@@ -450,8 +449,8 @@ std::vector<std::string> Problems(const Config& config) {
     out.push_back(absl::StrCat("log.format: \"", config.log_format, "\" is not json or text"));
   }
   if (config.machine.answer_limit_ms < config.machine.hold_limit_ms + 15'000) {
-    out.push_back(absl::StrCat("holds.answerWithin: ", config.machine.answer_limit_ms / 1000,
-                               " s is too short; expected at least holds.limit + 15 s (",
+    out.push_back(absl::StrCat("holds.answerTimeout: ", config.machine.answer_limit_ms / 1000,
+                               " s is too short; expected at least holds.timeout + 15 s (",
                                config.machine.hold_limit_ms / 1000 + 15,
                                " s), so that every binding of a gang can be sent"));
   }

@@ -1,4 +1,4 @@
-// Everything an operator can set: one YAML file plus flags, read into one struct and validated as a whole (SPEC S-7).
+// All settings of an operator: one YAML file plus flags, read into one struct and validated as a whole (SPEC S-7).
 #ifndef MUSTER_SERVICE_CONFIG_CONFIG_H_
 #define MUSTER_SERVICE_CONFIG_CONFIG_H_
 
@@ -13,9 +13,9 @@
 
 namespace muster {
 
-// store.path: nothing is kept over a restart.
+// store.path: nothing is stored across a restart.
 inline constexpr char kInMemory[] = ":memory:";
-// In the working directory.
+// Relative to the working directory.
 inline constexpr char kDefaultStore[] = "muster.db";
 
 struct ListenAddress {
@@ -30,8 +30,8 @@ struct Config {
   // log
   std::string log_level = "info";
   std::string log_format = "json";
-  // Listeners. Without TLS and something that callers must show, the gRPC and extender doors listen on loopback only;
-  // the admin door is read-only and may listen anywhere.
+  // Listeners. Without TLS and a required credential, the gRPC and extender servers listen on loopback only. The admin
+  // server is read-only and may listen on any address.
   ListenAddress admin{"127.0.0.1", 9090};
   ListenAddress grpc{"127.0.0.1", 9091};
   ListenAddress extender{"127.0.0.1", 8888};
@@ -49,41 +49,40 @@ struct Config {
   int actuator_workers = 16;
   double calls_per_s = 1000;
   // webhook
-  ListenAddress webhook{"", 0};     // no host: it is off
+  ListenAddress webhook{"", 0};     // no host: off
   std::string webhook_certificate;  // PEM
   std::string webhook_key;          // PEM
   std::vector<std::string> webhook_exempt = {"kube-system", "muster-system"};
   // store
-  std::string store_path;  // empty: kDefaultStore where it can be made, else nothing is kept
+  std::string store_path;  // empty: kDefaultStore if it can be made, otherwise nothing is stored
   bool standby = false;    // wait for the store while another musterd has it
-  [[nodiscard]] bool keeps() const {
-    return !store_path.empty() && store_path != kInMemory;
-  }  // in a file that was named
+  // Whether a store file is configured.
+  [[nodiscard]] bool has_store_file() const { return !store_path.empty() && store_path != kInMemory; }
   // tracing
-  int traces_kept = 50'000;  // spans; 0: none are made, unless they are exported
-  std::string otlp_url;      // of a collector; empty: nothing is exported
-  int trace_percent = 100;   // of traces that are exported
+  int traces_kept = 50'000;  // number of spans; 0: no spans are made, unless they are exported
+  std::string otlp_url;      // of a collector; empty: no export
+  int trace_percent = 100;   // percentage of traces that are exported
   // recording
-  std::string recording_file;  // empty: nothing is recorded
-  int recording_mib = 256;     // of all its files
+  std::string recording_file;  // empty: no recording
+  int recording_mib = 256;     // total size of all files
   // gangs, queues and holds
-  std::vector<std::string> owner_kinds;     // whose pods are gangs (D-7)
+  std::vector<std::string> owner_kinds;     // kinds of owners that declare gangs (D-7)
   std::string queue_source = "config";      // config, api or kubernetes
-  std::vector<std::string> queue_problems;  // of queues.tree, as it is written
+  std::vector<std::string> queue_problems;  // problems of queues.tree, as it is written
   MachineSettings machine;
   int mailbox_capacity = 16'384;
 };
 
-// Reads YAML text over the defaults. The error lists every problem, one per line: field, value, what was expected.
+// Parses YAML text over the defaults. The error lists every problem, one per line: field, value, expected value.
 [[nodiscard]] absl::StatusOr<Config> ParseConfig(const std::string& yaml);
 [[nodiscard]] absl::StatusOr<Config> LoadConfig(const std::string& path);
-// Checks a configuration as a whole; every problem, empty when there is none.
-[[nodiscard]] std::vector<std::string> Problems(const Config& config);
-// What the files that it names say: certificates, keys, tokens. Every problem, empty when there is none.
+// Checks a configuration as a whole. Returns every problem; empty: none.
+[[nodiscard]] std::vector<std::string> FindProblems(const Config& config);
+// Checks the files that the configuration names: certificates, keys, tokens. Returns every problem; empty: none.
 [[nodiscard]] std::vector<std::string> FileProblems(const Config& config);
-// "host:port"; InvalidArgument otherwise.
+// Parses "host:port". InvalidArgument: any other text.
 [[nodiscard]] absl::StatusOr<ListenAddress> ParseListenAddress(const std::string& text);
-// Every key with its default and meaning, as YAML: what `musterd --print-config` shows.
+// Returns every key with its default and meaning, as YAML: the output of `musterd --print-config`.
 [[nodiscard]] std::string DocumentedDefaults();
 
 }  // namespace muster

@@ -1,4 +1,4 @@
-// Queues as the configuration declares them (SPEC Q-1).
+// Reads the queues that the configuration declares (SPEC Q-1).
 #ifndef MUSTER_SERVICE_CONFIG_QUEUES_H_
 #define MUSTER_SERVICE_CONFIG_QUEUES_H_
 
@@ -13,8 +13,8 @@ class Node;
 
 namespace muster {
 
-// Reads the list queues.tree: {name, parent, quota, limit, overQuotaWeight, priority, maxApplications, sort}, the
-// resources as Kubernetes writes them. Adds every problem, one sentence each, with the queue's place in the list.
+// Reads the list queues.tree: {name, parent, quota, limit, overQuotaWeight, priority, maxApplications, sort}, with
+// resources in Kubernetes' notation. Adds one sentence per problem, with the queue's index in the list.
 void ReadQueueTree(const YAML::Node& list, std::vector<QueueSpec>* queues, std::vector<std::string>* problems);
 
 }  // namespace muster

@@ -8,7 +8,7 @@ namespace muster {
 namespace {
 
 constexpr int kDeepest = 100;
-constexpr size_t kMostNodes = 100'000;
+constexpr size_t kMaxNodes = 100'000;
 
 std::string Inside(const std::string& path, const std::string& name) {
   return path.empty() ? name : absl::StrCat(path, ".", name);
@@ -19,13 +19,13 @@ std::string NameOf(const YAML::Node& key) { return key.IsScalar() ? key.Scalar()
 }  // namespace
 
 std::string TooMuch(const YAML::Node& root) {
-  // Aliases make a small file as large as they like, or without an end.
+  // Aliases can make a small file arbitrarily large, or endless.
   struct Walk {
     size_t nodes = 0;
     bool deep = false;
     void Look(const YAML::Node& node, int depth) {
       deep = deep || depth > kDeepest;
-      if (deep || ++nodes > kMostNodes) return;
+      if (deep || ++nodes > kMaxNodes) return;
       for (const auto& entry : node) {
         if (node.IsMap()) {
           Look(entry.first, depth + 1);
@@ -33,14 +33,14 @@ std::string TooMuch(const YAML::Node& root) {
         } else {
           Look(entry, depth + 1);
         }
-        if (deep || nodes > kMostNodes) return;
+        if (deep || nodes > kMaxNodes) return;
       }
     }
   };
   Walk walk;
   walk.Look(root, 0);
-  if (walk.deep) return absl::StrCat("is nested deeper than ", kDeepest, ", or an alias stands within itself");
-  if (walk.nodes > kMostNodes) return absl::StrCat("has more than ", kMostNodes, " values, its aliases written out");
+  if (walk.deep) return absl::StrCat("is nested deeper than ", kDeepest, ", or an alias contains itself");
+  if (walk.nodes > kMaxNodes) return absl::StrCat("has more than ", kMaxNodes, " values, its aliases written out");
   return "";
 }
 
@@ -51,22 +51,22 @@ void FindLeaves(const YAML::Node& node, const std::string& path, std::map<std::s
   }
   for (const auto& entry : node) {
     std::string name = NameOf(entry.first);
-    // "store.path" is not the path of the store.
+    // A key "store.path" is not the path of the key `path` in `store`.
     if (name.find('.') != std::string::npos) name = absl::StrCat("\"", name, "\"");
     FindLeaves(entry.second, Inside(path, name), leaves);
   }
 }
 
-void FindKeysGivenTwice(const YAML::Node& node, const std::string& path, std::vector<std::string>* problems) {
+void FindDuplicateKeys(const YAML::Node& node, const std::string& path, std::vector<std::string>* problems) {
   if (node.IsSequence()) {
-    for (size_t i = 0; i < node.size(); ++i) FindKeysGivenTwice(node[i], absl::StrCat(path, "[", i, "]"), problems);
+    for (size_t i = 0; i < node.size(); ++i) FindDuplicateKeys(node[i], absl::StrCat(path, "[", i, "]"), problems);
   }
   if (!node.IsMap()) return;
   std::set<std::string> keys;
   for (const auto& entry : node) {
     const std::string child = Inside(path, NameOf(entry.first));
     if (!keys.insert(child).second) problems->push_back(absl::StrCat(child, ": is given twice"));
-    FindKeysGivenTwice(entry.second, child, problems);
+    FindDuplicateKeys(entry.second, child, problems);
   }
 }
 

@@ -1,4 +1,4 @@
-// What keys a YAML document has.
+// Checks on the keys of a YAML document.
 #ifndef MUSTER_SERVICE_CONFIG_YAML_KEYS_H_
 #define MUSTER_SERVICE_CONFIG_YAML_KEYS_H_
 
@@ -10,13 +10,13 @@
 
 namespace muster {
 
-// Why the document is not looked at any closer; empty: it is of a size that somebody wrote. To be asked first.
+// Returns why the document is too large to process; empty: its size is reasonable. REQUIRES: called before the others.
 [[nodiscard]] std::string TooMuch(const YAML::Node& root);
-// What is no map, by its path: "queues.unknown". `path`: the node's own, "" for the document.
+// Adds every value that is not a map, by its path: "queues.unknown". `path` is the path of `node`; "" for the document.
 void FindLeaves(const YAML::Node& node, const std::string& path, std::map<std::string, YAML::Node>* leaves);
-// Names each key that a map has twice, anywhere, "queues.tree[1].name: is given twice": the parser takes one of the two
-// and says nothing.
-void FindKeysGivenTwice(const YAML::Node& node, const std::string& path, std::vector<std::string>* problems);
+// Reports each key that a map contains twice, at any depth ("queues.tree[1].name: is given twice"). The parser itself
+// silently uses one of the two.
+void FindDuplicateKeys(const YAML::Node& node, const std::string& path, std::vector<std::string>* problems);
 
 }  // namespace muster
 

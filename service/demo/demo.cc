@@ -28,9 +28,9 @@ DemoCluster::~DemoCluster() {
   for (std::thread& bind : binds) bind.join();
 }
 
-void DemoCluster::Start(DecisionPort* port, const DemoDoors& doors) {
+void DemoCluster::Start(DecisionPort* port, const DemoPorts& ports) {
   port_ = port;
-  doors_ = doors;
+  ports_ = ports;
   scheduler_ = std::thread([this] { RunScheduler(); });
   carrier_ = std::thread([this] { RunEffects(); });
 }
@@ -81,7 +81,7 @@ void DemoCluster::Announce(const Json& object) {
   for (PodDescription& pod : facts.pods) port_->Announce(UpsertPod{std::move(pod)}).IgnoreError();
 }
 
-// The engine's thread must not wait: what is announced back goes through a thread of its own.
+// The engine's thread must not wait: another thread announces the results.
 void DemoCluster::Carry(std::vector<Effect> effects) {
   MutexLock lock(&mutex_);
   std::move(effects.begin(), effects.end(), std::back_inserter(effects_));
@@ -100,7 +100,7 @@ void DemoCluster::RunEffects() {
       pods_[bind->pod.name]["status"]["phase"] = "Running";
       port_->Announce(BindingOutcome{bind->pod.uid, bind->node, BindingResult::kBound, ""}).IgnoreError();
       Announce(pods_[bind->pod.name]);
-    } else if (const auto* call = std::get_if<CallPod>(&effect)) {
+    } else if (const auto* call = std::get_if<ActivatePod>(&effect)) {
       queue_.push_back(call->pod.name);
       changed_.SignalAll();
     }
@@ -131,7 +131,7 @@ void DemoCluster::Schedule(const std::string& name) {
     MutexLock lock(&mutex_);
     args = {{"Pod", pods_[name]}, {"Nodes", nullptr}, {"NodeNames", nodes_}};
   }
-  httplib::Client client("127.0.0.1", doors_.extender);
+  httplib::Client client("127.0.0.1", ports_.extender);
   const httplib::Result result = client.Post("/filter", args.dump(), "application/json");
   if (!result || result->status != 200) return;
   const absl::StatusOr<Json> answer = ParseJson(result->body, "answer");
@@ -145,15 +145,15 @@ void DemoCluster::Schedule(const std::string& name) {
   }
   const std::string node = names[0].get<std::string>();
   log_.push_back(absl::StrCat("filter ", name, " -> ", node));
-  binds_.emplace_back([this, name, node] { BindPodOver(name, node); });
+  binds_.emplace_back([this, name, node] { BindPodOverHttp(name, node); });
 }
 
-void DemoCluster::BindPodOver(const std::string& name, const std::string& node) {
+void DemoCluster::BindPodOverHttp(const std::string& name, const std::string& node) {
   {
     MutexLock lock(&mutex_);
     log_.push_back(absl::StrCat("bind   ", name, " on ", node, " ... held at the barrier"));
   }
-  httplib::Client client("127.0.0.1", doors_.bind);
+  httplib::Client client("127.0.0.1", ports_.bind);
   client.set_read_timeout(60);
   const Json args = {
       {"PodName", name}, {"PodNamespace", "default"}, {"PodUID", absl::StrCat("uid-", name)}, {"Node", node}};
@@ -165,7 +165,7 @@ void DemoCluster::BindPodOver(const std::string& name, const std::string& node) 
   if (!error.empty() && !stopping_) queue_.push_back(name);
 }
 
-void DemoCluster::WaitQuiet() {
+void DemoCluster::WaitUntilIdle() {
   for (int quiet = 0; quiet < 4;) {
     absl::SleepFor(absl::Milliseconds(50));
     MutexLock lock(&mutex_);
@@ -189,7 +189,7 @@ namespace {
 void Explain(Engine* engine, const std::string& gang) {
   std::string text = "unknown";
   engine
-      ->Query([&](const Machine& machine) {
+      ->ReadDurableSync([&](const Machine& machine) {
         const Gang* found = machine.FindGang("default/" + gang);
         if (found != nullptr) text = ExplainText(machine.ViewGang(*found, false), ProcessClock().NowMs());
       })
@@ -198,7 +198,7 @@ void Explain(Engine* engine, const std::string& gang) {
 }
 
 void Narrate(DemoCluster* cluster, const char* title) {
-  cluster->WaitQuiet();
+  cluster->WaitUntilIdle();
   std::printf("\n%s\n", title);
   for (const std::string& line : cluster->TakeLog()) std::printf("    %s\n", line.c_str());
   std::fflush(stdout);
@@ -206,8 +206,8 @@ void Narrate(DemoCluster* cluster, const char* title) {
 
 }  // namespace
 
-void RunDemo(Engine* engine, const DemoDoors& doors, DemoCluster* cluster) {
-  cluster->Start(engine, doors);
+void RunDemo(Engine* engine, const DemoPorts& ports, DemoCluster* cluster) {
+  cluster->Start(engine, ports);
   for (const char* name : {"gpu-a", "gpu-b", "gpu-c"}) cluster->AddNode(name, 8);
   engine->Announce(FactsRead{}).IgnoreError();
   std::printf("A cluster of 3 nodes with 8 GPUs each, and a scheduler that asks Muster as kube-scheduler does.\n");
@@ -234,7 +234,7 @@ void RunDemo(Engine* engine, const DemoDoors& doors, DemoCluster* cluster) {
       "    build/release/musterctl get nodes\n"
       "    curl http://127.0.0.1:%d/metrics\n"
       "Ctrl-C ends it.\n",
-      doors.admin);
+      ports.admin);
   std::fflush(stdout);
 }
 

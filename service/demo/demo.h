@@ -1,5 +1,5 @@
-// The built-in cluster of `musterd --demo`: a few nodes in memory and a small scheduler that talks to Muster exactly as
-// kube-scheduler does - HTTP filter, then HTTP bind, which Muster holds until the gang's quorum.
+// The built-in cluster of `musterd --demo`: a few nodes in memory and a small scheduler that calls Muster as
+// kube-scheduler does: HTTP filter, then HTTP bind, which Muster holds until the gang's quorum.
 #ifndef MUSTER_SERVICE_DEMO_DEMO_H_
 #define MUSTER_SERVICE_DEMO_DEMO_H_
 
@@ -19,43 +19,43 @@ namespace muster {
 
 class Engine;
 
-// The ports of Muster's doors.
-struct DemoDoors {
+// The ports of Muster's servers.
+struct DemoPorts {
   int extender = 0;
   int bind = 0;
   int admin = 0;
 };
 
-// Thread-safe. Plays the API server and kube-scheduler.
+// Takes the role of the API server and of kube-scheduler. Thread-safe.
 class DemoCluster : public EffectSink {
  public:
-  // `read`: how Muster takes in Kubernetes' objects.
+  // `read` parses Kubernetes objects as Muster does.
   explicit DemoCluster(ManifestReader read) : read_(std::move(read)) {}
   ~DemoCluster() override;
 
-  // Starts the scheduler, which calls the doors of the extender and of bind.
-  void Start(DecisionPort* port, const DemoDoors& doors);
+  // Starts the scheduler, which calls the filter and bind addresses of the extender.
+  void Start(DecisionPort* port, const DemoPorts& ports);
   void AddNode(const std::string& name, int gpus);
-  // A pod of gang `gang` (minimum `min`) that wants `gpus`.
+  // Adds a pod of gang `gang` (minimum `min`) that requests `gpus`.
   void AddPod(const std::string& name, const std::string& gang, int min, int gpus);
   void DeletePod(const std::string& name);
   void Carry(std::vector<Effect> effects) override;
-  // Waits until every pod is bound or parked.
-  void WaitQuiet();
+  // Waits until every pod is bound or unschedulable.
+  void WaitUntilIdle();
   [[nodiscard]] std::string NodeOf(const std::string& pod) const;
-  // What the scheduler saw, one line per call, since the last time it was asked.
+  // Returns the scheduler's log, one line per call, since the previous TakeLog.
   [[nodiscard]] std::vector<std::string> TakeLog();
 
  private:
   void RunScheduler();
   void RunEffects();
   void Schedule(const std::string& name);
-  void BindPodOver(const std::string& name, const std::string& node);
+  void BindPodOverHttp(const std::string& name, const std::string& node);
   void Announce(const Json& object);
 
   const ManifestReader read_;
   DecisionPort* port_ = nullptr;
-  DemoDoors doors_;
+  DemoPorts ports_;
   mutable Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, Json> pods_ ABSL_GUARDED_BY(mutex_);
@@ -70,8 +70,8 @@ class DemoCluster : public EffectSink {
   std::vector<std::thread> binds_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Plays the story on what was started and prints it.
-void RunDemo(Engine* engine, const DemoDoors& doors, DemoCluster* cluster);
+// Runs the demo scenario on the started parts and prints it.
+void RunDemo(Engine* engine, const DemoPorts& ports, DemoCluster* cluster);
 
 }  // namespace muster
 

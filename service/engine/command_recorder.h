@@ -1,5 +1,5 @@
-// What the engine tells a flight recorder (S-3): the state before a command where that is wanted, and every command
-// with what came of it.
+// The engine's interface to a flight recorder (S-3): the state before a command, where the recorder needs it, and every
+// command with its outcome.
 #ifndef MUSTER_SERVICE_ENGINE_COMMAND_RECORDER_H_
 #define MUSTER_SERVICE_ENGINE_COMMAND_RECORDER_H_
 
@@ -9,16 +9,16 @@
 
 namespace muster {
 
-// Called by the engine's thread only; must not block.
+// Called only by the engine's thread. Must not block.
 class CommandRecorder {
  public:
   virtual ~CommandRecorder() = default;
-  // `machine` is about to apply a command at `now_ms`.
-  virtual void Before(const Machine& machine, int64_t now_ms) = 0;
-  // It did.
-  virtual void Applied(const Command& command, int64_t now_ms, const Outcome& outcome) = 0;
-  // It applies no more.
-  virtual void Ended(const Machine& machine) = 0;
+  // Before `machine` applies a command at `now_ms`.
+  virtual void BeforeApply(const Machine& machine, int64_t now_ms) = 0;
+  // After the command was applied.
+  virtual void AfterApply(const Command& command, int64_t now_ms, const Outcome& outcome) = 0;
+  // After the last command.
+  virtual void OnStopped(const Machine& machine) = 0;
 };
 
 }  // namespace muster

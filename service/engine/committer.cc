@@ -11,16 +11,16 @@ namespace muster {
 namespace {
 
 constexpr absl::Duration kFirstPause = absl::Milliseconds(50);
-constexpr absl::Duration kLongestPause = absl::Seconds(2);
-constexpr int kPausesInACommit = 4;
-// After so many times in vain in a row, callers are awaited once in so many commits. Not in vain: but for one in eight
-// all came.
-constexpr size_t kMayLack = 8;
-constexpr int kInVain = 3;
-constexpr int kSkipped = 32;
-constexpr absl::Duration kLongestAwaited = absl::Milliseconds(20);
-constexpr absl::Duration kShortestWait = absl::Microseconds(50);
-constexpr absl::Duration kHurriedPause = absl::Milliseconds(200);
+constexpr absl::Duration kMaxPause = absl::Seconds(2);
+constexpr int kPausesPerCommit = 4;
+// After kMaxFutileWaits futile waits in a row, the committer waits for callers only once in kCommitsPerProbe commits. A
+// wait is futile if more than one in kMissingTolerance of the expected callers is missing.
+constexpr size_t kMissingTolerance = 8;
+constexpr int kMaxFutileWaits = 3;
+constexpr int kCommitsPerProbe = 32;
+constexpr absl::Duration kMaxCallerWait = absl::Milliseconds(20);
+constexpr absl::Duration kMinWait = absl::Microseconds(50);
+constexpr absl::Duration kGracePause = absl::Milliseconds(200);
 
 }  // namespace
 
@@ -28,28 +28,28 @@ absl::StatusOr<std::vector<Record>> Committer::Start() {
   absl::StatusOr<Store::Contents> contents = store_->TakeOver();
   if (!contents.ok()) return contents.status();
   epoch_ = contents->epoch;
-  if (contents->forgotten > 0) {
+  if (contents->dropped_records > 0) {
     spdlog::warn(
-        "the store is a copy, which may be old: {} records of nodes and of who announces them are forgotten until they "
+        "the store is a copy and may be outdated: {} records of nodes and sources are dropped until they "
         "are announced again",
-        contents->forgotten);
+        contents->dropped_records);
   }
   MutexLock lock(&mutex_);
   running_ = true;
   if (stepped_) return std::move(contents->records);
   thread_ = std::thread([this] { Run(); });
-  beside_ = std::thread([this] { DeliverBeside(); });
+  delivery_thread_ = std::thread([this] { RunDelivery(); });
   return std::move(contents->records);
 }
 
-void Committer::Hurry() {
+void Committer::StartGracePeriod() {
   MutexLock lock(&mutex_);
   give_up_ = std::min(give_up_, SteadyNow() + grace_);
   changed_.SignalAll();
 }
 
 void Committer::Stop() {
-  Hurry();
+  StartGracePeriod();
   {
     MutexLock lock(&mutex_);
     if (!running_) return;
@@ -59,10 +59,10 @@ void Committer::Stop() {
   if (thread_.joinable()) thread_.join();
   {
     MutexLock lock(&mutex_);
-    over_ = true;
-    finished_some_.Signal();
+    commits_ended_ = true;
+    finished_added_.Signal();
   }
-  if (beside_.joinable()) beside_.join();
+  if (delivery_thread_.joinable()) delivery_thread_.join();
   MutexLock lock(&mutex_);
   running_ = false;
 }
@@ -72,17 +72,18 @@ void Committer::Add(std::vector<Record> records, size_t callers, Deliver deliver
   bool at_once = false;
   {
     MutexLock lock(&mutex_);
-    at_once = queue_.empty() && !busy_ && !delivering_ && finished_.empty() && (records.empty() || !store_->slow());
+    at_once =
+        queue_.empty() && !busy_ && !delivering_ && finished_.empty() && (records.empty() || !store_->waits_for_disk());
     if (!at_once || !running_) {
       waiting_records_ += records.size();
       waiting_callers_ += callers;
       queue_.push_back({std::move(records), callers, std::move(deliver)});
       callers_ += callers;
-      if (callers_ >= wanted_) changed_.Signal();
+      if (callers_ >= wake_at_callers_) changed_.Signal();
       return;
     }
   }
-  deliver(Commit(records));  // nothing is under way, and only this thread adds
+  deliver(Commit(records));  // no commit runs, and only this thread adds
   ++delivered_;
 }
 
@@ -94,20 +95,21 @@ void Committer::Run() {
       AwaitCallers();
       if (!Gather()) return;
     }
-    const absl::Time begun = SteadyNow();
+    const absl::Time begin = SteadyNow();
     const Stored stored = Commit(gathered_records_);
-    took_ = std::min(SteadyNow() - begun, kLongestAwaited);  // it may have been tried for long
+    // bounded: the commit may have been retried for long
+    last_commit_duration_ = std::min(SteadyNow() - begin, kMaxCallerWait);
     DeliverGathered(stored);
   }
 }
 
-void Committer::DeliverBeside() {
+void Committer::RunDelivery() {
   while (true) {
     Finished next;
     {
       MutexLock lock(&mutex_);
       delivering_ = false;
-      while (finished_.empty() && !over_) finished_some_.Wait(&mutex_);
+      while (finished_.empty() && !commits_ended_) finished_added_.Wait(&mutex_);
       if (finished_.empty()) return;
       next = std::move(finished_.front());
       finished_.pop_front();
@@ -118,21 +120,23 @@ void Committer::DeliverBeside() {
 }
 
 void Committer::AwaitCallers() {
-  if (callers_ >= gathered_callers_ || (in_vain_ >= kInVain && ++skipped_ % kSkipped != 0)) return;
-  // The first needs longer: he has to be answered.
-  absl::Duration pause = std::max(took_ / 2, kShortestWait);
-  wanted_ = gathered_callers_;
-  bool some = true;
-  while (some && callers_ < wanted_ && !stopping_ && give_up_ == absl::InfiniteFuture()) {
-    const absl::Duration left = committed_ + took_ - SteadyNow();
-    if (left < kShortestWait) break;
+  if (callers_ >= gathered_callers_ ||
+      (futile_waits_ >= kMaxFutileWaits && ++commits_without_wait_ % kCommitsPerProbe != 0))
+    return;
+  // The first caller needs longer: its answer has to be delivered first.
+  absl::Duration pause = std::max(last_commit_duration_ / 2, kMinWait);
+  wake_at_callers_ = gathered_callers_;
+  bool progress = true;
+  while (progress && callers_ < wake_at_callers_ && !stopping_ && give_up_ == absl::InfiniteFuture()) {
+    const absl::Duration left = last_commit_end_ + last_commit_duration_ - SteadyNow();
+    if (left < kMinWait) break;
     const size_t before = callers_;
     changed_.WaitWithTimeout(&mutex_, std::min(pause, left));
-    some = callers_ > before;
-    pause = std::max(took_ / kPausesInACommit, kShortestWait);
+    progress = callers_ > before;
+    pause = std::max(last_commit_duration_ / kPausesPerCommit, kMinWait);
   }
-  in_vain_ = callers_ + wanted_ / kMayLack >= wanted_ ? 0 : in_vain_ + 1;
-  wanted_ = 0;
+  futile_waits_ = callers_ + wake_at_callers_ / kMissingTolerance >= wake_at_callers_ ? 0 : futile_waits_ + 1;
+  wake_at_callers_ = 0;
 }
 
 bool Committer::TryOnce() {
@@ -140,7 +144,8 @@ bool Committer::TryOnce() {
     MutexLock lock(&mutex_);
     if (!Gather()) return false;
   }
-  if (gathered_records_.empty() || stored_ != Stored::kYes || CommitOnce(gathered_records_)) DeliverGathered(stored_);
+  if (gathered_records_.empty() || stored_ != Stored::kDurable || CommitOnce(gathered_records_))
+    DeliverGathered(stored_);
   return true;
 }
 
@@ -158,19 +163,19 @@ void Committer::DeliverGathered(Stored stored) {
   waiting_records_ -= gathered_records_.size();
   waiting_callers_ -= gathered_callers_;
   gathered_records_.clear();
-  committed_ = SteadyNow();
+  last_commit_end_ = SteadyNow();
   Finished finished{std::exchange(gathered_, {}), stored};
   {
     MutexLock lock(&mutex_);
     if (!stepped_ && (!queue_.empty() || delivering_ || !finished_.empty())) {
       finished_.push_back(std::move(finished));
-      finished_some_.Signal();
+      finished_added_.Signal();
       busy_ = false;
       return;
     }
   }
   DeliverAll(&finished);
-  committed_ = SteadyNow();
+  last_commit_end_ = SteadyNow();
   MutexLock lock(&mutex_);
   busy_ = false;
 }
@@ -183,8 +188,8 @@ void Committer::DeliverAll(Finished* finished) {
 }
 
 Stored Committer::Commit(const std::vector<Record>& records) {
-  for (absl::Duration pause = kFirstPause; !records.empty() && stored_ == Stored::kYes;
-       pause = std::min(pause * 2, kLongestPause)) {
+  for (absl::Duration pause = kFirstPause; !records.empty() && stored_ == Stored::kDurable;
+       pause = std::min(pause * 2, kMaxPause)) {
     if (CommitOnce(records)) break;
     if (!Pause(pause)) stored_ = Stored::kStopping;
   }
@@ -193,8 +198,8 @@ Stored Committer::Commit(const std::vector<Record>& records) {
 
 bool Committer::CommitOnce(const std::vector<Record>& records) {
   const absl::Status status = store_->Commit(epoch_, records);
-  Note(status);
-  if (TroubleOf(status) == StoreTrouble::kFenced) stored_ = Stored::kFenced;
+  OnCommitStatus(status);
+  if (ClassifyStoreError(status) == StoreErrorKind::kFenced) stored_ = Stored::kFenced;
   if (status.ok()) ++commits_;
   return status.ok() || stored_ == Stored::kFenced;
 }
@@ -206,24 +211,24 @@ bool Committer::Pause(absl::Duration pause) {
     const absl::Time now = SteadyNow();
     if (now >= give_up_) return false;
     const bool hurried = give_up_ != absl::InfiniteFuture();
-    const absl::Time again = begun + (hurried ? std::min(pause, kHurriedPause) : pause);
+    const absl::Time again = begun + (hurried ? std::min(pause, kGracePause) : pause);
     if (now >= again) return true;
-    changed_.WaitWithTimeout(&mutex_, std::min(again, give_up_) - now);  // woken by Add and by Hurry
+    changed_.WaitWithTimeout(&mutex_, std::min(again, give_up_) - now);  // woken by Add and by StartGracePeriod
   }
 }
 
-void Committer::Note(const absl::Status& status) {
+void Committer::OnCommitStatus(const absl::Status& status) {
   MutexLock lock(&mutex_);
-  if (status.ok() && !trouble_.empty()) spdlog::info("the store takes commits again");
-  if (!status.ok() && trouble_ != status.message()) {
-    spdlog::error("the store takes no commit, answers wait for it: {}", std::string(status.message()));
+  if (status.ok() && !last_error_.empty()) spdlog::info("the store accepts commits again");
+  if (!status.ok() && last_error_ != status.message()) {
+    spdlog::error("the store refuses commits, answers wait: {}", std::string(status.message()));
   }
-  trouble_ = std::string(status.message());
+  last_error_ = std::string(status.message());
 }
 
-std::string Committer::trouble() const {
+std::string Committer::last_error() const {
   MutexLock lock(&mutex_);
-  return trouble_;
+  return last_error_;
 }
 
 }  // namespace muster

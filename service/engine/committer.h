@@ -1,11 +1,12 @@
-// Between the engine and the store: makes what was decided durable, in order and off the engine's thread, and lets go
-// of what depends on it - answers, effects, the published picture - once that is so (SPEC S-2).
+// Makes decisions durable between the engine and the store, in order and off the engine's thread. What depends on a
+// decision (answers, effects, the published view) is released after its records are durable (SPEC S-2).
 //
-// Deliveries are numbered in the order of Add. A thread takes all that have gathered, commits their records at once and
-// delivers them in order; meanwhile the next ones gather. Where some have when a commit ends, theirs begins at once,
-// and a second thread delivers what is committed. A store that fails is tried again, with the same records: what
-// depends on them waits, nothing else does. Where the store does not wait for a disk, and for what has no records while
-// nothing is under way, Add delivers at once, on the caller's thread.
+// Deliveries are numbered in the order of Add. A thread takes all gathered deliveries, commits their records in one
+// commit and delivers them in order. Meanwhile the next ones gather. If some have gathered when a commit ends, their
+// commit begins at once, and a second thread delivers what is committed.
+//
+// If the store fails, the same records are tried again; only what depends on them waits. Add delivers at once on the
+// caller's thread in two cases: the store does not wait for a disk, or there are no records and no commit is running.
 #ifndef MUSTER_SERVICE_ENGINE_COMMITTER_H_
 #define MUSTER_SERVICE_ENGINE_COMMITTER_H_
 
@@ -23,44 +24,44 @@
 
 namespace muster {
 
-// What became of the records that a delivery depends on.
-enum class Stored : uint8_t { kYes, kStopping, kFenced };
+// The result for the records that a delivery depends on.
+enum class Stored : uint8_t { kDurable, kStopping, kFenced };
 
-// Add from one thread; everything else is thread-safe.
+// Add is called from one thread; everything else is thread-safe.
 class Committer {
  public:
   using Deliver = std::function<void(Stored)>;
-  // Each is some 10 KB of memory, whether its caller still waits or not.
-  static constexpr size_t kMostCallers = 50'000;
+  // Each uses about 10 KB of memory, whether its caller still waits or not.
+  static constexpr size_t kMaxWaitingCallers = 50'000;
 
-  // `backlog`: records that may wait for the store before the engine takes nothing that may need more of them.
-  // `stepped`: there is no thread; whoever owns it calls TryOnce.
+  // `backlog`: the number of records that may wait for the store before the engine refuses commands that may need more.
+  // `stepped`: there is no thread; the owner calls TryOnce.
   Committer(Store* store, absl::Duration grace, size_t backlog, bool stepped)
       : store_(store), grace_(grace), backlog_(backlog), stepped_(stepped) {}
   ~Committer() { Stop(); }
 
-  // Takes the store over; returns what is in it.
+  // Takes over the store and returns its records.
   [[nodiscard]] absl::StatusOr<std::vector<Record>> Start();
-  // From now on a store that takes nothing for the grace time is given up: the rest is delivered as not kept.
-  void Hurry();
-  // Hurries, delivers what was added, and ends the thread. Nothing is added any more.
+  // From now on, if the store accepts nothing for the grace time, the rest is delivered as not stored.
+  void StartGracePeriod();
+  // Delivers everything added, without waiting for callers, and ends the thread. REQUIRES: no Add afterwards.
   void Stop();
 
-  // `callers`: how many wait for it.
+  // `callers`: the number of callers that wait for the delivery.
   void Add(std::vector<Record> records, size_t callers, Deliver deliver);
-  // Commits what has gathered, or what failed the last time, and delivers it unless the store fails. False: there is
-  // nothing. Stepped only.
+  // Commits what has gathered, or what failed the last time, and delivers it unless the store fails. Returns false if
+  // there is nothing to commit. Stepped only.
   bool TryOnce();
 
   [[nodiscard]] int store_format() const { return store_->format(); }
   [[nodiscard]] std::string store_name() const { return store_->name(); }
   [[nodiscard]] bool full() const { return waiting_records_ >= backlog_; }
-  // So many callers wait for it that no more are taken.
-  [[nodiscard]] bool crowded() const { return waiting_callers_ >= kMostCallers; }
-  // Another process has the store: nothing will be kept any more.
+  // So many callers wait that no more are accepted.
+  [[nodiscard]] bool too_many_callers() const { return waiting_callers_ >= kMaxWaitingCallers; }
+  // Another process has the store: nothing will be stored any more.
   [[nodiscard]] bool fenced() const { return stored_ == Stored::kFenced; }
-  // Why the store takes nothing now; empty: it does.
-  [[nodiscard]] std::string trouble() const;
+  // Why the store accepts nothing at the moment; empty: it accepts.
+  [[nodiscard]] std::string last_error() const;
   // Numbers of the last delivery added and of the last one delivered.
   [[nodiscard]] int64_t added() const { return added_; }
   [[nodiscard]] int64_t delivered() const { return delivered_; }
@@ -73,67 +74,68 @@ class Committer {
     Deliver deliver;
   };
 
-  // Committed, or given up, and not delivered yet.
+  // Committed or given up, and not delivered yet.
   struct Finished {
     std::deque<Batch> batches;
-    Stored stored = Stored::kYes;
+    Stored stored = Stored::kDurable;
   };
 
   void Run();
-  void DeliverBeside();
-  // Until as many callers wait as were answered last, none has come for a moment, or the time has passed that a commit
-  // takes: who was answered mostly comes again at once, and would just miss this commit and wait for two. Where so many
-  // come that it takes them longer, nobody is awaited: one part of them calls while the other's commit is under way.
+  void RunDelivery();
+  // Waits before a commit until as many callers wait as were answered last, or none arrives for a moment, or the time
+  // of one commit has passed. Reason: an answered caller usually calls again at once. It would just miss this commit
+  // and wait for two. If so many callers arrive that this takes longer than a commit, there is no wait: one part of
+  // them calls while the commit of the other part runs.
   void AwaitCallers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes what has gathered. False: nothing has.
+  // Takes what has gathered. Returns false if nothing has.
   bool Gather() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DeliverGathered(Stored stored);
   void DeliverAll(Finished* finished);
-  // Until it is done, or given up.
+  // Returns when the records are committed or given up.
   [[nodiscard]] Stored Commit(const std::vector<Record>& records);
-  // False: it is to be tried again.
+  // Returns false if the commit has to be tried again.
   [[nodiscard]] bool CommitOnce(const std::vector<Record>& records);
-  // False: given up.
+  // Returns false if the commit is given up.
   [[nodiscard]] bool Pause(absl::Duration pause);
-  void Note(const absl::Status& status);
+  void OnCommitStatus(const absl::Status& status);
 
   Store* const store_;
   const absl::Duration grace_;
   const size_t backlog_;
   const bool stepped_;
   int64_t epoch_ = 0;
-  // What is being committed; of whoever commits.
+  // What is being committed; used only by the thread that commits.
   std::deque<Batch> gathered_;
   std::vector<Record> gathered_records_;
   size_t gathered_callers_ = 0;
-  absl::Time committed_;  // when the last commit ended, on the steady clock
-  absl::Duration took_;   // how long it took, as far as anybody is awaited
-  int in_vain_ = 0;       // how often in a row not all came who were awaited
-  int skipped_ = 0;       // commits that awaited nobody, because of it
+  absl::Time last_commit_end_;           // end of the last commit, on the steady clock
+  absl::Duration last_commit_duration_;  // its duration, bounded by kMaxCallerWait
+  int futile_waits_ = 0;                 // waits in a row for which callers were missing
+  int commits_without_wait_ = 0;         // commits without a wait, because of futile_waits_
 
   mutable Mutex mutex_;
   CondVar changed_;
   std::deque<Batch> queue_ ABSL_GUARDED_BY(mutex_);
-  size_t callers_ ABSL_GUARDED_BY(mutex_) = 0;  // that wait for what is in queue_
-  size_t wanted_ ABSL_GUARDED_BY(mutex_) = 0;   // the thread is not to be woken for fewer
-  bool busy_ ABSL_GUARDED_BY(mutex_) = false;   // the thread commits or delivers
-  CondVar finished_some_;
+  size_t callers_ ABSL_GUARDED_BY(mutex_) = 0;          // callers that wait for what is in queue_
+  size_t wake_at_callers_ ABSL_GUARDED_BY(mutex_) = 0;  // the thread is not woken for fewer callers
+  bool busy_ ABSL_GUARDED_BY(mutex_) = false;           // the thread commits or delivers
+  CondVar finished_added_;
   std::deque<Finished> finished_ ABSL_GUARDED_BY(mutex_);  // for the second thread
   bool delivering_ ABSL_GUARDED_BY(mutex_) = false;        // the second thread delivers
-  bool over_ ABSL_GUARDED_BY(mutex_) = false;              // the first thread has ended
+  bool commits_ended_ ABSL_GUARDED_BY(mutex_) = false;     // the first thread has ended
   bool running_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Time give_up_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // on the steady clock
-  std::string trouble_ ABSL_GUARDED_BY(mutex_);
+  std::string last_error_ ABSL_GUARDED_BY(mutex_);
 
-  std::atomic<Stored> stored_{Stored::kYes};  // once something was not kept, nothing later is
+  std::atomic<Stored> stored_{Stored::kDurable};  // after one failure nothing later is stored
   std::atomic<size_t> waiting_records_{0};
   std::atomic<size_t> waiting_callers_{0};
   std::atomic<int64_t> added_{0};
   std::atomic<int64_t> delivered_{0};
   std::atomic<int64_t> commits_{0};
   std::thread thread_;
-  std::thread beside_;
+  std::thread delivery_thread_;
 };
 
 }  // namespace muster

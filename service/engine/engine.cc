@@ -9,15 +9,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "service/engine/promises.h"
+#include "service/engine/durability.h"
 
 namespace muster {
 namespace {
 
-constexpr absl::Duration kStoreLook = absl::Milliseconds(20);
-constexpr absl::Duration kDrainLook = absl::Milliseconds(5);
-// Whoever asks first is shown what was kept. A store that takes nothing holds up its own callers, not this one.
-constexpr absl::Duration kFirstPicture = absl::Seconds(2);
+constexpr absl::Duration kStorePollInterval = absl::Milliseconds(20);
+constexpr absl::Duration kDrainPollInterval = absl::Milliseconds(5);
+// The first reader sees the stored state. A store that accepts nothing delays its own callers, not this one.
+constexpr absl::Duration kFirstViewTimeout = absl::Seconds(2);
 
 }  // namespace
 
@@ -28,15 +28,15 @@ Engine::Engine(const MachineSettings& settings, EngineOptions options, Store* st
       machine_(settings),
       committer_(store, options_.store_grace, options_.store_backlog, options_.stepped),
       tracer_(options_.spans),
-      pictured_(std::make_shared<ReadView>()),
-      view_(pictured_) {}
+      latest_view_(std::make_shared<ReadView>()),
+      view_(latest_view_) {}
 
 Engine::~Engine() { Stop(); }
 
 absl::Status Engine::Start() {
-  absl::StatusOr<std::vector<Record>> kept = committer_.Start();
-  if (!kept.ok()) return kept.status();
-  if (absl::Status loaded = Load(*std::move(kept)); !loaded.ok()) {
+  absl::StatusOr<std::vector<Record>> stored = committer_.Start();
+  if (!stored.ok()) return stored.status();
+  if (absl::Status loaded = Load(*std::move(stored)); !loaded.ok()) {
     committer_.Stop();
     return absl::Status(loaded.code(), absl::StrCat(committer_.store_name(), ": ", loaded.message()));
   }
@@ -46,20 +46,20 @@ absl::Status Engine::Start() {
     MutexLock lock(&mutex_);
     running_ = true;
     if (options_.stepped) {
-      TakeUpFacts();
+      RestoreFacts();
       return absl::OkStatus();
     }
     thread_ = std::thread([this] { Run(); });
   }
-  static_cast<void>(taken_up_.WaitForNotificationWithTimeout(kFirstPicture));
+  static_cast<void>(facts_restored_.WaitForNotificationWithTimeout(kFirstViewTimeout));
   return absl::OkStatus();
 }
 
 absl::Status Engine::Load(std::vector<Record> records) {
-  keeps_answers_ = committer_.store_format() >= Store::kFormatOfAnswers;
-  absl::StatusOr<std::vector<KeptAnswer>> answers = TakeAnswers(&records);
+  stores_answers_ = committer_.store_format() >= Store::kFormatOfAnswers;
+  absl::StatusOr<std::vector<DurableAnswer>> answers = TakeAnswers(&records);
   if (!answers.ok()) return answers.status();
-  kept_answers_ = *std::move(answers);
+  stored_answers_ = *std::move(answers);
   return machine_.Load(records);
 }
 
@@ -74,9 +74,9 @@ void Engine::Drain(std::chrono::steady_clock::time_point end) {
   }
   const auto busy = [&] {
     MutexLock lock(&mutex_);
-    return !mailbox_.empty() || !idle_ || holds_left_ > 0 || committer_.added() != committer_.delivered();
+    return !mailbox_.empty() || !idle_ || open_holds_ > 0 || committer_.added() != committer_.delivered();
   };
-  while (busy() && std::chrono::steady_clock::now() < end) absl::SleepFor(kDrainLook);
+  while (busy() && std::chrono::steady_clock::now() < end) absl::SleepFor(kDrainPollInterval);
 }
 
 void Engine::Stop() {
@@ -87,7 +87,7 @@ void Engine::Stop() {
     filled_.SignalAll();
     drained_.SignalAll();
   }
-  committer_.Hurry();
+  committer_.StartGracePeriod();
   if (thread_.joinable()) thread_.join();
   committer_.Stop();
   MutexLock lock(&mutex_);
@@ -97,20 +97,20 @@ void Engine::Stop() {
 absl::Status Engine::Submit(Item* item, WhenFull when_full) {
   if (committer_.fenced()) return absl::UnavailableError(FencedError().message());
   if (tracer_.on() && item->read == nullptr) item->span = tracer_.Begin(item->command);
-  const bool may_keep = when_full != WhenFull::kExceed && item->read == nullptr && MayKeep(item->command);
-  const bool waits = when_full == WhenFull::kRefuse && (item->read == nullptr ? may_keep : item->promises);
+  const bool may_keep = when_full != WhenFull::kExceed && item->read == nullptr && MayWriteRecords(item->command);
+  const bool waits = when_full == WhenFull::kRefuse && (item->read == nullptr ? may_keep : item->must_be_durable);
   MutexLock lock(&mutex_);
   while (running_ && !stopping_ && !draining_ && when_full != WhenFull::kExceed) {
-    const bool behind = (may_keep && committer_.full()) || (waits && committer_.crowded());
-    if (mailbox_.size() < options_.mailbox_capacity && !behind) break;
+    const bool overloaded = (may_keep && committer_.full()) || (waits && committer_.too_many_callers());
+    if (mailbox_.size() < options_.mailbox_capacity && !overloaded) break;
     if (when_full == WhenFull::kRefuse) {
       ++rejected_;
       return absl::ResourceExhaustedError(
-          behind ? absl::StrCat("overloaded: the store does not keep up; ", committer_.trouble())
-                 : absl::StrCat("overloaded: ", mailbox_.size(), " commands wait; try again in a moment"));
+          overloaded ? absl::StrCat("overloaded: the store is too slow; ", committer_.last_error())
+                     : absl::StrCat("overloaded: ", mailbox_.size(), " commands wait; try again in a moment"));
     }
-    if (behind) {
-      drained_.WaitWithTimeout(&mutex_, kStoreLook);
+    if (overloaded) {
+      drained_.WaitWithTimeout(&mutex_, kStorePollInterval);
     } else {
       drained_.Wait(&mutex_);
     }
@@ -123,7 +123,7 @@ absl::Status Engine::Submit(Item* item, WhenFull when_full) {
 }
 
 absl::StatusOr<Reply> Engine::Ask(Command command, absl::Duration patience) {
-  // Shared with the callback, which may outlive a caller that was told "unavailable".
+  // Shared with the callback, which may outlive a caller that has received "unavailable".
   struct Wait {
     Notification done;
     absl::StatusOr<Reply> reply = absl::UnavailableError("Muster is stopping");
@@ -186,28 +186,32 @@ void Engine::EndPermit(const std::string& uid, HoldToken token) {
   Submit(&item, WhenFull::kExceed).IgnoreError();  // stopping: every wait ends
 }
 
-void Engine::Read(ReadStep step, std::function<void(const absl::Status&)> done) {
-  SubmitRead(std::move(step), std::move(done), /*promises=*/true);
+void Engine::ReadDurable(ReadStep step, std::function<void(const absl::Status&)> done) {
+  SubmitRead(std::move(step), std::move(done), /*must_be_durable=*/true);
 }
 
-void Engine::Look(ReadStep step, std::function<void(const absl::Status&)> done) {
-  SubmitRead(std::move(step), std::move(done), /*promises=*/false);
+void Engine::ReadLatest(ReadStep step, std::function<void(const absl::Status&)> done) {
+  SubmitRead(std::move(step), std::move(done), /*must_be_durable=*/false);
 }
 
-void Engine::SubmitRead(ReadStep step, std::function<void(const absl::Status&)> done, bool promises) {
+void Engine::SubmitRead(ReadStep step, std::function<void(const absl::Status&)> done, bool must_be_durable) {
   Item item{.command = Tick{},
             .read = std::move(step),
             .done = [done = std::move(done)](const absl::StatusOr<Reply>& reply) { done(reply.status()); },
             .answered = nullptr,
-            .promises = promises};
+            .must_be_durable = must_be_durable};
   if (absl::Status submitted = Submit(&item, WhenFull::kRefuse); !submitted.ok()) item.done(submitted);
 }
 
-absl::Status Engine::Query(const std::function<void(const Machine&)>& read) { return ReadNow(read, /*promises=*/true); }
+absl::Status Engine::ReadDurableSync(const std::function<void(const Machine&)>& read) {
+  return ReadAndWait(read, /*must_be_durable=*/true);
+}
 
-absl::Status Engine::Peek(const std::function<void(const Machine&)>& read) { return ReadNow(read, /*promises=*/false); }
+absl::Status Engine::ReadLatestSync(const std::function<void(const Machine&)>& read) {
+  return ReadAndWait(read, /*must_be_durable=*/false);
+}
 
-absl::Status Engine::ReadNow(const std::function<void(const Machine&)>& read, bool promises) {
+absl::Status Engine::ReadAndWait(const std::function<void(const Machine&)>& read, bool must_be_durable) {
   struct Wait {
     Notification done;
     absl::Status status;
@@ -221,20 +225,20 @@ absl::Status Engine::ReadNow(const std::function<void(const Machine&)>& read, bo
     wait->status = status;
     wait->done.Notify();
   };
-  SubmitRead(step, done, promises);
+  SubmitRead(step, done, must_be_durable);
   wait->done.WaitForNotification();
   return wait->status;
 }
 
-void Engine::TakeUpFacts() {
+void Engine::RestoreFacts() {
   Outcome outcome;
-  Apply(muster::TakeUpFacts{}, &outcome);
-  if (!outcome.status.ok()) refused_log_.Write(muster::TakeUpFacts{}, outcome.status);
+  Apply(muster::RestoreFacts{}, &outcome);
+  if (!outcome.status.ok()) refused_log_.Write(muster::RestoreFacts{}, outcome.status);
   const Sources& sources = machine_.sources();
   if (sources.stale_since_ms() != kNever) {
     spdlog::info(
-        "{} nodes and {} pods are taken up as \"{}\" announced them to the process before, version {}; they "
-        "are stale until it speaks again",
+        "restored {} nodes and {} pods that \"{}\" announced to the previous process, version {}; they "
+        "are stale until the source announces them again",
         machine_.cluster().present_nodes(), machine_.pod_count(), sources.announcer(), sources.version());
   }
   Deliver();
@@ -244,7 +248,7 @@ void Engine::Step() { Work(/*wait=*/false); }
 
 bool Engine::StepDue() const {
   MutexLock lock(&mutex_);
-  return !mailbox_.empty() || machine_.PlanningDue() || machine_.NextDeadline() <= NowMs() || !readings_.empty();
+  return !mailbox_.empty() || machine_.PlanningDue() || machine_.NextDeadline() <= NowMs() || !pending_reads_.empty();
 }
 
 bool Engine::Work(bool wait) {
@@ -253,7 +257,7 @@ bool Engine::Work(bool wait) {
   {
     MutexLock lock(&mutex_);
     idle_ = true;
-    while (wait && mailbox_.empty() && !stopping_ && (draining_ || !machine_.PlanningDue()) && readings_.empty()) {
+    while (wait && mailbox_.empty() && !stopping_ && (draining_ || !machine_.PlanningDue()) && pending_reads_.empty()) {
       const int64_t due = machine_.NextDeadline();
       const int64_t now = NowMs();
       if (due <= now) break;
@@ -273,28 +277,29 @@ bool Engine::Work(bool wait) {
     stop = stopping_ && mailbox_.empty();
   }
   for (Item& item : batch_) ApplyOne(std::move(item));
-  // One of those that read on: a batch waits for one step, however many they are.
-  if (!readings_.empty() && !stop) {
-    Item item = std::move(readings_.front());
-    readings_.pop_front();
-    ReadOn(std::move(item));
+  // At most one step of one long read per batch, however many reads are pending.
+  if (!pending_reads_.empty() && !stop) {
+    Item item = std::move(pending_reads_.front());
+    pending_reads_.pop_front();
+    ContinueRead(std::move(item));
   }
   Outcome outcome;
   if (machine_.NextDeadline() <= NowMs()) Apply(Tick{}, &outcome);
-  Tell();
-  if (plans) PlanForAWhile();
+  SendImmediateReplies();
+  if (plans) PlanWithinSlice();
   if (stop) Apply(Shutdown{}, &outcome);
   Deliver();
   return !stop;
 }
 
 void Engine::Run() {
-  TakeUpFacts();
-  committer_.Add({}, 0, [this](Stored /*stored*/) { taken_up_.Notify(); });
+  RestoreFacts();
+  committer_.Add({}, 0, [this](Stored /*stored*/) { facts_restored_.Notify(); });
   while (Work(/*wait=*/true)) {
   }
-  if (options_.recorder != nullptr) options_.recorder->Ended(machine_);
-  // Calls that are committed and still wait for the API server: the pod is bound or will be; its caller asks again.
+  if (options_.recorder != nullptr) options_.recorder->OnStopped(machine_);
+  // Held calls that are committed and still wait for the API server: the pod is or will be bound; its caller asks
+  // again.
   auto rest = std::make_shared<Delivery>();
   for (auto& [token, held] : holds_) {
     rest->answers.emplace_back(
@@ -302,60 +307,61 @@ void Engine::Run() {
         HoldAnswer{token, false, {ReasonCode::kShuttingDown, "Muster is stopping; the pod will be tried again"}});
   }
   holds_.clear();
-  for (Item& item : readings_) {
+  for (Item& item : pending_reads_) {
     rest->replies.emplace_back(std::move(item.done), absl::UnavailableError("Muster is stopping"));
   }
-  readings_.clear();
-  // Behind what is on its way to the store: callers are answered in order, one at a time.
-  committer_.Add({}, 0, [this, rest](Stored stored) { LetGo(rest.get(), stored); });
+  pending_reads_.clear();
+  // After the deliveries on their way to the store: callers are answered in order, one at a time.
+  committer_.Add({}, 0, [this, rest](Stored stored) { OnStored(rest.get(), stored); });
 }
 
 void Engine::ApplyOne(Item item) {
   ++commands_;
-  if (item.read) return ReadOn(std::move(item));
+  if (item.read) return ContinueRead(std::move(item));
   if (item.deadline < std::chrono::steady_clock::now()) {
-    told_.emplace_back(std::move(item.done),
-                       absl::DeadlineExceededError("the deadline passed before its turn came; nothing happened"));
+    immediate_replies_.emplace_back(
+        std::move(item.done),
+        absl::DeadlineExceededError("the deadline passed before the command was applied; nothing changed"));
     return;
   }
-  if (item.span != nullptr) tracer_.Turn(machine_, item.command, item.span.get());
+  if (item.span != nullptr) tracer_.OnDequeued(machine_, item.command, item.span.get());
   if (item.answered && std::holds_alternative<Bind>(item.command)) {
     holds_.emplace(std::get<Bind>(item.command).token, Held{std::move(item.answered), item.span});
   }
   const auto* bound = std::get_if<BindingOutcome>(&item.command);
-  if (bound != nullptr) tracer_.Outcome(*bound);
+  if (bound != nullptr) tracer_.OnBindingOutcome(*bound);
   Outcome outcome;
   const size_t ended_before = answers_.size();
   Apply(item.command, &outcome);
-  if (bound != nullptr) tracer_.Moved(machine_.FindPod(bound->uid));
-  // A Permit ends with its reply, unless that is WAIT.
+  if (bound != nullptr) tracer_.OnBindingAnswered(machine_.FindPod(bound->uid));
+  // A Permit ends with its reply, unless the reply is WAIT.
   const auto* permit = std::get_if<PermitReply>(&outcome.reply);
   const bool waits = item.answered && permit != nullptr && permit->kind == PermitReply::Kind::kWait;
   if (waits) holds_.emplace(std::get<Permit>(item.command).token, Held{std::move(item.answered), item.span});
   if (item.span != nullptr) {
-    tracer_.Decided(machine_, item.command, outcome.status, outcome.reply, item.span.get());
-    if (waits || !item.done) tracer_.Held(*item.span);
+    tracer_.OnDecided(machine_, item.command, outcome.status, outcome.reply, item.span.get());
+    if (waits || !item.done) tracer_.OnHeld(*item.span);
     for (size_t i = ended_before; i < answers_.size(); ++i) answers_[i].by = {item.span->trace, item.span->id};
   }
   if (!item.done && !outcome.status.ok()) refused_log_.Write(item.command, outcome.status);
   if (!item.done) return;
   const bool waits_for_records =
-      outcome.status.ok() ? outcome.reply_promises : RestsOnRecords(item.command, outcome.status);
-  if (item.span != nullptr && !waits) (waits_for_records ? spans_ : told_spans_).push_back(std::move(item.span));
+      outcome.status.ok() ? outcome.reply_after_commit : DependsOnRecords(item.command, outcome.status);
+  if (item.span != nullptr && !waits) (waits_for_records ? spans_ : immediate_spans_).push_back(std::move(item.span));
   absl::StatusOr<Reply> reply = std::move(outcome.reply);
   if (!outcome.status.ok()) reply = outcome.status;
   if (item.applied) {
     std::vector<Record> more = item.applied(machine_, reply);
     std::move(more.begin(), more.end(), std::back_inserter(records_));
   }
-  (waits_for_records ? replies_ : told_).emplace_back(std::move(item.done), std::move(reply));
+  (waits_for_records ? replies_ : immediate_replies_).emplace_back(std::move(item.done), std::move(reply));
 }
 
-void Engine::ReadOn(Item item) {
+void Engine::ContinueRead(Item item) {
   if (item.read(machine_)) {
-    (item.promises ? replies_ : told_).emplace_back(std::move(item.done), Reply{});
+    (item.must_be_durable ? replies_ : immediate_replies_).emplace_back(std::move(item.done), Reply{});
   } else {
-    readings_.push_back(std::move(item));
+    pending_reads_.push_back(std::move(item));
   }
 }
 
@@ -363,24 +369,24 @@ void Engine::Apply(const Command& command, Outcome* outcome) {
   outcome->records.clear();
   outcome->effects.clear();
   outcome->answers.clear();
-  outcome->reply_promises = true;
+  outcome->reply_after_commit = true;
   const int64_t now_ms = NowMs();
-  if (options_.recorder != nullptr) options_.recorder->Before(machine_, now_ms);
+  if (options_.recorder != nullptr) options_.recorder->BeforeApply(machine_, now_ms);
   machine_.Apply(command, now_ms, outcome);
-  if (options_.recorder != nullptr) options_.recorder->Applied(command, now_ms, *outcome);
+  if (options_.recorder != nullptr) options_.recorder->AfterApply(command, now_ms, *outcome);
   std::move(outcome->records.begin(), outcome->records.end(), std::back_inserter(records_));
   std::move(outcome->effects.begin(), outcome->effects.end(), std::back_inserter(batch_effects_));
   for (HoldAnswer& answer : outcome->answers) answers_.push_back({std::move(answer), {}});
 }
 
-// What promises nothing waits neither for the disk nor for the planner (K-2).
-void Engine::Tell() {
-  for (auto& [done, reply] : std::exchange(told_, {})) done(std::move(reply));
-  if (!told_spans_.empty()) tracer_.End(std::exchange(told_spans_, {}), /*slow=*/false);
+// Replies without a promise wait neither for the disk nor for the planner (K-2).
+void Engine::SendImmediateReplies() {
+  for (auto& [done, reply] : std::exchange(immediate_replies_, {})) done(std::move(reply));
+  if (!immediate_spans_.empty()) tracer_.End(std::exchange(immediate_spans_, {}), /*slow=*/false);
 }
 
-// Gang by gang, so that who asks meanwhile waits for one gang's planning and not for a round of them.
-void Engine::PlanForAWhile() {
+// Gang by gang: a call that arrives meanwhile waits for the planning of one gang, not of a whole round.
+void Engine::PlanWithinSlice() {
   const auto end = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(options_.planning_slice);
   Outcome outcome;
   for (int32_t gangs = 0; gangs < options_.gangs_per_round && machine_.PlanningDue(); ++gangs) {
@@ -394,13 +400,13 @@ std::shared_ptr<const ReadView> Engine::view() const {
   return view_;
 }
 
-int Engine::Listen(const Listener& listener) {
+int Engine::AddListener(const Listener& listener) {
   MutexLock lock(&listeners_mutex_);
   listeners_.emplace(next_listener_, listener);
   return next_listener_++;
 }
 
-void Engine::Unlisten(int id) {
+void Engine::RemoveListener(int id) {
   MutexLock lock(&listeners_mutex_);
   listeners_.erase(id);
 }
@@ -409,7 +415,7 @@ EngineStats Engine::stats() const {
   EngineStats stats;
   stats.commands = commands_;
   stats.batches = batches_;
-  stats.store_trouble = committer_.trouble();
+  stats.store_error = committer_.last_error();
   stats.store_waiting = committer_.added() - committer_.delivered();
   stats.commits = committer_.commits();
   stats.spans_skipped = tracer_.skipped();

@@ -1,5 +1,5 @@
-// What leaves the engine once the records that it depends on are durable: replies, effects, answers, and the picture
-// that readers are shown.
+// What leaves the engine once the records that it depends on are durable: replies, effects, answers, and the view for
+// readers.
 #include <utility>
 
 #include "service/engine/engine.h"
@@ -8,14 +8,14 @@
 namespace muster {
 namespace {
 
-constexpr int64_t kNumbersReserved = 4'096;  // of effects, with one record
+constexpr int64_t kNumbersReserved = 4'096;  // effect numbers reserved by one record
 
 }  // namespace
 
 void Engine::Deliver() {
   ++batches_;
   auto delivery = std::make_shared<Delivery>();
-  Picture(delivery.get());
+  BuildReadView(delivery.get());
   delivery->effects = std::exchange(batch_effects_, {});
   NumberEffects(delivery->effects.size());
   delivery->replies = std::exchange(replies_, {});
@@ -24,22 +24,22 @@ void Engine::Deliver() {
     auto hold = holds_.extract(ended.answer.token);
     if (hold.empty()) continue;
     if (hold.mapped().span != nullptr) {
-      tracer_.HoldEnded(ended.answer, ended.by, hold.mapped().span.get());
+      tracer_.OnHoldEnded(ended.answer, ended.by, hold.mapped().span.get());
       delivery->spans.push_back(std::move(hold.mapped().span));
     }
     delivery->answers.emplace_back(std::move(hold.mapped().answered), std::move(ended.answer));
   }
   answers_.clear();
-  if (!delivery->spans.empty() || tracer_.moved()) tracer_.AddStarts(machine_, &delivery->spans);
+  if (!delivery->spans.empty() || tracer_.has_answered_gangs()) tracer_.AddStarts(machine_, &delivery->spans);
   delivery->stores = !records_.empty();
-  holds_left_ = holds_.size();
+  open_holds_ = holds_.size();
   if (records_.empty() && delivery->empty()) return;
   const size_t callers = delivery->replies.size() + delivery->answers.size();
   committer_.Add(std::exchange(records_, {}), callers,
-                 [this, delivery](Stored stored) { LetGo(delivery.get(), stored); });
+                 [this, delivery](Stored stored) { OnStored(delivery.get(), stored); });
 }
 
-// A number is not given twice, whatever happens to this process.
+// An effect number is never used twice, even across restarts.
 void Engine::NumberEffects(size_t effects) {
   effects_numbered_ += static_cast<int64_t>(effects);
   if (effects_numbered_ <= effects_reserved_) return;
@@ -47,18 +47,19 @@ void Engine::NumberEffects(size_t effects) {
   records_.push_back(EffectsRecord(effects_reserved_));
 }
 
-// Nothing leaves before the records are durable: a store that fails stops the answers, not the promise. What will never
-// be durable is taken back: nobody is told that it happened.
-void Engine::LetGo(Delivery* delivery, Stored stored) {
-  if (stored != Stored::kYes) {
-    const std::string why = stored == Stored::kFenced
-                                ? std::string(FencedError().message())
-                                : "Muster is stopping and its store takes nothing; this did not happen, try again";
+// Nothing leaves before its records are durable: a failing store stops the answers, never breaks a promise. What will
+// never be durable is discarded, and no caller learns of it.
+void Engine::OnStored(Delivery* delivery, Stored stored) {
+  if (stored != Stored::kDurable) {
+    const std::string why =
+        stored == Stored::kFenced
+            ? std::string(FencedError().message())
+            : "Muster is stopping and its store refuses commits; the command was discarded, try again";
     for (auto& [done, reply] : delivery->replies) done(absl::UnavailableError(why));
     for (auto& [answered, answer] : delivery->answers) {
       answered({answer.token, false, {ReasonCode::kShuttingDown, why}});
     }
-    if (stored == Stored::kFenced && !told_fenced_.exchange(true) && options_.on_fenced) options_.on_fenced();
+    if (stored == Stored::kFenced && !fenced_notified_.exchange(true) && options_.on_fenced) options_.on_fenced();
     return;
   }
   if (delivery->view != nullptr) {
@@ -70,7 +71,7 @@ void Engine::LetGo(Delivery* delivery, Stored stored) {
     for (auto& [id, listener] : listeners_) listener(delivery->change);
   }
   if (!delivery->effects.empty()) {
-    tracer_.Sent(delivery->effects);
+    tracer_.OnEffectsSent(delivery->effects);
     effects_->Carry(std::move(delivery->effects));
   }
   for (auto& [done, reply] : delivery->replies) done(std::move(reply));
@@ -78,12 +79,12 @@ void Engine::LetGo(Delivery* delivery, Stored stored) {
   tracer_.End(delivery->spans, delivery->stores);
 }
 
-// What readers will be shown, if something changed.
-void Engine::Picture(Delivery* delivery) {
+// Builds the next view for readers, if something changed.
+void Engine::BuildReadView(Delivery* delivery) {
   std::vector<std::string> gangs;
   std::vector<std::string> nodes;
   machine_.TakeChanged(&gangs, &nodes);
-  const ReadView& before = *pictured_;
+  const ReadView& before = *latest_view_;
   const bool counts_alike =
       before.held_binds == machine_.held_binds() && before.promised_holds == machine_.promised_holds() &&
       before.pods == static_cast<int64_t>(machine_.pod_count()) && before.planning == machine_.planning_stats() &&
@@ -99,7 +100,7 @@ void Engine::Picture(Delivery* delivery) {
   next->pods = static_cast<int64_t>(machine_.pod_count());
   next->planning = machine_.planning_stats();
   next->refused = machine_.refused_facts().counts();
-  pictured_ = next;
+  latest_view_ = next;
   delivery->view = std::move(next);
 }
 

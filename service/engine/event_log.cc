@@ -16,11 +16,11 @@ EventRecord Describe(const Effect& effect) {
     event.pod = bind->pod;
     event.node = bind->node;
     event.reason = {ReasonCode::kBinding, "its gang is permitted"};
-  } else if (const auto* call = std::get_if<CallPod>(&effect)) {
-    event.type = "Call";
+  } else if (const auto* call = std::get_if<ActivatePod>(&effect)) {
+    event.type = "Activate";
     event.pod = call->pod;
     event.node = call->nominated_node;
-    event.reason = {ReasonCode::kPlanned, "there may be a place for it now"};
+    event.reason = {ReasonCode::kPlanned, "a node may have room for it now"};
   } else if (const auto* mark = std::get_if<MarkTimedOut>(&effect)) {
     event.type = "TimedOut";
     event.pod = mark->pod;
@@ -29,7 +29,7 @@ EventRecord Describe(const Effect& effect) {
     event.type = "Evict";
     event.pod = evict->pod;
     event.reason = {ReasonCode::kEvicted, evict->note};
-  } else if (const auto* tell = std::get_if<TellPod>(&effect)) {
+  } else if (const auto* tell = std::get_if<EmitPodEvent>(&effect)) {
     event.type = tell->warning ? "Warning" : "Note";
     event.pod = tell->pod;
     event.reason = tell->reason;
@@ -54,8 +54,8 @@ void EventLog::Carry(std::vector<Effect> effects) {
       event.unix_ms = now_ms;
       events_.push_back(std::make_shared<const EventRecord>(std::move(event)));
     }
-    while (events_.size() > kKept) events_.pop_front();
-    if (news_ != nullptr && !effects.empty()) news_();
+    while (events_.size() > kCapacity) events_.pop_front();
+    if (listener_ != nullptr && !effects.empty()) listener_();
   }
   if (next_ != nullptr) next_->Carry(std::move(effects));
 }
@@ -74,9 +74,9 @@ EventLog::Page EventLog::After(int64_t after, size_t limit) const {
   return page;
 }
 
-void EventLog::SetNews(std::function<void()> news) {
+void EventLog::SetListener(std::function<void()> news) {
   MutexLock lock(&mutex_);
-  news_ = std::move(news);
+  listener_ = std::move(news);
 }
 
 }  // namespace muster

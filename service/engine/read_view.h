@@ -1,7 +1,7 @@
-// An immutable picture of gangs and nodes for readers that need no linearised answer: lists, metrics, watches.
+// An immutable view of gangs and nodes for readers that need no linearised answer: lists, metrics, watches.
 //
-// Views share what they have in common, so publishing costs what changed, not what exists. A published view is never
-// modified: share it freely between threads.
+// Views share their common parts: publishing costs what changed, not what exists. A published view is never modified
+// and may be shared between threads.
 #ifndef MUSTER_SERVICE_ENGINE_READ_VIEW_H_
 #define MUSTER_SERVICE_ENGINE_READ_VIEW_H_
 
@@ -33,21 +33,21 @@ struct ReadView {
   SharedMap<NodeView, KeyOfNode> nodes;
   std::array<int64_t, kGangPhases> phases{};  // gangs by phase
   int64_t present_nodes = 0;
-  int64_t stale_nodes = 0;  // of those, known only from before a restart
+  int64_t stale_nodes = 0;  // of these, known only from before a restart
   int32_t held_binds = 0;
   int32_t promised_holds = 0;
   int64_t pods = 0;
   PlanningStats planning;  // since the start
-  FactCounts refused{};    // announced, and not taken; since the start
+  FactCounts refused{};    // announced and refused, since the start
 };
 
 // By name; a nullptr value: removed.
 using GangChanges = std::vector<std::pair<std::string, std::shared_ptr<const GangView>>>;
 using NodeChanges = std::vector<std::pair<std::string, std::shared_ptr<const NodeView>>>;
 
-// What one publication changed. Whoever keeps one of the two keeps nothing of the other.
+// The changes of one publication. Keeping the gang changes alive does not keep the node changes alive, nor the reverse.
 struct ViewChange {
-  uint64_t version = 0;  // of the view that has it
+  uint64_t version = 0;  // version of the view with these changes
   std::shared_ptr<const GangChanges> gangs;
   std::shared_ptr<const NodeChanges> nodes;
 };

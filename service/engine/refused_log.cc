@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kMaxWritten = 4'096;
 constexpr size_t kMaxLine = 1'024;
 
-// What the command announces, for people; empty: it is no fact.
+// A name of the announced object for people; empty: the command announces no fact.
 std::string NameOf(const Command& command) {
   if (const auto* node = std::get_if<UpsertNode>(&command)) return absl::StrCat("node ", node->node.name);
   if (const auto* pod = std::get_if<UpsertPod>(&command)) {
@@ -33,7 +33,7 @@ std::string NameOf(const Command& command) {
 bool RefusedLog::Write(const Command& command, const absl::Status& status) {
   const std::string name = NameOf(command);
   if (name.empty()) return false;
-  const std::string line = absl::StrCat(name, " is refused; what was known of it stands: ", status.message());
+  const std::string line = absl::StrCat(name, " is refused; the previous version stays in effect: ", status.message());
   if (written_.size() >= kMaxWritten) written_.clear();
   if (!written_.insert(absl::Hash<std::string>()(line)).second) return false;
   spdlog::warn("{}", std::string(Beginning(line, kMaxLine)));

@@ -1,5 +1,5 @@
-// Tells the log of announced facts that the core refused: whoever announced them is an informer, which has nobody to
-// answer to. Not thread-safe.
+// Writes announced facts that the core refused to the log: an informer announced them and has no caller to report to.
+// Not thread-safe.
 #ifndef MUSTER_SERVICE_ENGINE_REFUSED_LOG_H_
 #define MUSTER_SERVICE_ENGINE_REFUSED_LOG_H_
 
@@ -13,8 +13,9 @@ namespace muster {
 
 class RefusedLog {
  public:
-  // One line for each object and reason, however often it is announced: a node says something every few seconds. Past
-  // a bound what was said is forgotten, and said anew. Returns whether a line was written.
+  // Writes one line per object and reason, however often the object is announced: a node is announced every few
+  // seconds. Beyond a bound the table of written lines is cleared, and lines may repeat. Returns whether a line was
+  // written.
   bool Write(const Command& command, const absl::Status& status);
 
  private:

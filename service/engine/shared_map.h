@@ -1,8 +1,8 @@
-// An ordered map of immutable values whose copies share what they have in common: a B-tree of which an edit copies the
-// path to what it changes ("persistent" in the sense of Driscoll, Sarnak, Sleator and Tarjan, 1989).
+// An ordered map of immutable values; copies share their common parts. It is a B-tree in which an edit copies the path
+// to its change ("persistent" in the sense of Driscoll, Sarnak, Sleator and Tarjan, 1989).
 //
-// Copying the map costs one reference count; an edit costs the logarithm of its size for each change, once for what
-// changes together. A map is a value: safe to read from many threads, as long as nobody assigns to the very object.
+// Copying the map costs one reference count. A change costs the logarithm of the size; changes of one edit share the
+// copied nodes. A map is a value: many threads may read it, as long as no thread assigns to the same object.
 #ifndef MUSTER_SERVICE_ENGINE_SHARED_MAP_H_
 #define MUSTER_SERVICE_ENGINE_SHARED_MAP_H_
 
@@ -17,7 +17,7 @@
 
 namespace muster {
 
-// `KeyOf()(value)` is the key of a value, which never changes.
+// `KeyOf()(value)` is the key of a value. It never changes.
 template <typename Value, typename KeyOf>
 class SharedMap {
  public:
@@ -34,10 +34,10 @@ class SharedMap {
     const size_t at = node->LowerBound(key);
     return at < node->entries.size() && KeyAt(*node, at) == key ? node->entries[at] : nullptr;
   }
-  // The first whose key is greater than `key`; nullptr: there is none.
+  // The first value with a key greater than `key`; nullptr: none.
   [[nodiscard]] Entry After(absl::string_view key) const {
     const Node* node = root_.get();
-    const Node* next = nullptr;  // the subtree behind the path
+    const Node* next = nullptr;  // the subtree after the path
     while (node != nullptr && !node->children.empty()) {
       const size_t child = node->Child(key);
       if (child + 1 < node->children.size()) next = node->children[child + 1].get();
@@ -50,7 +50,7 @@ class SharedMap {
     while (next != nullptr && !next->children.empty()) next = next->children.front().get();
     return next == nullptr ? nullptr : next->entries.front();
   }
-  // Every value in order of keys.
+  // Visits every value in order of keys.
   template <typename Visit>
   void ForEach(Visit visit) const {
     if (root_ != nullptr) Walk(*root_, visit);
@@ -59,10 +59,10 @@ class SharedMap {
  private:
   static constexpr size_t kFan = 32;
 
-  // A leaf has the values; another node has its children and, beside each, a value whose key none of the child's is
-  // below (itself perhaps removed since).
+  // A leaf has the values. An inner node has its children and, for each child, a value whose key is at most the child's
+  // keys. That value itself may have been removed since.
   struct Node {
-    uint64_t edit = 0;  // which edit made it, and may change it
+    uint64_t edit = 0;  // the edit that made the node and may change it
     std::vector<Entry> entries;
     std::vector<std::shared_ptr<Node>> children;
 
@@ -71,7 +71,7 @@ class SharedMap {
                                        [](const Entry& entry, absl::string_view k) { return Key(*entry) < k; });
       return static_cast<size_t>(at - entries.begin());
     }
-    // The child that has `key`, if any has; keys below all belong into the first.
+    // The child that has `key`, if any has. Keys below all others belong to the first child.
     [[nodiscard]] size_t Child(absl::string_view key) const {
       const size_t at = LowerBound(key);
       if (at < entries.size() && Key(*entries[at]) == key) return at;
@@ -93,13 +93,13 @@ class SharedMap {
   size_t size_ = 0;
 };
 
-// Changes to a map, gathered: what it was made from stays as it was.
+// Collects changes to a map. The original map does not change.
 template <typename Value, typename KeyOf>
 class SharedMap<Value, KeyOf>::Editor {
  public:
   explicit Editor(SharedMap from) : map_(std::move(from)), edit_(NextEdit()) {}
 
-  // Adds, or takes the place of the value with the same key, which it returns; nullptr: there was none.
+  // Adds a value or replaces the value with the same key. Returns the replaced value; nullptr: none.
   Entry Set(Entry value) {
     if (map_.root_ == nullptr) map_.root_ = std::make_shared<Node>();
     Entry old;
@@ -112,7 +112,7 @@ class SharedMap<Value, KeyOf>::Editor {
     map_.root_ = std::move(root);
     return old;
   }
-  // Returns what was there; nullptr, and nothing happens: there was none.
+  // Removes the value and returns it; nullptr: it was absent.
   Entry Remove(absl::string_view key) {
     Entry old = map_.Find(key);
     if (old == nullptr) return old;
@@ -124,7 +124,7 @@ class SharedMap<Value, KeyOf>::Editor {
     while (map_.root_->children.size() == 1) map_.root_ = std::shared_ptr<Node>(map_.root_->children.front());
     return old;
   }
-  // Once, at the end.
+  // REQUIRES: called once, at the end.
   [[nodiscard]] SharedMap Done() { return std::move(map_); }
 
  private:
@@ -132,7 +132,7 @@ class SharedMap<Value, KeyOf>::Editor {
     static std::atomic<uint64_t> last{0};
     return ++last;
   }
-  // The node as one of this edit's own: nobody else sees it.
+  // Returns the node as a copy that belongs to this edit; no other map sees it.
   Node* Own(std::shared_ptr<Node>* node) {
     if ((*node)->edit != edit_) {
       *node = std::make_shared<Node>(**node);
@@ -140,7 +140,7 @@ class SharedMap<Value, KeyOf>::Editor {
     }
     return node->get();
   }
-  // Returns the new right half of a node that was full. What had the key before goes to `old`.
+  // Returns the new right half of a node that was full. The previous value of the key goes to `old`.
   std::shared_ptr<Node> Insert(std::shared_ptr<Node>* at, Entry value, Entry* old) {
     Node* node = Own(at);
     const absl::string_view key = Key(*value);
@@ -154,7 +154,7 @@ class SharedMap<Value, KeyOf>::Editor {
       ++map_.size_;
     } else {
       const size_t child = node->Child(key);
-      // What stands beside the child is never above its keys, and not kept longer than needed.
+      // The separator is never above the child's keys, and is replaced as early as possible.
       if (key <= KeyAt(*node, child)) node->entries[child] = value;
       std::shared_ptr<Node> right = Insert(&node->children[child], std::move(value), old);
       if (right != nullptr) {
@@ -168,7 +168,7 @@ class SharedMap<Value, KeyOf>::Editor {
   std::shared_ptr<Node> SplitOff(Node* node) {
     auto right = std::make_shared<Node>();
     right->edit = edit_;
-    // Names often come in order: what stays is nearly full then.
+    // Keys often arrive in ascending order; then the left node stays nearly full.
     const auto half = static_cast<std::ptrdiff_t>(kFan * 3 / 4);
     right->entries.assign(node->entries.begin() + half, node->entries.end());
     node->entries.resize(static_cast<size_t>(half));
@@ -178,7 +178,7 @@ class SharedMap<Value, KeyOf>::Editor {
     }
     return right;
   }
-  // False: nothing is left of it.
+  // Returns false if the node is empty now.
   bool Erase(std::shared_ptr<Node>* at, absl::string_view key) {
     Node* node = Own(at);
     if (node->children.empty()) {

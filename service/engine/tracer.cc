@@ -11,7 +11,7 @@ namespace muster {
 namespace {
 
 constexpr size_t kMaxLinks = 128;
-// What callers choose is not kept at whatever length.
+// Texts from callers are cut to these lengths.
 constexpr size_t kMaxName = 512;
 constexpr size_t kMaxText = 1'024;
 
@@ -47,7 +47,7 @@ absl::string_view VerbOf(const Command& command) {
     absl::string_view operator()(const UnreadableFact&) const { return ""; }
     absl::string_view operator()(const FactsRead&) const { return ""; }
     absl::string_view operator()(const ExpectFacts&) const { return ""; }
-    absl::string_view operator()(const TakeUpFacts&) const { return ""; }
+    absl::string_view operator()(const RestoreFacts&) const { return ""; }
     absl::string_view operator()(const ReplaceFacts&) const { return ""; }
     absl::string_view operator()(const UpdateFacts&) const { return ""; }
     absl::string_view operator()(const EndHold&) const { return ""; }
@@ -58,12 +58,12 @@ absl::string_view VerbOf(const Command& command) {
     absl::string_view operator()(const Shutdown&) const { return ""; }
     absl::string_view operator()(const SetQueues&) const { return ""; }
     absl::string_view operator()(const ApplyQueues&) const { return ""; }
-    absl::string_view operator()(const LookAgain&) const { return ""; }
+    absl::string_view operator()(const RefreshExplanation&) const { return ""; }
   };
   return std::visit(Verb(), command);
 }
 
-// Of which pod it is; empty: of a gang as a whole.
+// UID of the pod that the command is about; empty: it is about a gang as a whole.
 absl::string_view UidOf(const Command& command) {
   return std::visit(
       [](const auto& specific) -> absl::string_view {
@@ -91,9 +91,9 @@ struct Answer {
 
   void operator()(std::monostate) const { span->outcome = "done"; }
   void operator()(const FilterReply& reply) const {
-    span->outcome = reply.kind == FilterReply::Kind::kPass      ? "any node"
-                    : reply.kind == FilterReply::Kind::kOneNode ? "one node"
-                                                                : "refused";
+    span->outcome = reply.kind == FilterReply::Kind::kPass         ? "any node"
+                    : reply.kind == FilterReply::Kind::kSingleNode ? "one node"
+                                                                   : "refused";
     span->node = reply.node;
     span->reason = reply.reason;
   }
@@ -121,7 +121,7 @@ struct Answer {
   }
 };
 
-bool LetsGo(const Span& span) { return span.outcome == "permitted" || span.outcome == "bound"; }
+bool IsPermitting(const Span& span) { return span.outcome == "permitted" || span.outcome == "bound"; }
 
 }  // namespace
 
@@ -133,7 +133,7 @@ int64_t Tracer::NowUs() const {
          std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - started_).count();
 }
 
-// SplitMix64: ids that differ as much as drawn ones, and cost nothing.
+// SplitMix64: ids as distinct as random ones, at almost no cost.
 uint64_t Tracer::NewId() {
   uint64_t id = seed_ + next_.fetch_add(1, std::memory_order_relaxed) * 0x9e3779b97f4a7c15U;
   id = (id ^ (id >> 30)) * 0xbf58476d1ce4e5b9U;
@@ -146,7 +146,7 @@ std::shared_ptr<Span> Tracer::Begin(const Command& command) {
   const absl::string_view verb = VerbOf(command);
   if (verb.empty()) return nullptr;
   const int64_t now_us = NowUs();
-  // Two threads may both begin a second: a few more are let through.
+  // Two threads may both begin a second: then a few more decisions pass.
   if (const int64_t second = now_us / 1'000'000; second_.exchange(second) != second) in_second_ = 0;
   if (in_second_.fetch_add(1, std::memory_order_relaxed) >= kPerSecond) {
     skipped_.fetch_add(1, std::memory_order_relaxed);
@@ -165,26 +165,26 @@ std::shared_ptr<Span> Tracer::Begin(const Command& command) {
   return span;
 }
 
-// A gang of which nobody is left, and that is not satisfied any more, starts anew (G-8). One that had started before
-// anything was remembered of it does not start again.
-Tracer::Way& Tracer::WayOf(const Gang& gang, int64_t begun_us) {
-  auto way = ways_.find(gang.key);
-  if (way != ways_.end() && way->second.started && !gang.kept.satisfied && gang.active() == 0) {
-    ways_.erase(way);
-    way = ways_.end();
+// A gang without members that is no longer satisfied starts again (G-8). A gang that had started before it was traced
+// does not start again.
+Tracer::GangTrace& Tracer::FindOrAddTrace(const Gang& gang, int64_t begun_us) {
+  auto found = gang_traces_.find(gang.key);
+  if (found != gang_traces_.end() && found->second.started && !gang.durable.satisfied && gang.active() == 0) {
+    gang_traces_.erase(found);
+    found = gang_traces_.end();
   }
-  if (way == ways_.end()) {
-    way = ways_.Add(gang.key);
-    way->second.start = {{NewId(), NewId()}, NewId()};
-    way->second.first_us = begun_us;
-    way->second.started = gang.kept.satisfied;
+  if (found == gang_traces_.end()) {
+    found = gang_traces_.Add(gang.key);
+    found->second.start = {{NewId(), NewId()}, NewId()};
+    found->second.first_us = begun_us;
+    found->second.started = gang.durable.satisfied;
   }
-  return way->second;
+  return found->second;
 }
 
-void Tracer::BelongTo(const Gang& gang, Span* span) {
+void Tracer::AttachToGang(const Gang& gang, Span* span) {
   span->gang = gang.key;
-  const SpanRef& start = WayOf(gang, span->begun_us).start;
+  const SpanRef& start = FindOrAddTrace(gang, span->begun_us).start;
   if (span->trace.none()) {
     span->trace = start.trace;
     span->parent = start.span;
@@ -193,17 +193,17 @@ void Tracer::BelongTo(const Gang& gang, Span* span) {
   }
 }
 
-void Tracer::Turn(const Machine& machine, const Command& command, Span* span) {
+void Tracer::OnDequeued(const Machine& machine, const Command& command, Span* span) {
   span->parts.waited = NowUs() - span->begun_us;
   const Pod* pod = machine.FindPod(UidOf(command));
   span->pod_uid = Clipped(UidOf(command), kMaxName);
   if (pod == nullptr) return;
   span->pod = absl::StrCat(pod->facts.name_space, "/", pod->facts.name);
-  if (pod->gang != nullptr) BelongTo(*pod->gang, span);
+  if (pod->gang != nullptr) AttachToGang(*pod->gang, span);
 }
 
-void Tracer::Decided(const Machine& machine, const Command& command, const absl::Status& status, const Reply& reply,
-                     Span* span) {
+void Tracer::OnDecided(const Machine& machine, const Command& command, const absl::Status& status, const Reply& reply,
+                       Span* span) {
   span->parts.decided = NowUs() - span->begun_us - span->parts.waited;
   std::visit(Answer{span}, reply);
   if (!status.ok()) {
@@ -212,20 +212,20 @@ void Tracer::Decided(const Machine& machine, const Command& command, const absl:
   }
   span->reason.text = Clipped(span->reason.text, kMaxText);
   if (span->node.empty()) span->node = Clipped(NodeOf(command), kMaxName);
-  // A gang that was submitted may be known only now, or not any more.
+  // The gang of a submission may become known only now, or may be gone.
   const auto* submission = std::get_if<SubmissionReply>(&reply);
   if (span->gang.empty() && submission != nullptr) {
     const Gang* gang = machine.FindGang(submission->gang);
-    if (gang != nullptr) BelongTo(*gang, span);
+    if (gang != nullptr) AttachToGang(*gang, span);
     span->gang = Clipped(submission->gang, kMaxName);
   }
   if (span->trace.none()) span->trace = {NewId(), NewId()};
 }
 
-void Tracer::Held(const Span& span) {
+void Tracer::OnHeld(const Span& span) {
   MutexLock lock(&mutex_);
   Binding& binding = bindings_.Add(span.pod_uid)->second;
-  if (binding.sent && !binding.answered) return;  // asked for once more while it is under way
+  if (binding.sent && !binding.answered) return;  // sent again while the first one is in flight
   binding = Binding();
   binding.span.trace = span.trace;
   binding.span.parent = span.id;
@@ -235,18 +235,18 @@ void Tracer::Held(const Span& span) {
   binding.span.pod = span.pod;
 }
 
-void Tracer::Sent(const std::vector<Effect>& effects) {
+void Tracer::OnEffectsSent(const std::vector<Effect>& effects) {
   if (sink_ == nullptr) return;
   const int64_t now_us = NowUs();
   MutexLock lock(&mutex_);
   for (const Effect& effect : effects) {
     const auto* bind = std::get_if<BindPod>(&effect);
     if (bind == nullptr) continue;
-    const auto held = bindings_.find(bind->pod.uid);
-    if (held == bindings_.end()) continue;  // of a process before this one, or forgotten
-    Span& span = held->second.span;
-    held->second.sent = true;
-    held->second.answered = false;
+    const auto binding = bindings_.find(bind->pod.uid);
+    if (binding == bindings_.end()) continue;  // sent by an earlier process, or no longer remembered
+    Span& span = binding->second.span;
+    binding->second.sent = true;
+    binding->second.answered = false;
     span.took_us = 0;
     span.reason = {};
     span.name = "binding";
@@ -257,7 +257,7 @@ void Tracer::Sent(const std::vector<Effect>& effects) {
   }
 }
 
-void Tracer::Outcome(const BindingOutcome& outcome) {
+void Tracer::OnBindingOutcome(const BindingOutcome& outcome) {
   if (sink_ == nullptr) return;
   std::shared_ptr<Span> ended;
   {
@@ -274,66 +274,66 @@ void Tracer::Outcome(const BindingOutcome& outcome) {
     under_way->second.answered = outcome.result != BindingResult::kRetry;
     if (under_way->second.answered && under_way->second.over) bindings_.erase(under_way);
   }
-  sink_->Ended({std::move(ended)});
+  sink_->OnSpansEnded({std::move(ended)});
 }
 
-void Tracer::HoldEnded(const HoldAnswer& answer, const SpanRef& by, Span* span) {
+void Tracer::OnHoldEnded(const HoldAnswer& answer, const SpanRef& by, Span* span) {
   const int64_t whole = NowUs() - span->begun_us - span->parts.waited - span->parts.decided;
   {
     MutexLock lock(&mutex_);
     if (const auto binding = bindings_.find(span->pod_uid); binding != bindings_.end()) {
-      Binding& of = binding->second;
-      if (of.sent) span->parts.bound = of.answered ? of.span.took_us : NowUs() - of.span.begun_us;
-      of.over = true;
-      // Whose caller left may be committed all the same, and is sent then.
-      if (of.answered || (!of.sent && answer.reason.code != ReasonCode::kGone)) bindings_.erase(binding);
+      Binding& bind = binding->second;
+      if (bind.sent) span->parts.bound = bind.answered ? bind.span.took_us : NowUs() - bind.span.begun_us;
+      bind.over = true;
+      // A pod whose caller left may still be committed, and is sent then.
+      if (bind.answered || (!bind.sent && answer.reason.code != ReasonCode::kGone)) bindings_.erase(binding);
     }
   }
   span->parts.held = std::max<int64_t>(0, whole - std::max<int64_t>(0, span->parts.bound));
   span->outcome = !answer.permitted ? "refused" : span->name == "bind" ? "bound" : "permitted";
   span->reason = answer.reason;
-  if (!by.none() && by.span != span->id) span->links.push_back({by, "let it go"});
+  if (!by.none() && by.span != span->id) span->links.push_back({by, "ended its hold"});
 }
 
-void Tracer::Moved(const Pod* pod) {
+void Tracer::OnBindingAnswered(const Pod* pod) {
   if (sink_ == nullptr || pod == nullptr || pod->gang == nullptr) return;
-  const auto way = ways_.find(pod->gang->key);
-  if (way == ways_.end() || way->second.started) return;
-  if (moved_.empty() || moved_.back() != way->first) moved_.push_back(way->first);
+  const auto found = gang_traces_.find(pod->gang->key);
+  if (found == gang_traces_.end() || found->second.started) return;
+  if (answered_gangs_.empty() || answered_gangs_.back() != found->first) answered_gangs_.push_back(found->first);
 }
 
 void Tracer::AddStarts(const Machine& machine, std::vector<std::shared_ptr<Span>>* ended) {
-  std::vector<std::string> gangs = std::exchange(moved_, {});
+  std::vector<std::string> gangs = std::exchange(answered_gangs_, {});
   for (const std::shared_ptr<Span>& span : *ended) {
     const bool confirmed = span->name == "confirm" && span->outcome == ToString(SubmissionReply::State::kConfirmed);
-    if (span->gang.empty() || (!LetsGo(*span) && !confirmed)) continue;
-    const auto way = ways_.find(span->gang);
-    if (way == ways_.end() || way->second.started) continue;
-    way->second.binds = way->second.binds || span->name == "bind";
-    if (way->second.links.size() < kMaxLinks) {
-      way->second.links.push_back({{span->trace, span->id}, span->pod.empty() ? "its confirmation" : "a pod of it"});
+    if (span->gang.empty() || (!IsPermitting(*span) && !confirmed)) continue;
+    const auto found = gang_traces_.find(span->gang);
+    if (found == gang_traces_.end() || found->second.started) continue;
+    found->second.binds = found->second.binds || span->name == "bind";
+    if (found->second.links.size() < kMaxLinks) {
+      found->second.links.push_back({{span->trace, span->id}, span->pod.empty() ? "its confirmation" : "a pod of it"});
     }
     if (gangs.empty() || gangs.back() != span->gang) gangs.push_back(span->gang);
   }
   for (const std::string& key : gangs) {
-    const auto way = ways_.find(key);
+    const auto found = gang_traces_.find(key);
     const Gang* gang = machine.FindGang(key);
-    if (way == ways_.end() || way->second.started || gang == nullptr || !gang->kept.satisfied) continue;
-    // What Muster binds has started when all of it is bound, what was repaired too. Who was permitted is bound by its
-    // caller, and that takes as long as it takes.
+    if (found == gang_traces_.end() || found->second.started || gang == nullptr || !gang->durable.satisfied) continue;
+    // A gang that Muster binds has started when all its bindings are done, repairs included. Permitted pods are bound
+    // by their caller, and the gang does not wait for that.
     const bool under_way =
-        way->second.binds && (gang->count(MemberState::kCommitted) > 0 || machine.plans().Of(*gang) != nullptr);
+        found->second.binds && (gang->count(MemberState::kCommitted) > 0 || machine.plans().Of(*gang) != nullptr);
     if (under_way || gang->count(MemberState::kWaiting) > 0) continue;
-    way->second.started = true;
+    found->second.started = true;
     auto start = std::make_shared<Span>();
-    start->trace = way->second.start.trace;
-    start->id = way->second.start.span;
+    start->trace = found->second.start.trace;
+    start->id = found->second.start.span;
     start->name = "gang start";
     start->gang = key;
     start->outcome = "started";
-    start->begun_us = way->second.first_us;
+    start->begun_us = found->second.first_us;
     start->pods = gang->active();
-    start->links = std::exchange(way->second.links, {});
+    start->links = std::exchange(found->second.links, {});
     ended->push_back(std::move(start));
   }
 }
@@ -353,7 +353,7 @@ void Tracer::End(const std::vector<std::shared_ptr<Span>>& spans, bool slow) con
     }
     out.push_back(span);
   }
-  sink_->Ended(out);
+  sink_->OnSpansEnded(out);
 }
 
 }  // namespace muster

@@ -1,4 +1,4 @@
-// The read-only admin door: /healthz, /readyz, /metrics and /traces.
+// The read-only admin server: /healthz, /readyz, /metrics and /traces.
 #ifndef MUSTER_SERVICE_HTTP_ADMIN_H_
 #define MUSTER_SERVICE_HTTP_ADMIN_H_
 
@@ -12,9 +12,10 @@ class Server;
 namespace muster {
 
 struct AdminSources {
-  std::function<std::string()> not_ready;  // why the process is not ready; empty when it is
-  std::function<std::string()> metrics;    // the Prometheus exposition text
-  // JSON of the traces of a gang ("namespace/name"), or of its or no gang's pod; both empty: which gangs there are.
+  std::function<std::string()> not_ready;  // why the process is not ready; empty: it is ready
+  std::function<std::string()> metrics;    // returns the Prometheus exposition text
+  // Returns JSON: the traces of a gang ("namespace/name"), of a pod in it, or of a pod without a gang. Both empty: the
+  // list of gangs.
   std::function<std::string(const std::string& gang, const std::string& pod)> traces;
 };
 

@@ -4,7 +4,7 @@
 
 namespace muster {
 
-void ConnectionTable::Enter() {
+void ConnectionTable::Acquire() {
   MutexLock lock(&mutex_);
   while (taken_ >= limit_) {
     for (const auto& [order, id] : waiting_) {
@@ -19,7 +19,7 @@ void ConnectionTable::Enter() {
   ++taken_;
 }
 
-void ConnectionTable::Leave() {
+void ConnectionTable::Release() {
   MutexLock lock(&mutex_);
   --taken_;
   changed_.SignalAll();
@@ -41,7 +41,7 @@ void ConnectionTable::SetAnswering(int64_t id, bool answering) {
   connection.waits_since = answering ? 0 : next_++;
   if (answering) return;
   waiting_[connection.waits_since] = id;
-  if (taken_ >= limit_) changed_.SignalAll();  // somebody may be waiting for a connection that can be shut
+  if (taken_ >= limit_) changed_.SignalAll();  // Acquire may wait for a connection that can be shut
 }
 
 void ConnectionTable::Remove(int64_t id) {
@@ -51,7 +51,7 @@ void ConnectionTable::Remove(int64_t id) {
   connections_.erase(found);
 }
 
-void ConnectionTable::ShutWaiting() {
+void ConnectionTable::CloseWaiting() {
   MutexLock lock(&mutex_);
   for (const auto& [order, id] : waiting_) {
     Connection& connection = connections_.find(id)->second;

@@ -1,4 +1,4 @@
-// The connections of one listener, at most so many at once.
+// The connections of one listener, limited in number.
 #ifndef MUSTER_SERVICE_HTTP_CONNECTION_TABLE_H_
 #define MUSTER_SERVICE_HTTP_CONNECTION_TABLE_H_
 
@@ -16,22 +16,21 @@ class ConnectionTable {
  public:
   explicit ConnectionTable(size_t limit) : limit_(limit) {}
 
-  // Takes a place. While all are taken, the connection that has waited longest for its client - idle, or in the middle
-  // of sending a request, or not reading its answer - is shut down, and its place comes free. Requests that are being
-  // answered are left alone.
-  void Enter();
-  void Leave();
+  // Takes a place. While all are taken, shuts down the connection that has waited longest for its client: idle, in the
+  // middle of a request, or not reading its answer. Requests that are being answered are left alone.
+  void Acquire();
+  void Release();
 
-  // The connection behind a place: its client is being waited for.
+  // Registers the connection of a place; it waits for its client.
   int64_t Add(int fd);
-  // Its request arrived and is being answered, or its client is being waited for again: for a request, or to read.
+  // `answering`: its request arrived and is being answered. False: it waits for its client again, to send or to read.
   void SetAnswering(int64_t id, bool answering);
   // REQUIRES: before `fd` is closed.
   void Remove(int64_t id);
 
   // Shuts down every connection that waits for its client.
-  void ShutWaiting();
-  // Whether every place was given back within `patience`.
+  void CloseWaiting();
+  // Returns whether every place was released within `patience`.
   [[nodiscard]] bool WaitEmpty(absl::Duration patience);
 
  private:
@@ -46,7 +45,7 @@ class ConnectionTable {
   size_t taken_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t next_ ABSL_GUARDED_BY(mutex_) = 1;
   absl::btree_map<int64_t, Connection> connections_ ABSL_GUARDED_BY(mutex_);
-  absl::btree_map<int64_t, int64_t> waiting_ ABSL_GUARDED_BY(mutex_);  // ids, those that wait longest first
+  absl::btree_map<int64_t, int64_t> waiting_ ABSL_GUARDED_BY(mutex_);  // ids, the longest wait first
 };
 
 }  // namespace muster

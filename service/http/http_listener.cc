@@ -17,8 +17,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "service/http/connection_stream.h"
 #include "service/http/connection_table.h"
-#include "service/http/door_stream.h"
 #include "service/security/access.h"
 #include "service/security/tls_context.h"
 #include "support/sync.h"
@@ -26,24 +26,24 @@
 namespace muster {
 namespace {
 
-constexpr size_t kStackBytes = 256 << 10;  // reserved, not touched: a held call uses a few pages of it
+constexpr size_t kStackBytes = 256 << 10;  // reserved address space; a held call uses a few pages of it
 constexpr int kBacklog = 4096;
 
-// Answers that take longer than this are not waited for when the server stops.
+// At a stop, the longest wait for answers in progress.
 constexpr absl::Duration kStopPatience = absl::Seconds(2);
 
 absl::Status CannotListen(const std::string& name, const std::string& host, int port) {
-  return absl::UnavailableError(absl::StrCat(name, ": cannot listen on ", host, ":", port,
-                                             "; is the address taken, or not one of this machine's?"));
+  return absl::UnavailableError(
+      absl::StrCat(name, ": cannot listen on ", host, ":", port, "; is the address in use, or not of this machine?"));
 }
 
-// A detached thread per connection; enqueue waits for a free place.
+// Runs a detached thread per connection; enqueue waits for a free place.
 class ThreadPerConnection : public httplib::TaskQueue {
  public:
   explicit ThreadPerConnection(std::shared_ptr<ConnectionTable> count) : count_(std::move(count)) {}
 
   void enqueue(std::function<void()> task) override {
-    count_->Enter();
+    count_->Acquire();
     auto* work = new Work{count_, std::move(task)};
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
@@ -52,7 +52,7 @@ class ThreadPerConnection : public httplib::TaskQueue {
     pthread_t thread;
     const bool started = pthread_create(&thread, &attributes, &ThreadPerConnection::Main, work) == 0;
     pthread_attr_destroy(&attributes);
-    if (!started) Main(work);  // no thread to be had: serve it here rather than lose the connection
+    if (!started) Main(work);  // no thread available: serve it here rather than lose the connection
   }
   void shutdown() override {}  // HttpListener waits
 
@@ -65,34 +65,34 @@ class ThreadPerConnection : public httplib::TaskQueue {
     std::unique_ptr<Work> work(static_cast<Work*>(argument));
     work->task();
     work->task = nullptr;
-    work->count->Leave();
+    work->count->Release();
     return nullptr;
   }
 
   std::shared_ptr<ConnectionTable> count_;
 };
 
-// What becomes of a request, once its head was read. 0: it is served.
+// The decision about a request after its head was read. 0: it is served.
 struct Verdict {
   int status = 500;
-  std::string text = "the request was not looked at";
+  std::string text = "the request was not handled";
 };
 
-// Of the request that this thread serves: httplib's handlers are told nothing else of their connection.
+// Of the request on this thread: httplib passes nothing else about the connection to handlers.
 thread_local const Verdict* verdict = nullptr;
 
-// Serves connections on streams of ours.
-class DoorServer : public httplib::Server {
+// Serves connections on ConnectionStream.
+class ListenerServer : public httplib::Server {
  public:
-  DoorServer(const HttpListenerOptions& options, std::shared_ptr<ConnectionTable> connections)
+  ListenerServer(const HttpListenerOptions& options, std::shared_ptr<ConnectionTable> connections)
       : options_(options), connections_(std::move(connections)) {
     set_pre_routing_handler([](const httplib::Request&, httplib::Response& response) {
       const Verdict unknown;
-      const Verdict& said = verdict == nullptr ? unknown : *verdict;
-      if (said.status == 0) return HandlerResponse::Unhandled;
-      response.status = said.status;
+      const Verdict& decision = verdict == nullptr ? unknown : *verdict;
+      if (decision.status == 0) return HandlerResponse::Unhandled;
+      response.status = decision.status;
       response.set_header("Connection", "close");  // the request's body was not read
-      response.set_content(said.text + "\n", "text/plain");
+      response.set_content(decision.text + "\n", "text/plain");
       return HandlerResponse::Handled;
     });
   }
@@ -103,7 +103,7 @@ class DoorServer : public httplib::Server {
     const int64_t id = connections_->Add(fd);
     bool ok = false;
     {
-      DoorStream stream(fd, options_.tls == nullptr ? nullptr : options_.tls->Current(), options_.request_limit);
+      ConnectionStream stream(fd, options_.tls == nullptr ? nullptr : options_.tls->Current(), options_.request_limit);
       stream.OnStall([this, id](bool stalled) { connections_->SetAnswering(id, !stalled); });
       if (stream.Accept()) {
         ok = Serve(&stream, id);
@@ -116,30 +116,30 @@ class DoorServer : public httplib::Server {
     return ok;
   }
 
-  bool Serve(DoorStream* stream, int64_t id) {
+  bool Serve(ConnectionStream* stream, int64_t id) {
     bool ok = true;
     bool closed = false;
     for (size_t left = keep_alive_max_count_; ok && !closed && left > 0 && svr_sock_ != INVALID_SOCKET; --left) {
       if (!stream->WaitForRequest(options_.idle_limit)) break;
-      Verdict said;
-      verdict = &said;
+      Verdict decision;
+      verdict = &decision;
       ok = process_request(*stream, /*close_connection=*/left == 1, closed, [&](httplib::Request& request) {
-        said = BodyVerdict(request);
-        if (said.status == 0) said = AccessVerdict(*stream, request);
+        decision = BodyVerdict(request);
+        if (decision.status == 0) decision = AccessVerdict(*stream, request);
         stream->ExpectBody(request.get_header_value<size_t>("Content-Length"),
                            [this, id] { connections_->SetAnswering(id, true); });
       });
       verdict = nullptr;
       connections_->SetAnswering(id, false);
-      closed = closed || said.status != 0;
+      closed = closed || decision.status != 0;
     }
     return ok;
   }
 
-  // Bodies come with their length and as they are: only so is it known beforehand how much will be read.
+  // Bodies must have a length and no encoding; otherwise the amount to read is unknown beforehand.
   [[nodiscard]] Verdict BodyVerdict(const httplib::Request& request) const {
     const bool brings = request.method == "POST" || request.method == "PUT" || request.method == "PATCH";
-    // The library reads what comes with some other methods to its end.
+    // With some other methods the library reads the body to its end.
     if (!brings && request.method != "GET" && request.method != "HEAD" && request.method != "OPTIONS" &&
         request.method != "DELETE") {
       return {405, absl::StrCat("method ", absl::CEscape(request.method.substr(0, 16)), " is not served here")};
@@ -160,7 +160,7 @@ class DoorServer : public httplib::Server {
   }
 
   // Whether the caller may call.
-  [[nodiscard]] Verdict AccessVerdict(const DoorStream& stream, const httplib::Request& request) const {
+  [[nodiscard]] Verdict AccessVerdict(const ConnectionStream& stream, const httplib::Request& request) const {
     if (options_.access == nullptr || !options_.access->required()) return {0, ""};
     const std::string authorization = request.get_header_value("Authorization");
     absl::string_view token = authorization;
@@ -180,7 +180,7 @@ class DoorServer : public httplib::Server {
       return {status, std::string(identity.status().message())};
     }
     if (identity->role == Role::kReadWrite) return {0, ""};
-    return {403, absl::StrCat(identity->name, " may only read; this door changes things")};
+    return {403, absl::StrCat(identity->name, " is read-only; this listener needs read-write")};
   }
 
   const HttpListenerOptions& options_;
@@ -193,7 +193,7 @@ HttpListener::HttpListener(std::string name, HttpListenerOptions options)
     : name_(std::move(name)),
       options_(std::move(options)),
       connections_(std::make_shared<ConnectionTable>(options_.max_connections)),
-      server_(std::make_unique<DoorServer>(options_, connections_)) {
+      server_(std::make_unique<ListenerServer>(options_, connections_)) {
   server_->new_task_queue = [count = connections_] { return new ThreadPerConnection(count); };
   server_->set_socket_options([this](socket_t socket) {
     const int on = 1;
@@ -250,8 +250,8 @@ void HttpListener::Stop() {
   if (!thread_.joinable()) return;
   server_->stop();
   thread_.join();
-  // A thread that still answers refers to the server: leave it to the end of the process.
-  connections_->ShutWaiting();
+  // A thread that still answers refers to the server: leave it alive until the process ends.
+  connections_->CloseWaiting();
   if (!connections_->WaitEmpty(kStopPatience)) static_cast<void>(server_.release());
 }
 

@@ -1,10 +1,12 @@
-// One HTTP listener: a cpp-httplib server with a thread of its own per connection.
+// One HTTP listener: a cpp-httplib server with one thread per connection.
 //
-// cpp-httplib as Debian builds it listens with a backlog of 5 and without TCP_NODELAY, and runs whole connections on a
-// small pool, where held calls would starve the others. Here every connection has a small-stack thread and a stream of
-// ours (door_stream.h), and the socket is set up for bursts. The number of connections is bounded: when all places are
-// taken, the connection that has been silent or slow for longest is closed; further ones wait in the kernel's backlog.
-// Where thousands of calls end together, as held binds do, each connection is closed with its answer.
+// Debian's build of cpp-httplib listens with a backlog of 5 and without TCP_NODELAY. It runs whole connections on a
+// small pool, where held calls would starve the others. Here every connection has a small-stack thread and a
+// ConnectionStream, and the socket is set up for bursts.
+//
+// The number of connections is bounded: when all places are taken, the connection that has been silent or slow for
+// longest is closed. Further ones wait in the kernel's backlog. Where thousands of calls end together, as held binds
+// do, each connection is closed after its answer.
 #ifndef MUSTER_SERVICE_HTTP_HTTP_LISTENER_H_
 #define MUSTER_SERVICE_HTTP_HTTP_LISTENER_H_
 
@@ -33,12 +35,12 @@ struct HttpListenerOptions {
   size_t max_body_bytes = 32 << 20;                  // longer bodies are answered 413; see docs/reference/security.md
   bool one_request_per_connection = false;           // close after the answer: see HttpListener
   absl::Duration idle_limit = absl::Seconds(120);    // longer than Go's clients keep idle connections (90 s)
-  absl::Duration request_limit = absl::Seconds(15);  // from the first byte of a request, or a handshake, to its last
-  std::shared_ptr<TlsContext> tls;                   // nullptr: in the clear
-  Access* access = nullptr;                          // who may call; nullptr: everybody. Callers must be read-write
+  absl::Duration request_limit = absl::Seconds(15);  // from the first byte of a request, or a handshake, to the last
+  std::shared_ptr<TlsContext> tls;                   // nullptr: plain text
+  Access* access = nullptr;                          // callers that are allowed, with the read-write role; nullptr: all
 };
 
-// Unavailable where nobody could listen there now, as HttpListener::Start would say.
+// Checks that the address is free. Unavailable: it is not, with the same text as HttpListener::Start.
 [[nodiscard]] absl::Status CanListen(const std::string& name, const std::string& host, int port);
 
 class HttpListener {
@@ -46,12 +48,12 @@ class HttpListener {
   HttpListener(std::string name, HttpListenerOptions options);
   ~HttpListener();
 
-  // Routes are added here before Start.
+  // REQUIRES: routes are added before Start.
   [[nodiscard]] httplib::Server& server() { return *server_; }
 
-  // Binds and serves in the background. Unavailable names the address that is taken.
+  // Binds and serves in the background. Unavailable names the address that is in use.
   [[nodiscard]] absl::Status Start();
-  // Stops accepting, and waits a moment for handlers that run (held calls must have been answered).
+  // Stops accepting and waits a moment for running handlers. REQUIRES: held calls have been answered.
   void Stop();
   [[nodiscard]] int port() const { return port_; }
 

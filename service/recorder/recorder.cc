@@ -20,13 +20,13 @@
 namespace muster {
 namespace {
 
-constexpr size_t kChunk = size_t{64} << 10;  // written at once, as soon as there is as much
-constexpr int64_t kFiles = 4;                // so many share the bytes
-constexpr size_t kBytesPerName = 80;         // of an offer that waits, about
+constexpr size_t kChunk = size_t{64} << 10;  // write as soon as this much waits
+constexpr int64_t kFiles = 4;                // files that share max_bytes
+constexpr size_t kBytesPerName = 80;         // approximate, of an offer that waits
 
 std::string Older(const std::string& path, size_t age) { return age == 0 ? path : absl::StrCat(path, ".", age); }
 
-// -1: there is none.
+// -1: no file.
 int64_t SizeOf(const std::string& path) {
   struct stat info {};
   return lstat(path.c_str(), &info) == 0 ? info.st_size : -1;
@@ -34,8 +34,7 @@ int64_t SizeOf(const std::string& path) {
 
 absl::Status CheckOurs(const std::string& path) {
   if (LooksLikeSegment(path)) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(path, " is there, and is no recording that can be read: it stays; name another file"));
+  return absl::FailedPreconditionError(absl::StrCat(path, " exists and is not a readable recording; use another file"));
 }
 
 std::string FolderOf(const std::string& path) {
@@ -70,8 +69,8 @@ absl::Status Recorder::Lock() {
   if (lock_ < 0) return absl::ErrnoToStatus(errno, absl::StrCat("recording.file: cannot make ", name));
   if (flock(lock_, LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
   return absl::AlreadyExistsError(absl::StrCat("recording.file: ", options_.path,
-                                               " is being written by another musterd; name another file, or stop that "
-                                               "one"));
+                                               " is being written by another musterd; use another file, or stop that "
+                                               "process"));
 }
 
 void Recorder::Stop() {
@@ -91,8 +90,8 @@ RecorderStats Recorder::stats() const {
 
 // --- the engine's thread ---
 
-void Recorder::Before(const Machine& machine, int64_t now_ms) {
-  if (!wants_state_.exchange(false)) return;
+void Recorder::BeforeApply(const Machine& machine, int64_t now_ms) {
+  if (!snapshot_needed_.exchange(false)) return;
   Part part;
   part.begin = SegmentHeader{.version = options_.version,
                              .layout = RecordingLayout(),
@@ -108,7 +107,7 @@ void Recorder::Before(const Machine& machine, int64_t now_ms) {
   changed_.Signal();
 }
 
-void Recorder::Applied(const Command& command, int64_t now_ms, const Outcome& outcome) {
+void Recorder::AfterApply(const Command& command, int64_t now_ms, const Outcome& outcome) {
   ++applied_;
   MutexLock lock(&mutex_);
   if (!recording_) {
@@ -136,7 +135,7 @@ void Recorder::Applied(const Command& command, int64_t now_ms, const Outcome& ou
   if (idle || waiting_ >= kChunk) changed_.Signal();
 }
 
-void Recorder::Ended(const Machine& machine) {
+void Recorder::OnStopped(const Machine& machine) {
   if (!recording_) return;
   Part part;
   part.end = SegmentEnd::kStopped;
@@ -158,7 +157,7 @@ void Recorder::Run() {
         const absl::Duration pause = retry_at_ - SteadyNow();
         if (pause <= absl::ZeroDuration()) {
           retry_at_ = absl::InfiniteFuture();
-          wants_state_ = true;
+          snapshot_needed_ = true;
         } else {
           changed_.WaitWithTimeout(&mutex_, pause);
         }
@@ -170,7 +169,7 @@ void Recorder::Run() {
     }
     if (retry_at_ <= SteadyNow()) {
       retry_at_ = absl::InfiniteFuture();
-      wants_state_ = true;
+      snapshot_needed_ = true;
     }
     for (const Part& part : parts) Write(part);
     MutexLock lock(&mutex_);
@@ -181,10 +180,10 @@ void Recorder::Run() {
 void Recorder::Write(const Part& part) {
   absl::Status status;
   if (part.begin.has_value()) {
-    if (file_.has_value()) file_->End(SegmentEnd::kFull, 0).IgnoreError();  // it ends here in any case
+    if (file_.has_value()) file_->End(SegmentEnd::kFull, 0).IgnoreError();  // the file ends here even if this fails
     file_.reset();
-    asked_ = false;
-    return Note(BeginFile(part));
+    snapshot_requested_ = false;
+    return OnWriteStatus(BeginFile(part));
   }
   if (!file_.has_value()) {
     MutexLock lock(&mutex_);
@@ -192,7 +191,7 @@ void Recorder::Write(const Part& part) {
     return;
   }
   const int64_t before = file_->bytes();
-  status = file_->CheckThere();
+  status = file_->CheckStillLinked();
   if (status.ok() && part.commands.count > 0) status = file_->Add(part.commands);
   if (status.ok() && part.end != SegmentEnd::kNone) status = file_->End(part.end, part.state_hash);
   {
@@ -201,44 +200,43 @@ void Recorder::Write(const Part& part) {
     (status.ok() ? stats_.commands : stats_.lost) += part.commands.count;
   }
   if (!status.ok()) {
-    // A file without a command is of no use, and there may be one with each try.
-    if (file_->commands() == 0 && file_->CheckThere().ok()) unlink(options_.path.c_str());
-    return Note(status);
+    // A file without commands is useless, and each retry might leave one.
+    if (file_->commands() == 0 && file_->CheckStillLinked().ok()) unlink(options_.path.c_str());
+    return OnWriteStatus(status);
   }
-  const bool full = file_->bytes() - opened_with_ >= options_.max_bytes / kFiles;
+  const bool full = file_->bytes() - snapshot_bytes_ >= options_.max_bytes / kFiles;
   if (part.end != SegmentEnd::kNone) file_.reset();
   if (part.end == SegmentEnd::kGap) {
-    spdlog::warn("{} does not keep up: commands are left out of the recording, which goes on with a new file",
-                 options_.path);
+    spdlog::warn("writing {} is too slow: commands were dropped; the recording continues in a new file", options_.path);
   }
-  if (part.end == SegmentEnd::kGap || (full && !asked_)) wants_state_ = asked_ = true;
+  if (part.end == SegmentEnd::kGap || (full && !snapshot_requested_)) snapshot_needed_ = snapshot_requested_ = true;
 }
 
 absl::Status Recorder::BeginFile(const Part& part) {
   const auto state = static_cast<int64_t>(part.state.size());
   const int64_t share = options_.max_bytes / kFiles;
   if (state > share) {
-    return absl::FailedPreconditionError(absl::StrCat("the state alone takes ", MiB(state), ": recording.maxMiB of ",
-                                                      MiB(options_.max_bytes), " leaves no room for commands; give it ",
-                                                      MiB(kFiles * state), " or more"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the state alone takes ", MiB(state), ": recording.maxSizeMiB of ", MiB(options_.max_bytes),
+                     " leaves no room for commands; set it to ", MiB(kFiles * state), " or more"));
   }
-  if (absl::Status room = MakeRoom(state + share); !room.ok()) return room;
-  // What was recorded before keeps its name until this one is of use.
+  if (absl::Status room = DeleteOldestFiles(state + share); !room.ok()) return room;
+  // The previous recording keeps its name until the new file is usable.
   const std::string fresh = absl::StrCat(options_.path, ".new");
   if (LooksLikeSegment(fresh)) unlink(fresh.c_str());
   absl::StatusOr<SegmentWriter> file = SegmentWriter::Create(fresh);
   if (!file.ok()) return file.status();
-  absl::Status begun = file->Begin(*part.begin, part.state);
-  if (begun.ok()) begun = MoveOn();
-  if (begun.ok()) begun = file->MoveTo(options_.path);
-  if (!begun.ok()) {
+  absl::Status status = file->Begin(*part.begin, part.state);
+  if (status.ok()) status = RotateFiles();
+  if (status.ok()) status = file->MoveTo(options_.path);
+  if (!status.ok()) {
     unlink(fresh.c_str());
-    return begun;
+    return status;
   }
   file_.emplace(*std::move(file));
-  opened_with_ = file_->bytes();
+  snapshot_bytes_ = file_->bytes();
   MutexLock lock(&mutex_);
-  stats_.bytes += opened_with_;
+  stats_.bytes += snapshot_bytes_;
   return absl::OkStatus();
 }
 
@@ -251,7 +249,7 @@ absl::StatusOr<std::map<size_t, int64_t>> Recorder::Files() const {
     return CheckOurs(path);
   };
   if (absl::Status ours = add(0); !ours.ok()) return ours;
-  // Some may be missing: somebody took them away.
+  // Numbers may be missing if files were removed.
   const std::filesystem::path path(options_.path);
   const std::string begins = absl::StrCat(path.filename().string(), ".");
   std::error_code error;
@@ -265,7 +263,7 @@ absl::StatusOr<std::map<size_t, int64_t>> Recorder::Files() const {
   return files;
 }
 
-absl::Status Recorder::MakeRoom(int64_t bytes) const {
+absl::Status Recorder::DeleteOldestFiles(int64_t bytes) const {
   absl::StatusOr<std::map<size_t, int64_t>> files = Files();
   if (!files.ok()) return files.status();
   int64_t sum = bytes;
@@ -277,7 +275,7 @@ absl::Status Recorder::MakeRoom(int64_t bytes) const {
   return absl::OkStatus();
 }
 
-absl::Status Recorder::MoveOn() const {
+absl::Status Recorder::RotateFiles() const {
   const absl::StatusOr<std::map<size_t, int64_t>> files = Files();
   if (!files.ok()) return files.status();
   size_t free = 0;
@@ -292,7 +290,7 @@ absl::Status Recorder::MoveOn() const {
   return absl::OkStatus();
 }
 
-void Recorder::Note(const absl::Status& status) {
+void Recorder::OnWriteStatus(const absl::Status& status) {
   const std::string trouble(status.message());
   retry_at_ = absl::InfiniteFuture();
   if (!status.ok()) {
@@ -302,15 +300,14 @@ void Recorder::Note(const absl::Status& status) {
   bool news = false;
   {
     MutexLock lock(&mutex_);
-    news = stats_.trouble != trouble;
-    stats_.trouble = trouble;
+    news = stats_.last_error != trouble;
+    stats_.last_error = trouble;
   }
   if (!news) return;
   if (status.ok()) {
     spdlog::info("recording to {}", options_.path);
   } else {
-    spdlog::warn("nothing is recorded now: {}; it is tried again every {}", trouble,
-                 absl::FormatDuration(options_.retry));
+    spdlog::warn("recording failed: {}; retrying every {}", trouble, absl::FormatDuration(options_.retry));
   }
 }
 

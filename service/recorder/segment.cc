@@ -21,8 +21,8 @@ namespace {
 constexpr absl::string_view kMagic = "MUSTERRC";
 constexpr size_t kFrameHead = 8;
 constexpr size_t kPiece = size_t{1} << 20;  // of the state
-constexpr size_t kLookedThrough = size_t{4} << 20;
-constexpr size_t kMostSummed = size_t{256} << 20;
+constexpr size_t kScanBytes = size_t{4} << 20;
+constexpr size_t kMaxSummed = size_t{256} << 20;
 constexpr size_t kMaxFile = std::numeric_limits<int64_t>::max();
 
 uint32_t Checksum(absl::string_view bytes) {
@@ -49,13 +49,13 @@ std::string Bytes(const Message& message) {
 }
 
 absl::Status Broken(absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat("is broken: ", what, "; what stands before it can be replayed"));
+  return absl::InvalidArgumentError(absl::StrCat("is broken: ", what, "; the part before it can be replayed"));
 }
 
-// Whether a frame stands somewhere in it, whole: then what is before it was not cut short.
+// Whether the bytes contain a complete frame. If so, the file is damaged before that frame, not cut short.
 bool FrameBehind(absl::string_view bytes) {
   size_t summed = 0;
-  for (size_t at = 0; at + kFrameHead < bytes.size() && at < kLookedThrough && summed < kMostSummed; ++at) {
+  for (size_t at = 0; at + kFrameHead < bytes.size() && at < kScanBytes && summed < kMaxSummed; ++at) {
     const absl::string_view rest = bytes.substr(at);
     const size_t size = ReadU32(rest);
     if (size < 2 || size > rest.size() - kFrameHead) continue;
@@ -115,14 +115,14 @@ absl::Status SegmentWriter::MoveTo(const std::string& path) {
   return absl::OkStatus();
 }
 
-absl::Status SegmentWriter::CheckThere() const {
+absl::Status SegmentWriter::CheckStillLinked() const {
   struct stat here {};
   struct stat named {};
   if (fstat(fd_, &here) == 0 && lstat(path_.c_str(), &named) == 0 && here.st_ino == named.st_ino &&
       here.st_dev == named.st_dev) {
     return absl::OkStatus();
   }
-  return absl::NotFoundError(absl::StrCat(path_, " was taken away"));
+  return absl::NotFoundError(absl::StrCat(path_, " was removed"));
 }
 
 absl::Status SegmentWriter::Write(absl::string_view bytes) {
@@ -191,7 +191,7 @@ bool LooksLikeSegment(const std::string& path) {
   std::array<char, kMagic.size()> head{};
   const ssize_t size = regular ? read(fd, head.data(), head.size()) : -1;
   close(fd);
-  // What is shorter was torn when it was made.
+  // A shorter file was cut off when it was made.
   return size >= 0 && absl::StartsWith(kMagic, absl::string_view(head.data(), static_cast<size_t>(size)));
 }
 
@@ -207,7 +207,7 @@ absl::StatusOr<SegmentReader> SegmentReader::Open(const std::string& path) {
 }
 
 absl::Status SegmentReader::ReadHead() {
-  if (!absl::StartsWith(bytes_, kMagic)) return absl::InvalidArgumentError("is no recording of musterd's");
+  if (!absl::StartsWith(bytes_, kMagic)) return absl::InvalidArgumentError("is not a recording of musterd");
   at_ = kMagic.size();
   auto truncated = absl::InvalidArgumentError("ends before its first command: nothing can be replayed");
   absl::StatusOr<bool> frame = NextFrame();
@@ -218,7 +218,8 @@ absl::Status SegmentReader::ReadHead() {
   if (kind_ != 'H' || !reader.ok()) return Broken("it has no header");
   if (header_.format != kRecordingFormat) {
     return absl::FailedPreconditionError(absl::StrCat("is of format ", header_.format, "; this musterctl reads format ",
-                                                      kRecordingFormat, ": use the one of the musterd that wrote it"));
+                                                      kRecordingFormat,
+                                                      ": use the musterctl of the musterd that wrote it"));
   }
   recording::Reader again(payload_);
   recording::Pass(again, header_);
@@ -226,7 +227,7 @@ absl::Status SegmentReader::ReadHead() {
   if (header_.layout != RecordingLayout()) {
     return absl::FailedPreconditionError(
         absl::StrCat("was written by musterd ", header_.version,
-                     ", whose state this musterctl does not have: use the musterctl of that version"));
+                     ", whose state this musterctl cannot read: use the musterctl of that version"));
   }
   if (!recording::ReadSettings(header_.settings, &settings_)) return Broken("its settings cannot be read");
   last_ms_ = header_.begun_ms;
@@ -238,7 +239,7 @@ absl::Status SegmentReader::ReadHead() {
     if (!*frame) return whole ? absl::OkStatus() : truncated;
     if (kind_ != 'S') {
       at_ = before;
-      return whole ? absl::OkStatus() : Broken("its state is not whole");
+      return whole ? absl::OkStatus() : Broken("its state is incomplete");
     }
     state_.append(payload_.data(), payload_.size());
   }
@@ -250,7 +251,7 @@ absl::StatusOr<bool> SegmentReader::NextFrame() {
   const size_t size = ReadU32(rest);
   if (size > rest.size() - kFrameHead) {
     if (!FrameBehind(rest.substr(1))) return false;
-    return Broken(absl::StrCat("the length at ", at_, " is wrong: the file goes on behind it"));
+    return Broken(absl::StrCat("the length at ", at_, " is wrong: the file continues after it"));
   }
   const absl::string_view payload = rest.substr(kFrameHead, size);
   if (size == 0 || Checksum(payload) != ReadU32(rest.substr(4))) {
@@ -262,7 +263,7 @@ absl::StatusOr<bool> SegmentReader::NextFrame() {
   return true;
 }
 
-absl::Status SegmentReader::TakeFrame() {
+absl::Status SegmentReader::DecodeFrame() {
   if (kind_ == 'O') {
     recording::Reader reader(payload_);
     while (reader.ok() && !reader.done()) offers_.push_back(offer_reader_.Read(&reader));
@@ -279,11 +280,11 @@ absl::Status SegmentReader::TakeFrame() {
     recording::Pass(reader, ending_);
     if (!reader.ok()) return Broken("its end cannot be read");
     if (ending_.commands != read_) {
-      return Broken(absl::StrCat("it was of ", ending_.commands, " commands, and has ", read_));
+      return Broken(absl::StrCat("it should have ", ending_.commands, " commands, and has ", read_));
     }
-    return at_ == bytes_.size() ? absl::OkStatus() : Broken("something stands behind its end");
+    return at_ == bytes_.size() ? absl::OkStatus() : Broken("there is data after its end");
   }
-  return Broken(absl::StrCat("a frame '", absl::string_view(&kind_, 1), "' that does not belong there"));
+  return Broken(absl::StrCat("unexpected frame '", absl::string_view(&kind_, 1), "'"));
 }
 
 absl::StatusOr<bool> SegmentReader::Next(Entry* entry) {
@@ -291,7 +292,7 @@ absl::StatusOr<bool> SegmentReader::Next(Entry* entry) {
     if (ending_.why != SegmentEnd::kNone) return false;
     absl::StatusOr<bool> frame = NextFrame();
     if (!frame.ok() || !*frame) return frame;
-    if (absl::Status taken = TakeFrame(); !taken.ok()) return taken;
+    if (absl::Status decoded = DecodeFrame(); !decoded.ok()) return decoded;
   }
   --left_;
   ++read_;

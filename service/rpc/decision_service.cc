@@ -1,10 +1,10 @@
-// The verbs of the scheduler framework, for callers that drive pods one by one.
+// The verbs of the scheduler framework, for callers that schedule pods one by one.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "proto/muster/v1/decisions.grpc.pb.h"
-#include "service/rpc/door.h"
 #include "service/rpc/mapping.h"
+#include "service/rpc/rpc_gate.h"
 #include "service/rpc/services.h"
 #include "service/rpc/stream.h"
 #include "state/base/text.h"
@@ -17,7 +17,7 @@ using grpc::ServerUnaryReactor;
 
 constexpr int64_t kMaxBindWithinMs = int64_t{24} * 3600 * 1000;
 
-// Empty when every named field has a value.
+// OK when every named field has a value.
 grpc::Status Required(std::initializer_list<std::pair<const char*, const std::string&>> fields) {
   Violations violations;
   for (const auto& [field, value] : fields) {
@@ -26,11 +26,11 @@ grpc::Status Required(std::initializer_list<std::pair<const char*, const std::st
   return violations.none() ? grpc::Status::OK : violations.ToStatus();
 }
 
-// A Permit call. While the pod waits at the barrier nothing but this object waits for it: no thread.
+// A Permit call. While the pod waits at the barrier, only this object exists for it: no thread is blocked.
 class PermitReactor final : public StreamReactor<v1::PermitEvent> {
  public:
-  PermitReactor(RpcDoor* door, CallbackServerContext* context, const v1::PermitRequest& request)
-      : StreamReactor(door), context_(context) {
+  PermitReactor(RpcGate* gate, CallbackServerContext* context, const v1::PermitRequest& request)
+      : StreamReactor(gate), context_(context) {
     permit_.uid = request.pod_uid();
     permit_.node = request.node();
     permit_.bind_within_ms = request.bind_within_ms();
@@ -48,7 +48,7 @@ class PermitReactor final : public StreamReactor<v1::PermitEvent> {
       Count("refused");
       return Close(violations.ToStatus());
     }
-    const auto token = door()->engine().AskPermit(
+    const auto token = gate()->engine().AskPermit(
         permit_, DeadlineOf(*context_),
         [handle = handle()](const absl::StatusOr<Reply>& reply) {
           handle->With([&](StreamReactor* stream) { static_cast<PermitReactor*>(stream)->OnReply(reply); });
@@ -61,8 +61,8 @@ class PermitReactor final : public StreamReactor<v1::PermitEvent> {
     asked_ = !ended_;
     if (gone_ && asked_) GiveBack();
   }
-  // The caller left: its place at the barrier is given back.
-  void OnGone() override {
+  // The caller left: release the pod's slot at the barrier.
+  void OnStreamEnd() override {
     MutexLock lock(&mutex_);
     if (std::exchange(gone_, true) || !asked_) return;
     GiveBack();
@@ -71,12 +71,12 @@ class PermitReactor final : public StreamReactor<v1::PermitEvent> {
  private:
   void GiveBack() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (std::exchange(ended_, true)) return;
-    Count("given back");
-    door()->engine().EndPermit(permit_.uid, token_);
+    Count("released");
+    gate()->engine().EndPermit(permit_.uid, token_);
   }
-  // A call counts once, when it is decided; `bind` counts alike.
+  // A call counts once, when it is decided, as for `bind`.
   void Count(absl::string_view outcome) {
-    if (const auto& observer = door()->options().observer) observer("Permit", outcome, SteadyNow() - begun_);
+    if (const auto& observer = gate()->options().observer) observer("Permit", outcome, SteadyNow() - begun_);
   }
   void OnReply(const absl::StatusOr<Reply>& reply) {
     if (!reply.ok()) {
@@ -117,21 +117,21 @@ class PermitReactor final : public StreamReactor<v1::PermitEvent> {
   muster::Permit permit_;
   Mutex mutex_;
   HoldToken token_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool asked_ ABSL_GUARDED_BY(mutex_) = false;  // the core knows of the call
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // and is done with it
+  bool asked_ ABSL_GUARDED_BY(mutex_) = false;  // the core has received the call
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // the core has finished the call
   bool gone_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 class DecisionServiceImpl final : public v1::DecisionService::CallbackService {
  public:
-  explicit DecisionServiceImpl(RpcDoor* door) : door_(door) {}
+  explicit DecisionServiceImpl(RpcGate* gate) : gate_(gate) {}
 
   ServerUnaryReactor* PreFilter(CallbackServerContext* context, const v1::PreFilterRequest* request,
                                 v1::PreFilterResponse* response) override {
-    return ServeOnce(door_, context, "PreFilter", request, response, [=, this](const OnceCall& call) {
+    return ServeIdempotent(gate_, context, "PreFilter", request, response, [=, this](const IdempotentCall& call) {
       if (const auto missing = Required({{"pod_uid", request->pod_uid()}}); !missing.ok()) return call.Finish(missing);
-      // It promises nothing: its answer leaves before any record is kept, and is not kept itself.
-      door_->engine().AskAsync(muster::PreFilter{request->pod_uid()}, DeadlineOf(*context),
+      // The reply promises nothing: it leaves before any record is durable and is not stored.
+      gate_->engine().AskAsync(muster::PreFilter{request->pod_uid()}, DeadlineOf(*context),
                                [=](const absl::StatusOr<Reply>& reply) {
                                  if (!reply.ok()) return call.Finish(ToGrpc(reply.status()));
                                  const auto& answer = std::get<PreFilterReply>(*reply);
@@ -165,20 +165,20 @@ class DecisionServiceImpl final : public v1::DecisionService::CallbackService {
   }
   grpc::ServerWriteReactor<v1::PermitEvent>* Permit(CallbackServerContext* context,
                                                     const v1::PermitRequest* request) override {
-    auto* permit = new PermitReactor(door_, context, *request);
+    auto* permit = new PermitReactor(gate_, context, *request);
     permit->Begin(context, Role::kReadWrite);
     return permit;
   }
   ServerUnaryReactor* PostFilter(CallbackServerContext* context, const v1::PostFilterRequest* request,
                                  v1::PostFilterResponse* response) override {
-    return ServeOnce(door_, context, "PostFilter", request, response, [=](const OnceCall& call) {
+    return ServeIdempotent(gate_, context, "PostFilter", request, response, [=](const IdempotentCall& call) {
       if (const auto missing = Required({{"pod_uid", request->pod_uid()}}); !missing.ok()) return call.Finish(missing);
       call.Ask(muster::PostFilter{request->pod_uid(), std::string(Beginning(request->message(), 1024))});
     });
   }
   ServerUnaryReactor* Unreserve(CallbackServerContext* context, const v1::UnreserveRequest* request,
                                 v1::UnreserveResponse* response) override {
-    return ServeOnce(door_, context, "Unreserve", request, response, [=](const OnceCall& call) {
+    return ServeIdempotent(gate_, context, "Unreserve", request, response, [=](const IdempotentCall& call) {
       Violations violations;
       if (request->pod_uid().empty()) violations.Add("pod_uid", "is empty");
       UnreserveCause cause = UnreserveCause::kRejected;
@@ -201,7 +201,7 @@ class DecisionServiceImpl final : public v1::DecisionService::CallbackService {
   }
   ServerUnaryReactor* PostBind(CallbackServerContext* context, const v1::PostBindRequest* request,
                                v1::PostBindResponse* response) override {
-    return ServeOnce(door_, context, "PostBind", request, response, [=](const OnceCall& call) {
+    return ServeIdempotent(gate_, context, "PostBind", request, response, [=](const IdempotentCall& call) {
       const auto missing = Required({{"pod_uid", request->pod_uid()}, {"node", request->node()}});
       if (!missing.ok()) return call.Finish(missing);
       call.Ask(muster::PostBind{request->pod_uid(), request->node()});
@@ -211,11 +211,11 @@ class DecisionServiceImpl final : public v1::DecisionService::CallbackService {
  private:
   template <typename Request, typename Fill>
   ServerUnaryReactor* Find(CallbackServerContext* context, const char* method, const Request* request, Fill fill) {
-    // Asking gives a member of a placed gang its slot: not for readers.
-    return Serve(door_, context, method, Role::kReadWrite, [=, this](const std::string&, const FinishCall& finish) {
+    // The question assigns a slot to a member of a gang with a plan: not for read-only callers.
+    return Serve(gate_, context, method, Role::kReadWrite, [=, this](const std::string&, const FinishCall& finish) {
       if (const auto missing = Required({{"pod_uid", request->pod_uid()}}); !missing.ok()) return finish(missing);
       FindNodes find{request->pod_uid(), {request->nodes().begin(), request->nodes().end()}};
-      door_->engine().AskAsync(std::move(find), DeadlineOf(*context), [=](const absl::StatusOr<Reply>& reply) {
+      gate_->engine().AskAsync(std::move(find), DeadlineOf(*context), [=](const absl::StatusOr<Reply>& reply) {
         if (!reply.ok()) return finish(ToGrpc(reply.status()));
         fill(std::get<NodesReply>(*reply));
         finish(grpc::Status::OK);
@@ -223,13 +223,13 @@ class DecisionServiceImpl final : public v1::DecisionService::CallbackService {
     });
   }
 
-  RpcDoor* const door_;
+  RpcGate* const gate_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeDecisionService(RpcDoor* door) {
-  return std::make_unique<DecisionServiceImpl>(door);
+std::unique_ptr<grpc::Service> MakeDecisionService(RpcGate* gate) {
+  return std::make_unique<DecisionServiceImpl>(gate);
 }
 
 }  // namespace muster

@@ -9,7 +9,7 @@ namespace muster {
 namespace {
 
 constexpr size_t kMaxViolations = 16;
-// An error travels in a header, of which clients read some 8 KiB, with its details beside its text.
+// An error travels in a header. Clients read about 8 KiB of it, details and text together.
 constexpr size_t kMaxText = 1'200;
 constexpr size_t kMaxField = 120;
 constexpr size_t kMaxDescription = 400;

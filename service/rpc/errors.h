@@ -1,4 +1,4 @@
-// Errors of the gRPC door: google.rpc details, so that programs learn the field, the reason and when to try again.
+// Errors of the gRPC server: google.rpc details give programs the field, the reason and the time of a retry.
 #ifndef MUSTER_SERVICE_RPC_ERRORS_H_
 #define MUSTER_SERVICE_RPC_ERRORS_H_
 
@@ -14,13 +14,13 @@
 
 namespace muster {
 
-// What is wrong with a request, field by field. As many are kept as an answer can carry, at most 16.
+// The problems of a request, field by field. Limited to what an answer can carry, at most 16.
 class Violations {
  public:
-  // `text` says what the value is and what was expected.
+  // `text` gives the value and what was expected.
   void Add(absl::string_view field, absl::string_view text);
   [[nodiscard]] bool none() const { return found_.empty(); }
-  // No more are kept: there is no use in looking further.
+  // The limit is reached; further checks are useless.
   [[nodiscard]] bool full() const;
   // INVALID_ARGUMENT with BadRequest. REQUIRES: !none().
   [[nodiscard]] grpc::Status ToStatus() const;
@@ -30,15 +30,15 @@ class Violations {
   size_t bytes_ = 0;
 };
 
-// The name of a field within `path`, "" for the request itself.
+// The name of a field within `path`; "" for the request itself.
 [[nodiscard]] std::string At(const std::string& path, absl::string_view field);
 
-// The field of a request that a sentence of the core is about ("queue team: ..."); empty: that is not known.
+// Returns the request field that a message of the core is about ("queue team: ..."); empty: unknown.
 using FieldOfText = std::function<std::string(absl::string_view text)>;
 
-// With ErrorInfo when `reason` (UPPER_SNAKE_CASE) is given, RetryInfo when the call may be tried again soon, and, of an
-// InvalidArgument, BadRequest with each line: its field is the one that `field_of` names, else what the line begins
-// with ("gang.name: ...").
+// Converts a status. Adds ErrorInfo if `reason` (UPPER_SNAKE_CASE) is given, and RetryInfo if the call may be repeated
+// soon. For InvalidArgument it adds BadRequest with each line. The field of a line is the result of `field_of`,
+// otherwise the beginning of the line ("gang.name: ...").
 [[nodiscard]] grpc::Status ToGrpc(const absl::Status& status, absl::string_view reason = "",
                                   const FieldOfText& field_of = nullptr);
 

@@ -1,15 +1,15 @@
-// What Muster did about pods.
+// The event service: what Muster did about pods.
 #include <algorithm>
 #include <atomic>
 #include <utility>
 
 #include "proto/muster/v1/decisions.grpc.pb.h"
 #include "service/engine/event_log.h"
-#include "service/rpc/door.h"
 #include "service/rpc/mapping.h"
+#include "service/rpc/rpc_gate.h"
 #include "service/rpc/services.h"
 #include "service/rpc/stream.h"
-#include "service/rpc/wakes.h"
+#include "service/rpc/stream_notifier.h"
 
 namespace muster {
 namespace {
@@ -27,39 +27,41 @@ v1::Event ToMessage(const EventRecord& event) {
   return out;
 }
 
-// A reader of the log at its own pace. What it was not quick enough for is counted in the next event that it gets.
+// A reader of the log at its own pace. Missed events are counted in the next event that it receives.
 class EventReactor final : public StreamReactor<v1::Event> {
  public:
-  EventReactor(RpcDoor* door, Wakes* wakes, const v1::WatchEventsRequest& request)
-      : StreamReactor(door), wakes_(wakes), wanted_(request.namespace_()), after_(request.after_sequence()) {}
+  EventReactor(RpcGate* gate, StreamNotifier* wakes, const v1::WatchEventsRequest& request)
+      : StreamReactor(gate), notifier_(wakes), wanted_(request.namespace_()), after_(request.after_sequence()) {}
 
  protected:
   void OnAdmitted() override {
-    if (door()->options().events == nullptr) return Close({grpc::StatusCode::UNIMPLEMENTED, "no events are kept here"});
-    reader_ = wakes_->Join([handle = handle()] {
+    if (gate()->options().events == nullptr)
+      return Close({grpc::StatusCode::UNIMPLEMENTED, "this server records no events"});
+    reader_ = notifier_->Subscribe([handle = handle()] {
       handle->With([](StreamReactor* stream) { static_cast<EventReactor*>(stream)->Fill(); });
     });
     joined_ = true;
-    wakes_->Soon(reader_);
+    notifier_->NotifyOne(reader_);
   }
-  void OnGone() override {
-    if (joined_.exchange(false)) wakes_->Leave(reader_);
+  void OnStreamEnd() override {
+    if (joined_.exchange(false)) notifier_->Unsubscribe(reader_);
   }
-  // Only after OnAdmitted: something was sent.
+  // Always after OnAdmitted: a message was sent.
   void OnWritten() override {
     const size_t left = waiting();
-    if (left == kAhead / 2 || left == 0) wakes_->Soon(reader_);
+    if (left == kAhead / 2 || left == 0) notifier_->NotifyOne(reader_);
   }
 
  private:
-  static constexpr size_t kAhead = 64;  // messages on their way to a reader
+  static constexpr size_t kAhead = 64;  // messages in flight to a reader
 
-  // Under the handle's lock. Sends on until enough is on its way.
+  // REQUIRES: the handle's lock. Sends until kAhead messages are in flight.
   void Fill() {
     while (waiting() < kAhead) {
-      const EventLog::Page page = door()->options().events->After(after_, kAhead);
-      missed_ += page.missed;  // once: the next page begins behind them
-      after_ = std::min(std::max<int64_t>(after_, 0) + page.missed, page.last);  // or is of another life
+      const EventLog::Page page = gate()->options().events->After(after_, kAhead);
+      missed_ += page.missed;  // once: the next page begins after them
+      // or the number is of an earlier process
+      after_ = std::min(std::max<int64_t>(after_, 0) + page.missed, page.last);
       if (page.events.empty()) return;
       for (const auto& event : page.events) {
         after_ = event->sequence;
@@ -71,29 +73,30 @@ class EventReactor final : public StreamReactor<v1::Event> {
     }
   }
 
-  Wakes* const wakes_;
+  StreamNotifier* const notifier_;
   const std::string wanted_;
-  int64_t after_;         // the last that was sent, or was not wanted
-  int64_t missed_ = 0;    // not told yet
-  Wakes::Reader reader_;  // set once, before anything is sent
+  int64_t after_;                  // the last event that was sent or filtered out
+  int64_t missed_ = 0;             // not reported yet
+  StreamNotifier::Reader reader_;  // set once, before the first message
   std::atomic<bool> joined_{false};
 };
 
 class EventServiceImpl final : public v1::EventService::CallbackService {
  public:
-  explicit EventServiceImpl(RpcDoor* door) : door_(door) {
-    if (EventLog* log = door_->options().events; log != nullptr) log->SetNews([this] { wakes_.News(); });
+  explicit EventServiceImpl(RpcGate* gate) : gate_(gate) {
+    if (EventLog* log = gate_->options().events; log != nullptr) log->SetListener([this] { notifier_.NotifyAll(); });
   }
   ~EventServiceImpl() override {
-    if (EventLog* log = door_->options().events; log != nullptr) log->SetNews(nullptr);
+    if (EventLog* log = gate_->options().events; log != nullptr) log->SetListener(nullptr);
   }
 
   grpc::ServerUnaryReactor* ListEvents(grpc::CallbackServerContext* context, const v1::ListEventsRequest* request,
                                        v1::ListEventsResponse* response) override {
-    return Serve(door_, context, "ListEvents", Role::kReadOnly,
+    return Serve(gate_, context, "ListEvents", Role::kReadOnly,
                  [=, this](const std::string&, const FinishCall& finish) {
-                   const EventLog* log = door_->options().events;
-                   if (log == nullptr) return finish({grpc::StatusCode::UNIMPLEMENTED, "no events are kept here"});
+                   const EventLog* log = gate_->options().events;
+                   if (log == nullptr)
+                     return finish({grpc::StatusCode::UNIMPLEMENTED, "this server records no events"});
                    const EventLog::Page page = log->After(request->after_sequence());
                    response->set_missed(page.missed);
                    for (const auto& event : page.events) {
@@ -106,18 +109,18 @@ class EventServiceImpl final : public v1::EventService::CallbackService {
   }
   grpc::ServerWriteReactor<v1::Event>* WatchEvents(grpc::CallbackServerContext* context,
                                                    const v1::WatchEventsRequest* request) override {
-    auto* stream = new EventReactor(door_, &wakes_, *request);
+    auto* stream = new EventReactor(gate_, &notifier_, *request);
     stream->Begin(context, Role::kReadOnly);
     return stream;
   }
 
  private:
-  RpcDoor* const door_;
-  Wakes wakes_;
+  RpcGate* const gate_;
+  StreamNotifier notifier_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeEventService(RpcDoor* door) { return std::make_unique<EventServiceImpl>(door); }
+std::unique_ptr<grpc::Service> MakeEventService(RpcGate* gate) { return std::make_unique<EventServiceImpl>(gate); }
 
 }  // namespace muster

@@ -1,4 +1,4 @@
-// Nodes and pods, told in numbered steps.
+// The facts service: nodes and pods, announced in numbered steps.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -10,8 +10,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/muster/v1/facts.grpc.pb.h"
-#include "service/rpc/door.h"
 #include "service/rpc/reading.h"
+#include "service/rpc/rpc_gate.h"
 #include "service/rpc/services.h"
 #include "state/base/text.h"
 #include "support/clock.h"
@@ -22,31 +22,31 @@ namespace {
 
 using grpc::CallbackServerContext;
 
-// Of one snapshot, all parts together.
+// Limit for one snapshot, all parts together.
 constexpr size_t kMaxSnapshotBytes = size_t{512} << 20;
 constexpr size_t kMaxSnapshots = 4;
-// Of one message: a few bytes each, and a thousand times that when read.
+// Limit for one message: an object takes a few bytes there, and a thousand times as many when read.
 constexpr int kMaxObjects = 100'000;
 
 constexpr char kSendSnapshot[] = "SEND_SNAPSHOT";
 constexpr char kElsewhere[] =
-    "Kubernetes tells nodes and pods here (kubernetes.enabled); apply them there, or start musterd with "
+    "musterd reads nodes and pods from Kubernetes (kubernetes.enabled); apply them there, or start musterd with "
     "kubernetes.enabled: false";
 
 void CheckSource(const std::string& source, Violations* violations) {
   if (source.empty() || source.size() > 253) {
-    violations->Add("source", "is empty or longer than 253 bytes; expected a name for who announces");
+    violations->Add("source", "is empty or longer than 253 bytes; expected the name of the source");
   }
 }
 
-void ReadManifests(const RpcDoor& door, const google::protobuf::RepeatedPtrField<std::string>& from,
+void ReadManifests(const RpcGate& gate, const google::protobuf::RepeatedPtrField<std::string>& from,
                    const std::string& path, int64_t now_ms, Violations* violations, Facts* facts) {
   for (int i = 0; i < from.size() && !violations->full(); ++i) {
-    if (door.options().manifests == nullptr) {
-      violations->Add(path, "manifests are not read here");
+    if (gate.options().manifests == nullptr) {
+      violations->Add(path, "this server reads no manifests");
       return;
     }
-    const absl::Status read = door.options().manifests(from[i], now_ms, facts);
+    const absl::Status read = gate.options().manifests(from[i], now_ms, facts);
     if (!read.ok()) violations->Add(absl::StrCat(path, "[", i, "]"), std::string(read.message()));
   }
 }
@@ -60,12 +60,12 @@ void CompareUids(const Facts& facts, Violations* violations) {
     if (first.name == pod.name && first.name_space == pod.name_space) continue;
     violations->Add(absl::StrCat("pods[", i, "].uid"),
                     absl::StrCat(Quoted(pod.uid), "; it is the UID of pod ", first.name_space, "/", first.name,
-                                 " of the same step, expected one of its own"));
+                                 " of the same step; expected a different UID"));
   }
 }
 
 template <typename Message>
-void ReadFacts(const RpcDoor& door, const Message& message, Violations* violations, Facts* facts) {
+void ReadFacts(const RpcGate& gate, const Message& message, Violations* violations, Facts* facts) {
   const int64_t now_ms = ProcessClock().NowMs();
   if (message.nodes_size() > kMaxObjects || message.pods_size() > kMaxObjects) {
     violations->Add(message.nodes_size() > kMaxObjects ? "nodes" : "pods",
@@ -80,10 +80,10 @@ void ReadFacts(const RpcDoor& door, const Message& message, Violations* violatio
     ReadPod(message.pods(i), absl::StrCat("pods[", i, "]"), now_ms, violations, &facts->pods.emplace_back());
   }
   if (violations->none()) CompareUids(*facts, violations);
-  ReadManifests(door, message.manifests(), "manifests", now_ms, violations, facts);
+  ReadManifests(gate, message.manifests(), "manifests", now_ms, violations, facts);
 }
 
-// The core speaks of "node NAME: ..." and "pod uid UID: ...".
+// Messages of the core begin with "node NAME: ..." or "pod uid UID: ...".
 template <typename Message>
 std::string FieldOf(const Message& message, absl::string_view text) {
   for (int i = 0; i < message.pods_size(); ++i) {
@@ -100,13 +100,13 @@ std::string FieldOf(const Message& message, absl::string_view text) {
   return of_manifests && message.manifests_size() > 0 ? "manifests" : "";
 }
 
-// What is there and gone in one step is neither.
+// An object must not be both updated and removed in one step.
 void CheckRemoved(const v1::UpdateFactsRequest& request, const muster::UpdateFacts& update, Violations* violations) {
-  absl::flat_hash_set<absl::string_view> there;
-  for (const NodeDescription& node : update.nodes) there.insert(node.name);
+  absl::flat_hash_set<absl::string_view> updated;
+  for (const NodeDescription& node : update.nodes) updated.insert(node.name);
   for (size_t i = 0; i < update.removed_nodes.size() && !violations->full(); ++i) {
     const std::string& name = update.removed_nodes[i];
-    if (!there.contains(name)) continue;
+    if (!updated.contains(name)) continue;
     const bool listed = i < static_cast<size_t>(request.removed_nodes_size());
     violations->Add(listed ? absl::StrCat("removed_nodes[", i, "]") : "removed_manifests",
                     absl::StrCat("node ", Quoted(name), " is announced in the same step; expected one or the other"));
@@ -117,19 +117,20 @@ bool OffersNothing(const NodeDescription& node) {
   return absl::c_all_of(node.allocatable, [](const auto& each) { return each.first == "pods" || each.second == 0; });
 }
 
-// What is said and nobody acts on, or not as it stands there. Nodes behind the first `nodes` are of manifests.
+// Warnings about input that has no effect, or not the effect that it describes. Nodes from index `nodes` on come from
+// manifests.
 std::vector<std::string> WarningsOf(const Facts& facts, size_t nodes) {
   constexpr size_t kMost = 100;
   std::vector<std::string> out;
-  const auto add = [&](const std::string& what, const std::vector<std::string>& said) {
-    for (const std::string& text : said) {
+  const auto add = [&](const std::string& what, const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) {
       if (out.size() < kMost) out.push_back(absl::StrCat(what, ": ", text));
     }
   };
   for (size_t i = nodes; i < facts.nodes.size(); ++i) {
     if (!OffersNothing(facts.nodes[i])) continue;
     add(absl::StrCat("node ", facts.nodes[i].name),
-        {"offers nothing to pods; expected amounts in status.allocatable (status.capacity is not looked at)"});
+        {"offers nothing to pods; expected amounts in status.allocatable (status.capacity is not read)"});
   }
   for (const PodDescription& pod : facts.pods) {
     const std::string what = absl::StrCat("pod ", pod.name_space, "/", pod.name);
@@ -156,13 +157,12 @@ void FillStatus(Engine* engine, const std::string& source, int64_t version, v1::
   FillStatus(view->present_nodes, view->pods, source, version, status);
 }
 
-// Snapshots that are being gathered: few at once, as each may be large. One that stalls gives its place to one that
-// comes.
-class SnapshotPlaces {
+// Snapshots that are being received: few at once, as each may be large. A stalled one loses its permit to a new one.
+class SnapshotPermits {
  public:
-  explicit SnapshotPlaces(absl::Duration stall) : stall_(stall) {}
+  explicit SnapshotPermits(absl::Duration stall) : stall_(stall) {}
 
-  // A part of `call` has come. False: it has no place, as others are being gathered.
+  // A part of `call` has arrived. Returns false if `call` has no permit because other snapshots are being received.
   [[nodiscard]] bool Gather(CallbackServerContext* call) {
     const absl::Time now = SteadyNow();
     const MutexLock lock(&mutex_);
@@ -184,24 +184,24 @@ class SnapshotPlaces {
  private:
   const absl::Duration stall_;
   Mutex mutex_;
-  std::map<CallbackServerContext*, absl::Time> gathered_ ABSL_GUARDED_BY(mutex_);  // and when its newest part came
+  std::map<CallbackServerContext*, absl::Time> gathered_ ABSL_GUARDED_BY(mutex_);  // time of its newest part
 };
 
-// A snapshot: parts are gathered, then applied in one step.
+// Receives the parts of a snapshot, then applies them in one step.
 class SnapshotReactor final : public grpc::ServerReadReactor<v1::SnapshotPart> {
  public:
-  SnapshotReactor(RpcDoor* door, SnapshotPlaces* places, CallbackServerContext* context, v1::FactsStatus* response)
-      : door_(door), places_(places), context_(context), response_(response) {
-    door_->Admit(context, Role::kReadWrite, [this](const absl::StatusOr<std::string>& client) {
+  SnapshotReactor(RpcGate* gate, SnapshotPermits* places, CallbackServerContext* context, v1::FactsStatus* response)
+      : gate_(gate), places_(places), context_(context), response_(response) {
+    gate_->Admit(context, Role::kReadWrite, [this](const absl::StatusOr<std::string>& client) {
       if (!client.ok()) return Finish(ToGrpc(client.status()));
-      if (door_->options().facts_elsewhere) return Finish(ToGrpc(absl::FailedPreconditionError(kElsewhere)));
+      if (gate_->options().facts_from_kubernetes) return Finish(ToGrpc(absl::FailedPreconditionError(kElsewhere)));
       StartRead(&part_);
     });
   }
   void OnReadDone(bool ok) override {
     if (!ok) return context_->IsCancelled() ? Finish(grpc::Status::CANCELLED) : Apply();
     if (ended_) {
-      violations_.Add("last", "a part came after the one that says so; expected it to be the last; nothing is applied");
+      violations_.Add("last", "a part follows the part marked as last; nothing is applied");
       return Finish(violations_.ToStatus());
     }
     ended_ = part_.last();
@@ -209,7 +209,7 @@ class SnapshotReactor final : public grpc::ServerReadReactor<v1::SnapshotPart> {
       return Finish(ToGrpc(absl::ResourceExhaustedError("other snapshots are being received; try again in a moment")));
     }
     if (parts_++ == 0) {
-      facts_.step = {part_.source(), part_.version()};
+      facts_.facts_version = {part_.source(), part_.version()};
       CheckSource(part_.source(), &violations_);
       if (part_.version() < 1 || part_.version() == std::numeric_limits<int64_t>::max()) {
         violations_.Add("version", absl::StrCat(part_.version(), "; expected 1 or more"));
@@ -221,7 +221,7 @@ class SnapshotReactor final : public grpc::ServerReadReactor<v1::SnapshotPart> {
                      absl::StrCat("the snapshot is larger than ", kMaxSnapshotBytes >> 20, " MiB")});
     }
     Facts read;
-    ReadFacts(*door_, part_, &violations_, &read);
+    ReadFacts(*gate_, part_, &violations_, &read);
     if (!read.gangs.empty()) violations_.Add("manifests", "a snapshot has no PodGroups; send them with UpdateFacts");
     if (!violations_.none()) return Finish(violations_.ToStatus());
     std::move(read.nodes.begin(), read.nodes.end(), std::back_inserter(facts_.nodes));
@@ -239,28 +239,28 @@ class SnapshotReactor final : public grpc::ServerReadReactor<v1::SnapshotPart> {
       violations_.Add("version", "no part was sent; expected at least one, with source and version");
       return Finish(violations_.ToStatus());
     }
-    // A part that cannot be read ends the stream too.
+    // An unreadable part ends the stream too.
     if (!ended_) {
       violations_.Add("last",
-                      "the stream ended before the part that says so, or a part could not be read; nothing is applied");
+                      "the stream ended before the part marked as last, or a part is unreadable; nothing is applied");
       return Finish(violations_.ToStatus());
     }
     places_->Leave(context_);
-    const std::string source = facts_.step.source;
-    door_->engine().AskAsync(
+    const std::string source = facts_.facts_version.source;
+    gate_->engine().AskAsync(
         std::move(facts_), DeadlineOf(*context_), [this, source](const absl::StatusOr<Reply>& reply) {
-          // Which part said it is not known any more.
+          // The part with the problem is no longer known.
           const auto field_of = [](absl::string_view text) {
             return absl::StartsWith(text, "pod ") ? "pods" : absl::StartsWith(text, "node ") ? "nodes" : "";
           };
           if (!reply.ok()) return Finish(ToGrpc(reply.status(), "", field_of));
-          FillStatus(&door_->engine(), source, std::get<FactsReply>(*reply).version, response_);
+          FillStatus(&gate_->engine(), source, std::get<FactsReply>(*reply).version, response_);
           Finish(grpc::Status::OK);
         });
   }
 
-  RpcDoor* const door_;
-  SnapshotPlaces* const places_;
+  RpcGate* const gate_;
+  SnapshotPermits* const places_;
   CallbackServerContext* const context_;
   v1::FactsStatus* const response_;
   v1::SnapshotPart part_;
@@ -273,35 +273,35 @@ class SnapshotReactor final : public grpc::ServerReadReactor<v1::SnapshotPart> {
 
 class FactsServiceImpl final : public v1::FactsService::CallbackService {
  public:
-  explicit FactsServiceImpl(RpcDoor* door) : door_(door), places_(door->options().snapshot_stall) {}
+  explicit FactsServiceImpl(RpcGate* gate) : gate_(gate), places_(gate->options().snapshot_stall) {}
 
   grpc::ServerReadReactor<v1::SnapshotPart>* SendSnapshot(CallbackServerContext* context,
                                                           v1::FactsStatus* response) override {
-    return new SnapshotReactor(door_, &places_, context, response);
+    return new SnapshotReactor(gate_, &places_, context, response);
   }
 
   grpc::ServerUnaryReactor* UpdateFacts(CallbackServerContext* context, const v1::UpdateFactsRequest* request,
                                         v1::FactsStatus* response) override {
-    // Who says once more what it said last has spoken, also where the answer is known from the process before.
+    // A repeated update also counts as a sign of life, even if its answer is known from an earlier process.
     const auto spoke = [=, this](const FinishCall& finish) {
       if (request->version() <= 0) return finish(grpc::Status::OK);
       muster::UpdateFacts same;
-      same.step = {request->source(), request->version()};
-      door_->engine().AskAsync(std::move(same), DeadlineOf(*context), [finish](const absl::StatusOr<Reply>& reply) {
+      same.facts_version = {request->source(), request->version()};
+      gate_->engine().AskAsync(std::move(same), DeadlineOf(*context), [finish](const absl::StatusOr<Reply>& reply) {
         finish(ToGrpc(reply.status(), absl::IsFailedPrecondition(reply.status()) ? kSendSnapshot : ""));
       });
     };
-    const auto update_facts = [=, this](const OnceCall& call) {
-      if (door_->options().facts_elsewhere) return call.Finish(ToGrpc(absl::FailedPreconditionError(kElsewhere)));
+    const auto update_facts = [=, this](const IdempotentCall& call) {
+      if (gate_->options().facts_from_kubernetes) return call.Finish(ToGrpc(absl::FailedPreconditionError(kElsewhere)));
       Violations violations;
       muster::UpdateFacts update;
-      update.step = {request->source(), request->version()};
+      update.facts_version = {request->source(), request->version()};
       if (request->version() < 0) violations.Add("version", absl::StrCat(request->version(), "; expected 0 or more"));
       if (request->version() > 0) CheckSource(request->source(), &violations);
       Facts facts;
-      ReadFacts(*door_, *request, &violations, &facts);
+      ReadFacts(*gate_, *request, &violations, &facts);
       Facts removed;
-      ReadManifests(*door_, request->removed_manifests(), "removed_manifests", 0, &violations, &removed);
+      ReadManifests(*gate_, request->removed_manifests(), "removed_manifests", 0, &violations, &removed);
       if (!violations.none()) return call.Finish(violations.ToStatus());
       const std::vector<std::string> warnings = WarningsOf(facts, static_cast<size_t>(request->nodes_size()));
       update.nodes = std::move(facts.nodes);
@@ -325,12 +325,12 @@ class FactsServiceImpl final : public v1::FactsService::CallbackService {
           },
           /*reason=*/kSendSnapshot, [request](absl::string_view text) { return FieldOf(*request, text); });
     };
-    return ServeOnce(door_, context, "UpdateFacts", request, response, update_facts, spoke);
+    return ServeIdempotent(gate_, context, "UpdateFacts", request, response, update_facts, spoke);
   }
 
   grpc::ServerUnaryReactor* GetFactsStatus(CallbackServerContext* context, const v1::GetFactsStatusRequest*,
                                            v1::FactsStatus* response) override {
-    return Serve(door_, context, "GetFactsStatus", Role::kReadOnly,
+    return Serve(gate_, context, "GetFactsStatus", Role::kReadOnly,
                  [=, this](const std::string&, const FinishCall& finish) {
                    struct Announcer {
                      std::string source;
@@ -341,20 +341,20 @@ class FactsServiceImpl final : public v1::FactsService::CallbackService {
                      *announcer = {machine.sources().announcer(), machine.sources().version()};
                      return true;
                    };
-                   door_->engine().Read(read, [=, this](const absl::Status& status) {
-                     if (status.ok()) FillStatus(&door_->engine(), announcer->source, announcer->version, response);
+                   gate_->engine().ReadDurable(read, [=, this](const absl::Status& status) {
+                     if (status.ok()) FillStatus(&gate_->engine(), announcer->source, announcer->version, response);
                      finish(ToGrpc(status));
                    });
                  });
   }
 
  private:
-  RpcDoor* const door_;
-  SnapshotPlaces places_;
+  RpcGate* const gate_;
+  SnapshotPermits places_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeFactsService(RpcDoor* door) { return std::make_unique<FactsServiceImpl>(door); }
+std::unique_ptr<grpc::Service> MakeFactsService(RpcGate* gate) { return std::make_unique<FactsServiceImpl>(gate); }
 
 }  // namespace muster

@@ -1,4 +1,4 @@
-// Gangs and nodes: declared, listed, watched, explained.
+// The gang and node services: declare, list, watch, explain.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -9,9 +9,9 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "proto/muster/v1/muster.grpc.pb.h"
-#include "service/rpc/door.h"
 #include "service/rpc/mapping.h"
 #include "service/rpc/reading.h"
+#include "service/rpc/rpc_gate.h"
 #include "service/rpc/services.h"
 #include "service/rpc/watch.h"
 #include "support/clock.h"
@@ -28,67 +28,67 @@ grpc::Status Missing(const char* field) {
   return violations.ToStatus();
 }
 
-// Reads on the engine's thread in steps, then goes on with `end` on one of gRPC's threads, or answers why not. `why`:
-// it explains, and nobody builds on it.
+// Reads on the engine's thread in steps. Then calls `end` on a gRPC thread, or finishes with the error. `why`: the
+// answer is an explanation, on which no caller builds (ReadLatest).
 void ReadInSteps(Engine* engine, bool why, const FinishCall& finish, Engine::ReadStep step, std::function<void()> end) {
   const auto done = [finish, end = std::move(end)](const absl::Status& read) {
     if (!read.ok()) return finish(ToGrpc(read));
     OnGrpcThread(end);
   };
-  if (why) return engine->Look(std::move(step), done);
-  engine->Read(std::move(step), done);
+  if (why) return engine->ReadLatest(std::move(step), done);
+  engine->ReadDurable(std::move(step), done);
 }
 
-// Looked at in one step.
+// Limits for one step.
 constexpr int32_t kPodsAtOnce = 512;
 constexpr int32_t kGangsAtOnce = 2'048;
 
-// Why a gang waits: who has the room that it lacks, and who is before it.
-class WhyReading {
+// Reads why a gang waits: what holds the capacity that it lacks, and which gangs are before it.
+class ExplanationRead {
  public:
-  // False: there is more to read, in another step.
+  // Returns false if another step is needed.
   bool Step(const Machine& machine, const Gang& gang) {
     if (!holders_seen_) {
       holders_seen_ = machine.ViewHolders(gang, kPodsAtOnce, &holders_read_, &holders_);
       if (!holders_seen_) return false;
-      FindUnconfirmed(machine);
+      FindUnconfirmedSubmissions(machine);
       since_ms_ = machine.WaitsSince(gang);
       return false;
     }
-    return machine.ViewLine(&gang, kNoQueue, kGangsAtOnce, &line_read_, &line_);
+    return machine.ViewQueuePosition(&gang, kNoQueue, kGangsAtOnce, &line_read_, &line_);
   }
   void Give(GangView* view) {
     view->waits_since_ms = since_ms_;
     view->holders = std::move(holders_);
-    view->line = std::move(line_);
+    view->queue_position = std::move(line_);
   }
   [[nodiscard]] const Unconfirmed& unconfirmed() const { return unconfirmed_; }
 
  private:
-  void FindUnconfirmed(const Machine& machine) {
+  void FindUnconfirmedSubmissions(const Machine& machine) {
     for (const HolderView& holder : holders_.holders) {
       const Gang* gang = holder.promised > 0 ? machine.FindGang(holder.gang) : nullptr;
       const Plan* plan = gang != nullptr && gang->submitted ? machine.plans().Of(*gang) : nullptr;
-      if (plan != nullptr && plan->to_come == 0) unconfirmed_.insert(holder.gang);
+      if (plan != nullptr && plan->future_slots == 0) unconfirmed_.insert(holder.gang);
     }
   }
 
   bool holders_seen_ = false;
   int64_t since_ms_ = kNever;
   Unconfirmed unconfirmed_;
-  HoldersRead holders_read_;
+  HoldersCursor holders_read_;
   HoldersView holders_;
-  LineRead line_read_;
-  LineView line_;
+  QueuePositionCursor line_read_;
+  QueuePositionView line_;
 };
 
-// A gang with its members, read on the engine's thread in order with commands, a part at a time, so that a large one
-// keeps no decision waiting.
+// Reads a gang with its members on the engine's thread, in order with commands. It reads in parts, so that a large gang
+// does not delay decisions.
 class GangReading : public std::enable_shared_from_this<GangReading> {
  public:
   using Done = std::function<void(const GangView&, const Unconfirmed&)>;
 
-  // `done`, then `finish`, on one of gRPC's threads. `why`: it is to be explained.
+  // Calls `done`, then `finish`, on a gRPC thread. `why`: the gang is to be explained.
   GangReading(Engine* engine, std::string key, bool why, FinishCall finish, Done done)
       : engine_(engine), key_(std::move(key)), with_why_(why), finish_(std::move(finish)), done_(std::move(done)) {}
 
@@ -96,9 +96,9 @@ class GangReading : public std::enable_shared_from_this<GangReading> {
     members_.clear();
     read_ = {};
     members_read_ = false;
-    why_ = WhyReading();
+    why_ = ExplanationRead();
     if (!with_why_) return ReadOn();
-    engine_->AskAsync(LookAgain{key_}, std::chrono::steady_clock::time_point::max(),
+    engine_->AskAsync(RefreshExplanation{key_}, std::chrono::steady_clock::time_point::max(),
                       [self = shared_from_this()](const absl::StatusOr<Reply>&) { self->ReadOn(); });
   }
 
@@ -132,14 +132,14 @@ class GangReading : public std::enable_shared_from_this<GangReading> {
   void End() {
     if (!found_) return finish_(ToGrpc(absl::NotFoundError(absl::StrCat("there is no gang ", key_))));
     KeepLast();
-    // Who changed its state meanwhile may be missing.
+    // Members that changed their state meanwhile may be missing.
     if (members_.size() != all_ && ++tries_ < kTries) return Begin();
     view_.members = std::move(members_);
     why_.Give(&view_);
     done_(view_, why_.unconfirmed());
     finish_(grpc::Status::OK);
   }
-  // Of a member that was read twice, what was read later.
+  // If a member was read twice, keeps the later result.
   void KeepLast() {
     absl::flat_hash_set<absl::string_view> seen;
     std::vector<MemberView> kept;
@@ -159,8 +159,8 @@ class GangReading : public std::enable_shared_from_this<GangReading> {
   int tries_ = 0;
   size_t all_ = 0;
   bool members_read_ = false;
-  WhyReading why_;
-  MembersRead read_;
+  ExplanationRead why_;
+  MembersCursor read_;
   std::vector<MemberView> members_;
   GangView view_;
 };
@@ -172,8 +172,8 @@ void ReadGang(Engine* engine, const std::string& name_space, const std::string& 
   std::make_shared<GangReading>(engine, absl::StrCat(name_space, "/", name), why, finish, done)->Begin();
 }
 
-// A pod, looked for on the engine's thread as a gang is read. Pods are known by their UIDs: a name is looked for among
-// all of them, some at a time.
+// Finds a pod on the engine's thread, in parts like a gang. Pods are indexed by UID; a search by name visits all of
+// them.
 class PodReading : public std::enable_shared_from_this<PodReading> {
  public:
   PodReading(Engine* engine, const v1::ExplainPodRequest& request, FinishCall finish, v1::ExplainPodResponse* response)
@@ -221,29 +221,29 @@ class PodReading : public std::enable_shared_from_this<PodReading> {
   const FinishCall finish_;
   v1::ExplainPodResponse* const response_;
   PodId from_ = 0;
-  std::string found_;  // the UID of the pod of that name
-  WhyReading why_;
+  std::string found_;  // the UID of the pod with that name
+  ExplanationRead why_;
   std::optional<PodView> view_;
 };
 
-// What changed, for those who watch.
+// The part of a publication for watches.
 template <typename Event, typename Changes>
 typename WatchHub<Event>::Part PartOf(const std::shared_ptr<const Changes>& changes) {
-  const auto tell = [changes] {
-    std::vector<typename WatchHub<Event>::Told> out;
+  const auto translate = [changes] {
+    std::vector<typename WatchHub<Event>::NamedEvent> out;
     out.reserve(changes->size());
     for (const auto& [name, view] : *changes) {
-      auto& told = out.emplace_back();
-      told.name = name;
+      auto& event = out.emplace_back();
+      event.name = name;
       if (view == nullptr) {
-        told.event.set_removed(name);
+        event.event.set_removed(name);
       } else {
-        *told.event.mutable_upserted() = ToMessage(*view);
+        *event.event.mutable_upserted() = ToMessage(*view);
       }
     }
     return out;
   };
-  return {changes->size(), tell};
+  return {changes->size(), translate};
 }
 
 bool InNamespace(const std::string& wanted, const std::string& name_space) {
@@ -252,25 +252,25 @@ bool InNamespace(const std::string& wanted, const std::string& name_space) {
 
 class GangServiceImpl final : public v1::GangService::CallbackService {
  public:
-  explicit GangServiceImpl(RpcDoor* door)
-      : door_(door),
-        watches_(&door->engine(), [](const ViewChange& change) { return PartOf<v1::GangEvent>(change.gangs); }) {}
+  explicit GangServiceImpl(RpcGate* gate)
+      : gate_(gate),
+        watches_(&gate->engine(), [](const ViewChange& change) { return PartOf<v1::GangEvent>(change.gangs); }) {}
 
   ServerUnaryReactor* CreateGang(CallbackServerContext* context, const v1::CreateGangRequest* request,
                                  v1::Gang* response) override {
-    return ServeOnce(door_, context, "CreateGang", request, response, [=](const OnceCall& call) {
+    return ServeIdempotent(gate_, context, "CreateGang", request, response, [=](const IdempotentCall& call) {
       Declare(request->gang(), UpsertGangObject::Mode::kCreate, response, call);
     });
   }
   ServerUnaryReactor* UpdateGang(CallbackServerContext* context, const v1::UpdateGangRequest* request,
                                  v1::Gang* response) override {
-    return ServeOnce(door_, context, "UpdateGang", request, response, [=](const OnceCall& call) {
+    return ServeIdempotent(gate_, context, "UpdateGang", request, response, [=](const IdempotentCall& call) {
       Declare(request->gang(), UpsertGangObject::Mode::kReplace, response, call);
     });
   }
   ServerUnaryReactor* DeleteGang(CallbackServerContext* context, const v1::DeleteGangRequest* request,
                                  v1::DeleteGangResponse* response) override {
-    return ServeOnce(door_, context, "DeleteGang", request, response, [=](const OnceCall& call) {
+    return ServeIdempotent(gate_, context, "DeleteGang", request, response, [=](const IdempotentCall& call) {
       v1::GangSpec named;
       named.set_namespace_(request->namespace_());
       named.set_name(request->name());
@@ -283,15 +283,15 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
   }
   ServerUnaryReactor* GetGang(CallbackServerContext* context, const v1::GetGangRequest* request,
                               v1::Gang* response) override {
-    return Serve(door_, context, "GetGang", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
-      ReadGang(&door_->engine(), request->namespace_(), request->name(), /*why=*/false, finish,
+    return Serve(gate_, context, "GetGang", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
+      ReadGang(&gate_->engine(), request->namespace_(), request->name(), /*why=*/false, finish,
                [response](const GangView& view, const Unconfirmed&) { *response = ToMessage(view); });
     });
   }
   ServerUnaryReactor* ListGangs(CallbackServerContext* context, const v1::ListGangsRequest* request,
                                 v1::ListGangsResponse* response) override {
-    return Serve(door_, context, "ListGangs", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
-      door_->engine().view()->gangs.ForEach([&](const auto& gang) {
+    return Serve(gate_, context, "ListGangs", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
+      gate_->engine().view()->gangs.ForEach([&](const auto& gang) {
         if (InNamespace(request->namespace_(), gang->name_space)) *response->add_gangs() = ToMessage(*gang);
       });
       finish(grpc::Status::OK);
@@ -299,32 +299,33 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
   }
   ServerUnaryReactor* ExplainGang(CallbackServerContext* context, const v1::ExplainGangRequest* request,
                                   v1::ExplainGangResponse* response) override {
-    return Serve(door_, context, "ExplainGang", Role::kReadOnly,
+    return Serve(gate_, context, "ExplainGang", Role::kReadOnly,
                  [=, this](const std::string&, const FinishCall& finish) {
-                   ReadGang(&door_->engine(), request->namespace_(), request->name(), /*why=*/true, finish,
+                   ReadGang(&gate_->engine(), request->namespace_(), request->name(), /*why=*/true, finish,
                             [response](const GangView& view, const Unconfirmed& unconfirmed) {
                               response->set_text(ExplainText(view, ProcessClock().NowMs(), unconfirmed));
                               *response->mutable_gang() = ToMessage(view);
                               if (Waits(view) && view.waits_since_ms != kNever) {
                                 response->set_waits_since_unix_ms(WaitsSince(view));
                               }
-                              response->set_place(view.line.place);
-                              response->set_places(view.line.places);
-                              for (const InLineView& each : view.line.first) *response->add_ahead() = ToMessage(each);
+                              response->set_place(view.queue_position.place);
+                              response->set_places(view.queue_position.places);
+                              for (const QueuedGangView& each : view.queue_position.first)
+                                *response->add_ahead() = ToMessage(each);
                             });
                  });
   }
   ServerUnaryReactor* ExplainPod(CallbackServerContext* context, const v1::ExplainPodRequest* request,
                                  v1::ExplainPodResponse* response) override {
-    return Serve(door_, context, "ExplainPod", Role::kReadOnly,
+    return Serve(gate_, context, "ExplainPod", Role::kReadOnly,
                  [=, this](const std::string&, const FinishCall& finish) {
                    if (request->name().empty() && request->uid().empty()) return finish(Missing("name"));
-                   std::make_shared<PodReading>(&door_->engine(), *request, finish, response)->Begin();
+                   std::make_shared<PodReading>(&gate_->engine(), *request, finish, response)->Begin();
                  });
   }
   grpc::ServerWriteReactor<v1::GangEvent>* WatchGangs(CallbackServerContext* context,
                                                       const v1::WatchGangsRequest* request) override {
-    // The request is gone before the stream ends.
+    // Copy: the request is destroyed before the stream ends.
     const auto of_name_space = [wanted = request->namespace_()](const std::string& key) {
       return InNamespace(wanted, key.substr(0, key.find('/')));
     };
@@ -339,20 +340,21 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
         return event;
       };
     };
-    auto* watch = new WatchReactor<v1::GangEvent>(door_, &watches_, open, of_name_space);
+    auto* watch = new WatchReactor<v1::GangEvent>(gate_, &watches_, open, of_name_space);
     watch->Begin(context, Role::kReadOnly);
     return watch;
   }
 
  private:
-  static void Declare(const v1::GangSpec& gang, UpsertGangObject::Mode mode, v1::Gang* response, const OnceCall& call) {
+  static void Declare(const v1::GangSpec& gang, UpsertGangObject::Mode mode, v1::Gang* response,
+                      const IdempotentCall& call) {
     Violations violations;
     UpsertGangObject upsert;
     upsert.mode = mode;
     upsert.object.dialect = GangDialect::kApi;
     upsert.object.created_ms = ProcessClock().NowMs();
     ReadGangName(gang, "gang", &violations, &upsert.object.name_space, &upsert.object.name);
-    ReadDeclaration(gang, "gang", &violations, &upsert.object.declaration.Own());
+    ReadDeclaration(gang, "gang", &violations, &upsert.object.declaration.Mutable());
     const std::string key = absl::StrCat(upsert.object.name_space, "/", upsert.object.name);
     CheckGroup(*upsert.object.declaration, key, "gang", &violations);
     if (!violations.none()) return call.Finish(violations.ToStatus());
@@ -362,21 +364,21 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
     });
   }
 
-  RpcDoor* const door_;
+  RpcGate* const gate_;
   WatchHub<v1::GangEvent> watches_;
 };
 
 class NodeServiceImpl final : public v1::NodeService::CallbackService {
  public:
-  explicit NodeServiceImpl(RpcDoor* door)
-      : door_(door),
-        watches_(&door->engine(), [](const ViewChange& change) { return PartOf<v1::NodeEvent>(change.nodes); }) {}
+  explicit NodeServiceImpl(RpcGate* gate)
+      : gate_(gate),
+        watches_(&gate->engine(), [](const ViewChange& change) { return PartOf<v1::NodeEvent>(change.nodes); }) {}
 
   ServerUnaryReactor* GetNode(CallbackServerContext* context, const v1::GetNodeRequest* request,
                               v1::Node* response) override {
-    return Serve(door_, context, "GetNode", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
+    return Serve(gate_, context, "GetNode", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
       if (request->name().empty()) return finish(Missing("name"));
-      const auto node = door_->engine().view()->nodes.Find(request->name());
+      const auto node = gate_->engine().view()->nodes.Find(request->name());
       if (node == nullptr) {
         return finish(ToGrpc(absl::NotFoundError(absl::StrCat("there is no node ", request->name()))));
       }
@@ -386,8 +388,8 @@ class NodeServiceImpl final : public v1::NodeService::CallbackService {
   }
   ServerUnaryReactor* ListNodes(CallbackServerContext* context, const v1::ListNodesRequest*,
                                 v1::ListNodesResponse* response) override {
-    return Serve(door_, context, "ListNodes", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
-      door_->engine().view()->nodes.ForEach([&](const auto& node) { *response->add_nodes() = ToMessage(*node); });
+    return Serve(gate_, context, "ListNodes", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
+      gate_->engine().view()->nodes.ForEach([&](const auto& node) { *response->add_nodes() = ToMessage(*node); });
       finish(grpc::Status::OK);
     });
   }
@@ -403,19 +405,19 @@ class NodeServiceImpl final : public v1::NodeService::CallbackService {
         return event;
       };
     };
-    auto* watch = new WatchReactor<v1::NodeEvent>(door_, &watches_, open, [](const std::string&) { return true; });
+    auto* watch = new WatchReactor<v1::NodeEvent>(gate_, &watches_, open, [](const std::string&) { return true; });
     watch->Begin(context, Role::kReadOnly);
     return watch;
   }
 
  private:
-  RpcDoor* const door_;
+  RpcGate* const gate_;
   WatchHub<v1::NodeEvent> watches_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeGangService(RpcDoor* door) { return std::make_unique<GangServiceImpl>(door); }
-std::unique_ptr<grpc::Service> MakeNodeService(RpcDoor* door) { return std::make_unique<NodeServiceImpl>(door); }
+std::unique_ptr<grpc::Service> MakeGangService(RpcGate* gate) { return std::make_unique<GangServiceImpl>(gate); }
+std::unique_ptr<grpc::Service> MakeNodeService(RpcGate* gate) { return std::make_unique<NodeServiceImpl>(gate); }
 
 }  // namespace muster

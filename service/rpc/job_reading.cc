@@ -9,7 +9,7 @@
 namespace muster {
 namespace {
 
-// The gang and its members as manifests say them: pods of one gang, and its PodGroup.
+// Reads the gang and its members from manifests: pods of one gang, and its PodGroup.
 void TakeManifests(const Facts& facts, bool gang_is_given, const std::string& field, Violations* violations,
                    SubmitGang* out) {
   if (!facts.nodes.empty()) violations->Add(field, "has a Node; expected Pods and a PodGroup");
@@ -53,7 +53,7 @@ void ReadJob(const v1::SubmitGangRequest& request, const std::string& path, cons
   const bool gang_is_given = request.has_gang();
   if (gang_is_given || request.manifests().empty()) {
     ReadGangName(request.gang(), path + "gang", violations, &out->name_space, &out->name);
-    ReadDeclaration(request.gang(), path + "gang", violations, &out->declaration.Own());
+    ReadDeclaration(request.gang(), path + "gang", violations, &out->declaration.Mutable());
     CheckGroup(*out->declaration, absl::StrCat(out->name_space, "/", out->name), path + "gang", violations);
   }
   if (!request.manifests().empty()) {
@@ -78,26 +78,26 @@ void ReadJob(const v1::SubmitGangRequest& request, const std::string& path, cons
 void CheckMinimum(const v1::SubmitGangRequest& request, const std::string& path, const SubmitGang& job,
                   Violations* violations) {
   if (!violations->none()) return;
-  const SubgroupReading subgroups = ReadSubgroups(job.declaration->subgroups, job.declaration->min_member);
+  const SubgroupParseResult subgroups = ParseSubgroups(job.declaration->subgroups, job.declaration->min_member);
   const auto add = [&](absl::string_view field, absl::string_view text) {
     if (request.has_gang()) return violations->Add(absl::StrCat(path, "gang.", field), text);
     violations->Add(path + "manifests", absl::StrCat(field, ": ", text));
   };
   if (!subgroups.problem.empty()) return add("subgroups", subgroups.problem);
   for (const PodDescription& pod : job.pods) {
-    if (subgroups.tree.empty() || subgroups.tree.LeafNamed(pod.gang.subgroup) >= 0) continue;
+    if (subgroups.tree.empty() || subgroups.tree.FindLeaf(pod.gang.subgroup) >= 0) continue;
     return violations->Add(path + "manifests", absl::StrCat("pod ", pod.name, ": subgroup \"", pod.gang.subgroup,
-                                                            "\" is none of the gang's, or has children"));
+                                                            "\" is not in the gang, or has children"));
   }
   const int64_t least = subgroups.tree.empty() ? job.declaration->min_member.value_or(0) : subgroups.tree.Least();
   if (least >= 1 && static_cast<size_t>(least) <= job.pods.size()) return;
   add("min_member", absl::StrCat(least, " of ", job.pods.size(), " pods; expected 1 to ", job.pods.size()));
 }
 
-void AddMembersToCome(SubmitGang* job) {
-  const SubgroupReading subgroups = ReadSubgroups(job->declaration->subgroups, job->declaration->min_member);
+void AddFutureMembers(SubmitGang* job) {
+  const SubgroupParseResult subgroups = ParseSubgroups(job->declaration->subgroups, job->declaration->min_member);
   for (const Subgroup& each : subgroups.tree.nodes) {
-    if (!each.to_come.has_value()) continue;
+    if (!each.future_template.has_value()) continue;
     const auto exist = static_cast<int32_t>(
         absl::c_count_if(job->pods, [&](const PodDescription& pod) { return pod.gang.subgroup == each.name; }));
     for (int32_t i = exist; i < each.minimum; ++i) {
@@ -105,7 +105,7 @@ void AddMembersToCome(SubmitGang* job) {
       pod.name = absl::StrCat(job->name, "-", each.name, "-", i);
       pod.uid = absl::StrCat(job->id, "/to-come/", pod.name);
       pod.gang.subgroup = each.name;
-      pod.shape = *each.to_come;
+      pod.shape = *each.future_template;
       job->pods.push_back(std::move(pod));
     }
   }

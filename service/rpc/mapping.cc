@@ -15,10 +15,10 @@ void WriteAmounts(const Amounts& from, google::protobuf::Map<std::string, std::s
   for (const auto& [name, amount] : from) (*to)[name] = FormatQuantity(name, amount);
 }
 
-// So long may a scheduler take to ask for a pod that was called.
-constexpr int64_t kLongUnasked = 10'000;
+// Time after which a scheduler should have asked for an activated pod.
+constexpr int64_t kUnaskedWarningAge = 10'000;
 
-// How long ago, at least a second: "40s", "1h2m3s".
+// The age, at least one second: "40s", "1h2m3s".
 std::string Ago(int64_t then_ms, int64_t now_ms) {
   return absl::FormatDuration(absl::Seconds(std::max<int64_t>(1, (now_ms - then_ms) / 1000)));
 }
@@ -27,21 +27,21 @@ std::string Ago(int64_t then_ms, int64_t now_ms) {
 std::string Describe(const HolderView& holder, const std::string& resource, const Unconfirmed& unconfirmed,
                      int64_t now_ms) {
   std::string out = holder.gang.empty() ? "pods of no gang" : absl::StrCat("gang ", holder.gang);
-  if (holder.amount > 0) absl::StrAppend(&out, " ", FormatResources({{resource, Nearest(holder.amount)}}));
+  if (holder.amount > 0) absl::StrAppend(&out, " ", FormatResources({{resource, ClampToInt64(holder.amount)}}));
   absl::StrAppend(&out, " (");
   if (holder.awaited > 0) {
-    absl::StrAppend(&out, "comes first: room for ", holder.awaited, " is kept for it until others are over",
+    absl::StrAppend(&out, "head of queue: capacity for ", holder.awaited, " is reserved until other pods end",
                     holder.pods > 0 || holder.promised > 0 ? ", " : "");
   }
   if (holder.pods > 0) absl::StrAppend(&out, holder.pods, holder.pods == 1 ? " pod" : " pods");
   if (holder.promised > 0) {
     absl::StrAppend(&out, holder.pods > 0 ? ", " : "", holder.promised);
-    if (holder.promised_ms == kNever) {
-      absl::StrAppend(&out, " kept until pods that are being deleted are gone");
+    if (holder.reserved_since_ms == kNever) {
+      absl::StrAppend(&out, " reserved until terminating pods are gone");
     } else if (unconfirmed.contains(holder.gang)) {
-      absl::StrAppend(&out, " planned ", Ago(holder.promised_ms, now_ms), " ago and not confirmed yet");
+      absl::StrAppend(&out, " planned ", Ago(holder.reserved_since_ms, now_ms), " ago and not confirmed yet");
     } else {
-      absl::StrAppend(&out, " reserved ", Ago(holder.promised_ms, now_ms), " ago for members still to come");
+      absl::StrAppend(&out, " reserved ", Ago(holder.reserved_since_ms, now_ms), " ago for future members");
     }
   }
   if (!holder.gang.empty()) absl::StrAppend(&out, ", created ", Ago(holder.created_ms, now_ms), " ago");
@@ -59,17 +59,17 @@ std::string Describe(const HoldersView& view, const Unconfirmed& unconfirmed, in
     for (size_t i = kMost; i < view.holders.size(); ++i) rest += view.holders[i].amount;
     const size_t others = view.holders.size() - kMost;
     absl::StrAppend(&out, "; ", others,
-                    others == 1 ? " other: " : " others: ", FormatResources({{view.resource, Nearest(rest)}}));
+                    others == 1 ? " other: " : " others: ", FormatResources({{view.resource, ClampToInt64(rest)}}));
   }
   return out;
 }
 
-// "It is number 3 of 12 that wait in queue team, behind default/a, default/b."
-std::string Describe(const LineView& line) {
+// "It is number 3 of 12 waiting gangs in queue team, behind default/a, default/b."
+std::string Describe(const QueuePositionView& line) {
   const std::string where = line.queue.empty() ? "" : absl::StrCat(" in queue ", line.queue);
-  if (line.places == 1) return absl::StrCat("It is the only one that waits", where, ".");
-  if (line.place == 1) return absl::StrCat("It is the first of ", line.places, " that wait", where, ".");
-  return absl::StrCat("It is number ", line.place, " of ", line.places, " that wait", where, ", behind ",
+  if (line.places == 1) return absl::StrCat("It is the only waiting gang", where, ".");
+  if (line.place == 1) return absl::StrCat("It is the head of ", line.places, " waiting gangs", where, ".");
+  return absl::StrCat("It is number ", line.place, " of ", line.places, " waiting gangs", where, ", behind ",
                       Names(line.first, 0, line.place - 1), ".");
 }
 
@@ -143,7 +143,7 @@ v1::Gang ToMessage(const GangView& view) {
     subgroup->set_pending(counts.pending);
     subgroup->set_waiting(counts.waiting);
     subgroup->set_placed(counts.active);
-    subgroup->set_to_come(view.to_come[static_cast<size_t>(each.leaf)]);
+    subgroup->set_future_members(view.future_slots_by_leaf[static_cast<size_t>(each.leaf)]);
   }
   v1::GangCounts* counts = out.mutable_counts();
   counts->set_children(view.children);
@@ -178,11 +178,11 @@ v1::Node ToMessage(const NodeView& view) {
   WriteAmounts(view.free, out.mutable_free());
   out.set_refused(view.refused);
   if (view.stale_since_ms != kNever) out.set_stale_since_unix_ms(view.stale_since_ms);
-  out.set_stale_too_long(view.shut);
+  out.set_stale_too_long(view.expired);
   return out;
 }
 
-v1::GangInLine ToMessage(const InLineView& view) {
+v1::GangInLine ToMessage(const QueuedGangView& view) {
   v1::GangInLine out;
   out.set_namespace_(view.name_space);
   out.set_name(view.name);
@@ -191,15 +191,15 @@ v1::GangInLine ToMessage(const InLineView& view) {
   return out;
 }
 
-std::string Names(const std::vector<InLineView>& gangs, size_t from, int32_t all) {
+std::string Names(const std::vector<QueuedGangView>& gangs, size_t from, int32_t all) {
   constexpr size_t kMost = 3;
   std::string out;
-  size_t told = 0;
-  for (size_t i = from; i < gangs.size() && told < kMost; ++i, ++told) {
-    absl::StrAppend(&out, told == 0 ? "" : ", ", gangs[i].name_space, "/", gangs[i].name);
+  size_t listed = 0;
+  for (size_t i = from; i < gangs.size() && listed < kMost; ++i, ++listed) {
+    absl::StrAppend(&out, listed == 0 ? "" : ", ", gangs[i].name_space, "/", gangs[i].name);
   }
-  const auto rest = static_cast<size_t>(std::max(all, 0)) - told;
-  if (rest > 0) absl::StrAppend(&out, told == 0 ? "" : " and ", rest, told == 0 ? " gangs" : " more");
+  const auto rest = static_cast<size_t>(std::max(all, 0)) - listed;
+  if (rest > 0) absl::StrAppend(&out, listed == 0 ? "" : " and ", rest, listed == 0 ? " gangs" : " more");
   return out;
 }
 
@@ -219,30 +219,31 @@ std::string ExplainText(const GangView& view, int64_t now_ms, const Unconfirmed&
     const std::string since = Ago(WaitsSince(view), now_ms);
     const std::string reason_since = Ago(view.reason_since_ms, now_ms);
     if (view.phase == GangPhase::kFailed) {
-      absl::StrAppend(&out, "it is over: ", view.failed, view.failed == 1 ? " member" : " members", " failed",
+      absl::StrAppend(&out, "it has ended: ", view.failed, view.failed == 1 ? " member" : " members", " failed",
                       view.succeeded > 0 ? absl::StrCat(", ", view.succeeded, " succeeded") : "",
-                      ". To start anew it ");
+                      ". To start again it ");
     }
     absl::StrAppend(&out, "waits since ", since,
                     since == reason_since ? "" : absl::StrCat(", for this reason since ", reason_since), ": ",
                     view.reason.text, " [", ReasonName(view.reason.code), "].");
   }
-  if (!view.would_help.empty()) absl::StrAppend(&out, " To let it go: ", view.would_help, ".");
-  if (view.planned > 0 && view.asked == 0 && now_ms - view.planned_ms >= kLongUnasked) {
-    absl::StrAppend(&out, " Its pods were called ", Ago(view.planned_ms, now_ms),
-                    " ago, and no scheduler has asked for one of them since: see that the one they name runs and asks "
-                    "Muster.");
+  if (!view.would_help.empty()) absl::StrAppend(&out, " Suggestion: ", view.would_help, ".");
+  if (view.planned > 0 && view.asked == 0 && now_ms - view.planned_ms >= kUnaskedWarningAge) {
+    absl::StrAppend(
+        &out, " Its pods were activated ", Ago(view.planned_ms, now_ms),
+        " ago, and no scheduler has asked for one of them since: check that the scheduler they name runs and calls "
+        "Muster.");
   }
-  // It runs while something is held for the gang: its plan, or places of members at the barrier.
+  // The wait time runs while capacity is held for the gang: its plan, or slots of members at the barrier.
   if ((view.planned > 0 || view.waiting > 0) && view.wait_left_ms > 0) {
     absl::StrAppend(&out, " Of its wait time of ", WriteDuration(view.rules.wait_time_ms), ", ",
                     WriteDuration(view.wait_left_ms), " are left.");
   }
   if (!view.holders.holders.empty()) {
     const std::string holders = Describe(view.holders, unconfirmed, now_ms);
-    absl::StrAppend(&out, "\nThe room on nodes that it may use is held by ", holders, ".");
+    absl::StrAppend(&out, "\nThe capacity of the nodes that it may use is held by ", holders, ".");
   }
-  if (view.line.place > 0) absl::StrAppend(&out, "\n", Describe(view.line));
+  if (view.queue_position.place > 0) absl::StrAppend(&out, "\n", Describe(view.queue_position));
   for (const std::string& warning : view.warnings) absl::StrAppend(&out, "\nWarning: ", warning, ".");
   return out;
 }

@@ -1,4 +1,4 @@
-// The core's views -> messages of the public API. Pure functions.
+// Converts the core's views into messages of the public API. Pure functions.
 #ifndef MUSTER_SERVICE_RPC_MAPPING_H_
 #define MUSTER_SERVICE_RPC_MAPPING_H_
 
@@ -15,17 +15,16 @@ void FillReason(const Reason& from, v1::Reason* to);
 [[nodiscard]] v1::Member ToMessage(const MemberView& member);
 [[nodiscard]] v1::Gang ToMessage(const GangView& view);
 [[nodiscard]] v1::Node ToMessage(const NodeView& view);
-[[nodiscard]] v1::GangInLine ToMessage(const InLineView& view);
-// "default/a, default/b and 7 more", of those from `from` on; `all`: how many there are from there on.
-[[nodiscard]] std::string Names(const std::vector<InLineView>& gangs, size_t from, int32_t all);
-// Of gangs that hold room, "namespace/name": those that were submitted, have all members and a plan, and wait for their
-// caller to confirm it.
+[[nodiscard]] v1::GangInLine ToMessage(const QueuedGangView& view);
+// "default/a, default/b and 7 more": the gangs from index `from` on; `all` is their number from there on.
+[[nodiscard]] std::string Names(const std::vector<QueuedGangView>& gangs, size_t from, int32_t all);
+// Submitted gangs that hold capacity ("namespace/name"): they have all members and a plan, and wait for confirmation.
 using Unconfirmed = absl::flat_hash_set<std::string>;
-// Something keeps the gang from starting.
+// Whether something prevents the gang from starting.
 [[nodiscard]] bool Waits(const GangView& view);
-// Since when, for whatever reason. REQUIRES Waits.
+// Since when, whatever the reason. REQUIRES: Waits(view).
 [[nodiscard]] int64_t WaitsSince(const GangView& view);
-// Why the gang waits, since when and what would let it go, as one paragraph (SPEC S-5).
+// Explains why the gang waits, since when, and what would end the wait, as one paragraph (SPEC S-5).
 [[nodiscard]] std::string ExplainText(const GangView& view, int64_t now_ms, const Unconfirmed& unconfirmed = {});
 [[nodiscard]] std::string ExplainText(const PodView& view, int64_t now_ms, const Unconfirmed& unconfirmed = {});
 

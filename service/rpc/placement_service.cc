@@ -1,4 +1,4 @@
-// Whole gangs for callers without a scheduler of their own: submit, then confirm or abandon.
+// The submission service, for callers without a scheduler: submit a whole gang, then confirm or abandon it.
 #include <grpcpp/alarm.h>
 
 #include <algorithm>
@@ -9,9 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "proto/muster/v1/decisions.grpc.pb.h"
-#include "service/rpc/door.h"
 #include "service/rpc/job_reading.h"
 #include "service/rpc/mapping.h"
+#include "service/rpc/rpc_gate.h"
 #include "service/rpc/services.h"
 #include "service/rpc/stream.h"
 #include "support/clock.h"
@@ -23,12 +23,12 @@ using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 
 constexpr int64_t kMaxTtlMs = int64_t{24} * 3600 * 1000;
-// How often an open stream says that somebody is still there: thrice in a TTL, within these bounds.
-constexpr std::chrono::milliseconds kShortestPause(20);
-constexpr std::chrono::milliseconds kLongestPause(1'000);
+// The interval at which an open stream renews its submission: a third of the TTL, within these bounds.
+constexpr std::chrono::milliseconds kMinPause(20);
+constexpr std::chrono::milliseconds kMaxPause(1'000);
 
 constexpr char kElsewhere[] =
-    "Kubernetes tells nodes and pods here (kubernetes.enabled): create the pods there and kube-scheduler asks for them";
+    "musterd reads nodes and pods from Kubernetes (kubernetes.enabled): create the pods there for kube-scheduler";
 
 std::string RandomId() {
   std::random_device random;
@@ -67,15 +67,16 @@ v1::Submission ToMessage(const std::string& id, const SubmissionReply& reply) {
   return out;
 }
 
-// How a submission stands, whenever its gang changes. Asking keeps a gang that waits, so it is asked now and then too.
+// Streams the state of a submission when its gang changes. A query renews a waiting gang, so it is also repeated by
+// time.
 class SubmissionReactor final : public StreamReactor<v1::Submission> {
  public:
-  SubmissionReactor(RpcDoor* door, std::string id) : StreamReactor(door), id_(std::move(id)) {}
+  SubmissionReactor(RpcGate* gate, std::string id) : StreamReactor(gate), id_(std::move(id)) {}
 
  protected:
   void OnAdmitted() override { Ask(); }
-  void OnGone() override {
-    if (const int listener = listener_.exchange(0); listener != 0) door()->engine().Unlisten(listener);
+  void OnStreamEnd() override {
+    if (const int listener = listener_.exchange(0); listener != 0) gate()->engine().RemoveListener(listener);
   }
 
  private:
@@ -84,16 +85,16 @@ class SubmissionReactor final : public StreamReactor<v1::Submission> {
     handle->With([use](StreamReactor* stream) { (static_cast<SubmissionReactor*>(stream)->*use)(); });
   }
   void Ask() {
-    door()->engine().AskAsync(
+    gate()->engine().AskAsync(
         AskGang{id_}, std::chrono::steady_clock::time_point::max(),
         [handle = handle()](const absl::StatusOr<Reply>& reply) {
           handle->With([&](StreamReactor* stream) { static_cast<SubmissionReactor*>(stream)->OnReply(reply); });
         });
   }
   void OnReply(const absl::StatusOr<Reply>& reply) {
-    // A full mailbox passes: the next time tells.
+    // If the mailbox is full, the next query reports the state.
     if (!reply.ok() && !absl::IsResourceExhausted(reply.status())) return Close(ToGrpc(reply.status()));
-    std::chrono::milliseconds pause = kLongestPause;
+    std::chrono::milliseconds pause = kMaxPause;
     if (reply.ok()) {
       const auto& submission = std::get<SubmissionReply>(*reply);
       Tell(ToMessage(id_, submission));
@@ -102,27 +103,27 @@ class SubmissionReactor final : public StreamReactor<v1::Submission> {
       if (over) return Close(grpc::Status::OK);
       Follow(submission.gang);
       const int64_t left_ms = submission.expires_ms - ProcessClock().NowMs();
-      pause = std::clamp(std::chrono::milliseconds(left_ms / 3), kShortestPause, kLongestPause);
+      pause = std::clamp(std::chrono::milliseconds(left_ms / 3), kMinPause, kMaxPause);
     }
-    alarm_ = std::make_unique<grpc::Alarm>();  // ends the one before
+    alarm_ = std::make_unique<grpc::Alarm>();  // replaces and cancels the previous one
     alarm_->Set(std::chrono::system_clock::now() + pause, [handle = handle()](bool due) {
       if (due) Call(handle, &SubmissionReactor::Ask);
     });
   }
   void Tell(v1::Submission now) {
-    // While it waits, each look moves the time when it would be dropped: not news.
+    // While the gang waits, each query moves its expiry time, which is no news.
     if (now.state() == v1::Submission::WAITING) now.clear_expires_unix_ms();
     std::string text = now.SerializeAsString();
-    if (text == told_) return;
-    told_ = std::move(text);
-    DropWaiting();  // only how it stands now matters
+    if (text == last_sent_) return;
+    last_sent_ = std::move(text);
+    DropWaiting();  // only the current state matters
     Send(std::move(now));
   }
   void Follow(const std::string& gang) {
     if (std::exchange(following_, true)) return;
-    // Asking renews the gang's time, which is a change too: only what a reader would notice counts.
+    // A query renews the gang's time, which is a change too. Only changes that a reader would notice count.
     listener_ =
-        door()->engine().Listen([handle = handle(), gang, last = std::string()](const ViewChange& change) mutable {
+        gate()->engine().AddListener([handle = handle(), gang, last = std::string()](const ViewChange& change) mutable {
           for (const auto& [key, view] : *change.gangs) {
             if (key != gang) continue;
             std::string now =
@@ -135,7 +136,7 @@ class SubmissionReactor final : public StreamReactor<v1::Submission> {
   }
 
   const std::string id_;
-  std::string told_;
+  std::string last_sent_;
   bool following_ = false;
   std::atomic<int> listener_{0};
   std::unique_ptr<grpc::Alarm> alarm_;
@@ -143,12 +144,12 @@ class SubmissionReactor final : public StreamReactor<v1::Submission> {
 
 class PlacementServiceImpl final : public v1::PlacementService::CallbackService {
  public:
-  explicit PlacementServiceImpl(RpcDoor* door) : door_(door) {}
+  explicit PlacementServiceImpl(RpcGate* gate) : gate_(gate) {}
 
   ServerUnaryReactor* SubmitGang(CallbackServerContext* context, const v1::SubmitGangRequest* request,
                                  v1::Submission* response) override {
-    // The core knows submissions by their ids: the same id again tells how it stands now.
-    return Serve(door_, context, "SubmitGang", Role::kReadWrite,
+    // The core knows submissions by id: a repeated id returns the current state.
+    return Serve(gate_, context, "SubmitGang", Role::kReadWrite,
                  [=, this](const std::string&, const FinishCall& finish) {
                    if (Refused(finish)) return;
                    Violations violations;
@@ -160,7 +161,7 @@ class PlacementServiceImpl final : public v1::PlacementService::CallbackService 
                    if (submit.ttl_ms < 0 || submit.ttl_ms > kMaxTtlMs) {
                      violations.Add("ttl_ms", absl::StrCat(submit.ttl_ms, "; expected 0 (the default) to ", kMaxTtlMs));
                    }
-                   ReadJob(*request, "", door_->options().manifests, ProcessClock().NowMs(), &violations, &submit);
+                   ReadJob(*request, "", gate_->options().manifests, ProcessClock().NowMs(), &violations, &submit);
                    CheckMinimum(*request, "", submit, &violations);
                    for (int i = 0; i < request->gang().subgroups_size(); ++i) {
                      if (!request->gang().subgroups(i).has_members()) continue;
@@ -188,13 +189,13 @@ class PlacementServiceImpl final : public v1::PlacementService::CallbackService 
   }
   grpc::ServerWriteReactor<v1::Submission>* WatchSubmission(CallbackServerContext* context,
                                                             const v1::GetSubmissionRequest* request) override {
-    auto* stream = new SubmissionReactor(door_, request->id());
+    auto* stream = new SubmissionReactor(gate_, request->id());
     stream->Begin(context, Role::kReadWrite);
     return stream;
   }
 
  private:
-  // Without its TTL: who asks how it stands need not remember that.
+  // Without the TTL: a caller that repeats the request to get the state need not remember it.
   static uint64_t FingerprintOf(const v1::SubmitGangRequest& request) {
     if (request.ttl_ms() == 0) return Fingerprint(request);
     v1::SubmitGangRequest what = request;
@@ -202,14 +203,14 @@ class PlacementServiceImpl final : public v1::PlacementService::CallbackService 
     return Fingerprint(what);
   }
   [[nodiscard]] bool Refused(const FinishCall& finish) const {
-    if (!door_->options().facts_elsewhere) return false;
+    if (!gate_->options().facts_from_kubernetes) return false;
     finish(ToGrpc(absl::FailedPreconditionError(kElsewhere)));
     return true;
   }
   template <typename Request, typename Make>
   ServerUnaryReactor* ById(CallbackServerContext* context, const char* method, const Request* request,
                            v1::Submission* response, Make make) {
-    return Serve(door_, context, method, Role::kReadWrite, [=, this](const std::string&, const FinishCall& finish) {
+    return Serve(gate_, context, method, Role::kReadWrite, [=, this](const std::string&, const FinishCall& finish) {
       if (Refused(finish)) return;
       if (request->id().empty()) {
         Violations violations;
@@ -221,19 +222,19 @@ class PlacementServiceImpl final : public v1::PlacementService::CallbackService 
   }
   void Ask(const std::string& id, Command command, CallbackServerContext* context, v1::Submission* response,
            const FinishCall& finish) {
-    door_->engine().AskAsync(std::move(command), DeadlineOf(*context), [=](const absl::StatusOr<Reply>& reply) {
+    gate_->engine().AskAsync(std::move(command), DeadlineOf(*context), [=](const absl::StatusOr<Reply>& reply) {
       if (reply.ok()) *response = ToMessage(id, std::get<SubmissionReply>(*reply));
       finish(ToGrpc(reply.status()));
     });
   }
 
-  RpcDoor* const door_;
+  RpcGate* const gate_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakePlacementService(RpcDoor* door) {
-  return std::make_unique<PlacementServiceImpl>(door);
+std::unique_ptr<grpc::Service> MakePlacementService(RpcGate* gate) {
+  return std::make_unique<PlacementServiceImpl>(gate);
 }
 
 }  // namespace muster

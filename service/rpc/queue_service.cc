@@ -1,4 +1,4 @@
-// Queues: as they are declared, and as they stand.
+// The queue service: declarations and current state.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -9,10 +9,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/muster/v1/muster.grpc.pb.h"
-#include "service/rpc/door.h"
 #include "service/rpc/errors.h"
 #include "service/rpc/mapping.h"
 #include "service/rpc/reading.h"
+#include "service/rpc/rpc_gate.h"
 #include "service/rpc/services.h"
 #include "state/base/quantity.h"
 
@@ -26,7 +26,7 @@ void Write(const ResourceList& from, google::protobuf::Map<std::string, std::str
   for (const auto& [resource, amount] : from) (*to)[resource] = FormatQuantity(resource, amount);
 }
 
-v1::Queue ToMessage(const QueueTree::Queue& queue, const Queues::Standing& standing) {
+v1::Queue ToMessage(const QueueTree::Queue& queue, const Queues::Figures& standing) {
   const QueueSpec& spec = queue.spec;
   v1::Queue out;
   out.set_name(spec.name);
@@ -58,12 +58,12 @@ std::string Describe(const v1::Queue& queue, const std::string& resource) {
   if (const std::string limit = in(queue.limit()); !limit.empty()) absl::StrAppend(&out, " of at most ", limit);
   if (const std::string quota = in(queue.quota()); !quota.empty()) absl::StrAppend(&out, ", quota ", quota);
   if (const std::string share = in(queue.share()); !share.empty()) absl::StrAppend(&out, ", fair share now ", share);
-  if (!waiting.empty()) absl::StrAppend(&out, "; those that wait ask for ", waiting);
+  if (!waiting.empty()) absl::StrAppend(&out, "; waiting gangs request ", waiting);
   return out;
 }
 
-// What it may have and has, who is first in line, and why that one waits (SPEC S-5).
-std::string ExplainText(const v1::Queue& queue, const LineView& line) {
+// Explains the queue: its entitlement, its usage, its first waiting gang, and why that gang waits (SPEC S-5).
+std::string ExplainText(const v1::Queue& queue, const QueuePositionView& line) {
   const auto gangs = [](int32_t count) { return absl::StrCat(count, count == 1 ? " gang" : " gangs"); };
   std::string out = absl::StrCat("Queue ", queue.name(), queue.parent().empty() ? "" : ", below ", queue.parent(), ": ",
                                  gangs(queue.running_gangs()), queue.running_gangs() == 1 ? " runs" : " run");
@@ -74,15 +74,15 @@ std::string ExplainText(const v1::Queue& queue, const LineView& line) {
   for (const auto* amounts : {&queue.quota(), &queue.limit(), &queue.share(), &queue.used(), &queue.waiting()}) {
     for (const auto& [resource, amount] : *amounts) resources.insert(resource);
   }
-  // Every pod is one: it tells nothing, unless somebody has rules for their number.
+  // Each pod counts as one, which is no information unless a rule limits the number of pods.
   if (!queue.share().contains("pods")) resources.erase("pods");
   for (const std::string& resource : resources) absl::StrAppend(&out, "\n", Describe(queue, resource), ".");
   if (line.first.empty()) return out;
-  const InLineView& first = line.first.front();
-  absl::StrAppend(&out, "\nFirst in line is ", first.name_space, "/", first.name);
+  const QueuedGangView& first = line.first.front();
+  absl::StrAppend(&out, "\nThe head of the queue is ", first.name_space, "/", first.name);
   if (!queue.leaf()) absl::StrAppend(&out, " of queue ", first.queue);
   if (first.reason.none()) {
-    absl::StrAppend(&out, ", which was not tried yet.");
+    absl::StrAppend(&out, ", which was not planned yet.");
   } else {
     absl::StrAppend(&out, ": ", first.reason.text, " [", ReasonName(first.reason.code), "].");
   }
@@ -90,7 +90,7 @@ std::string ExplainText(const v1::Queue& queue, const LineView& line) {
   return out;
 }
 
-// The core speaks of "queue NAME: ..."; of a name that is there twice the second one is too much.
+// Messages of the core begin with "queue NAME: ..."; of a repeated name, the second one is wrong.
 std::string FieldOf(const v1::ApplyQueuesRequest& request, absl::string_view text) {
   for (int i = request.queues_size() - 1; i >= 0; --i) {
     if (absl::StartsWith(text, absl::StrCat("queue ", request.queues(i).name(), ": "))) {
@@ -102,11 +102,11 @@ std::string FieldOf(const v1::ApplyQueuesRequest& request, absl::string_view tex
 
 class QueueServiceImpl final : public v1::QueueService::CallbackService {
  public:
-  explicit QueueServiceImpl(RpcDoor* door) : door_(door) {}
+  explicit QueueServiceImpl(RpcGate* gate) : gate_(gate) {}
 
   ServerUnaryReactor* GetQueue(CallbackServerContext* context, const v1::GetQueueRequest* request,
                                v1::Queue* response) override {
-    return Serve(door_, context, "GetQueue", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
+    return Serve(gate_, context, "GetQueue", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
       if (request->name().empty()) return finish(Nameless());
       Read(finish, [request, response](const std::vector<v1::Queue>& queues) {
         const auto found = std::find_if(queues.begin(), queues.end(),
@@ -119,7 +119,7 @@ class QueueServiceImpl final : public v1::QueueService::CallbackService {
   }
   ServerUnaryReactor* ExplainQueue(CallbackServerContext* context, const v1::ExplainQueueRequest* request,
                                    v1::ExplainQueueResponse* response) override {
-    return Serve(door_, context, "ExplainQueue", Role::kReadOnly,
+    return Serve(gate_, context, "ExplainQueue", Role::kReadOnly,
                  [=, this](const std::string&, const FinishCall& finish) {
                    if (request->name().empty()) return finish(Nameless());
                    Explain(request->name(), response, finish);
@@ -127,15 +127,15 @@ class QueueServiceImpl final : public v1::QueueService::CallbackService {
   }
   ServerUnaryReactor* ApplyQueues(CallbackServerContext* context, const v1::ApplyQueuesRequest* request,
                                   v1::ApplyQueuesResponse* response) override {
-    return ServeOnce(door_, context, "ApplyQueues", request, response, [=, this](const OnceCall& call) {
-      if (const absl::Status here = FromHere(); !here.ok()) return call.Finish(ToGrpc(here));
+    return ServeIdempotent(gate_, context, "ApplyQueues", request, response, [=, this](const IdempotentCall& call) {
+      if (const absl::Status allowed = FromHere(); !allowed.ok()) return call.Finish(ToGrpc(allowed));
       Violations violations;
       muster::ApplyQueues command;
       for (int i = 0; i < request->queues_size(); ++i) {
         command.put.push_back(ReadQueue(request->queues(i), absl::StrCat("queues[", i, "]"), &violations));
       }
-      if (request->queues_size() > kMostQueues) {
-        violations.Add("queues", absl::StrCat(request->queues_size(), " queues; expected at most ", kMostQueues));
+      if (request->queues_size() > kMaxQueues) {
+        violations.Add("queues", absl::StrCat(request->queues_size(), " queues; expected at most ", kMaxQueues));
       }
       if (!violations.none()) return call.Finish(violations.ToStatus());
       command.only = request->prune();
@@ -144,8 +144,8 @@ class QueueServiceImpl final : public v1::QueueService::CallbackService {
   }
   ServerUnaryReactor* DeleteQueue(CallbackServerContext* context, const v1::DeleteQueueRequest* request,
                                   v1::DeleteQueueResponse* response) override {
-    return ServeOnce(door_, context, "DeleteQueue", request, response, [=, this](const OnceCall& call) {
-      if (const absl::Status here = FromHere(); !here.ok()) return call.Finish(ToGrpc(here));
+    return ServeIdempotent(gate_, context, "DeleteQueue", request, response, [=, this](const IdempotentCall& call) {
+      if (const absl::Status allowed = FromHere(); !allowed.ok()) return call.Finish(ToGrpc(allowed));
       if (request->name().empty()) return call.Finish(Nameless());
       muster::ApplyQueues command;
       command.remove = {request->name()};
@@ -154,7 +154,7 @@ class QueueServiceImpl final : public v1::QueueService::CallbackService {
   }
   ServerUnaryReactor* ListQueues(CallbackServerContext* context, const v1::ListQueuesRequest*,
                                  v1::ListQueuesResponse* response) override {
-    return Serve(door_, context, "ListQueues", Role::kReadOnly,
+    return Serve(gate_, context, "ListQueues", Role::kReadOnly,
                  [=, this](const std::string&, const FinishCall& finish) {
                    Read(finish, [response](const std::vector<v1::Queue>& queues) {
                      response->mutable_queues()->Assign(queues.begin(), queues.end());
@@ -164,8 +164,8 @@ class QueueServiceImpl final : public v1::QueueService::CallbackService {
   }
 
  private:
-  static constexpr int kMostQueues = 10'000;
-  static constexpr int32_t kGangsAtOnce = 2'048;  // looked at in one step
+  static constexpr int kMaxQueues = 10'000;
+  static constexpr int32_t kGangsAtOnce = 2'048;  // read in one step
 
   static grpc::Status Nameless() {
     Violations violations;
@@ -175,75 +175,75 @@ class QueueServiceImpl final : public v1::QueueService::CallbackService {
   static grpc::Status NoQueue(const std::string& name, bool any) {
     return ToGrpc(absl::NotFoundError(absl::StrCat("there is no queue ", name, any ? "" : ": none is declared")));
   }
-  // Whether queues are declared here.
+  // Whether queues are declared over this API.
   [[nodiscard]] absl::Status FromHere() const {
-    if (door_->options().queues_from.empty()) return absl::OkStatus();
-    return absl::FailedPreconditionError(
-        absl::StrCat("queues are declared in ", door_->options().queues_from, "; here only with queues.source: api"));
+    if (gate_->options().queue_source_text.empty()) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat("queues are declared in ", gate_->options().queue_source_text,
+                                                      "; here only with queues.source: api"));
   }
-  // Looks on the engine's thread, and answers on one of gRPC's.
+  // Reads on the engine's thread and answers on a gRPC thread.
   void Read(const FinishCall& finish, std::function<grpc::Status(const std::vector<v1::Queue>&)> answer) {
     struct Seen {
       std::vector<QueueTree::Queue> tree;
-      std::vector<Queues::Standing> standings;
+      std::vector<Queues::Figures> standings;
     };
-    const auto seen = std::make_shared<Seen>();
-    const auto look = [seen](const Machine& machine) {
+    const auto result = std::make_shared<Seen>();
+    const auto look = [result](const Machine& machine) {
       const Queues& queues = machine.queues();
-      for (QueueId id = 0; id < queues.tree().size(); ++id) seen->tree.push_back(queues.tree().at(id));
-      seen->standings = queues.Standings();
+      for (QueueId id = 0; id < queues.tree().size(); ++id) result->tree.push_back(queues.tree().at(id));
+      result->standings = queues.ComputeFigures();
       return true;
     };
-    door_->engine().Read(look, [seen, finish, answer = std::move(answer)](const absl::Status& read) {
+    gate_->engine().ReadDurable(look, [result, finish, answer = std::move(answer)](const absl::Status& read) {
       if (!read.ok()) return finish(ToGrpc(read));
-      OnGrpcThread([seen, finish, answer] {
+      OnGrpcThread([result, finish, answer] {
         std::vector<v1::Queue> queues;
-        for (size_t i = 0; i < seen->tree.size(); ++i) {
-          queues.push_back(ToMessage(seen->tree[i], seen->standings[i]));
+        for (size_t i = 0; i < result->tree.size(); ++i) {
+          queues.push_back(ToMessage(result->tree[i], result->standings[i]));
         }
         finish(answer(queues));
       });
     });
   }
 
-  // Who waits is read some at a time, so that no decision waits for it.
+  // Waiting gangs are read in parts, so that no decision is delayed.
   void Explain(const std::string& name, v1::ExplainQueueResponse* response, const FinishCall& finish) {
     struct Seen {
-      LineRead read;
-      LineView line;
+      QueuePositionCursor read;
+      QueuePositionView queue_position;
       std::optional<QueueTree::Queue> queue;
-      Queues::Standing standing;
+      Queues::Figures standing;
       bool any = false;
     };
-    const auto seen = std::make_shared<Seen>();
-    const auto step = [seen, name](const Machine& machine) {
+    const auto result = std::make_shared<Seen>();
+    const auto step = [result, name](const Machine& machine) {
       const QueueTree& tree = machine.queues().tree();
       const QueueId id = tree.Find(name);
-      seen->any = tree.any();
+      result->any = tree.any();
       if (id == kNoQueue) return true;
-      if (!machine.ViewLine(nullptr, id, kGangsAtOnce, &seen->read, &seen->line)) return false;
-      seen->queue = tree.at(id);
-      seen->standing = machine.queues().Standings()[static_cast<size_t>(id)];
+      if (!machine.ViewQueuePosition(nullptr, id, kGangsAtOnce, &result->read, &result->queue_position)) return false;
+      result->queue = tree.at(id);
+      result->standing = machine.queues().ComputeFigures()[static_cast<size_t>(id)];
       return true;
     };
-    door_->engine().Look(step, [seen, name, response, finish](const absl::Status& read) {
+    gate_->engine().ReadLatest(step, [result, name, response, finish](const absl::Status& read) {
       if (!read.ok()) return finish(ToGrpc(read));
-      OnGrpcThread([seen, name, response, finish] {
-        if (!seen->queue.has_value()) return finish(NoQueue(name, seen->any));
-        *response->mutable_queue() = ToMessage(*seen->queue, seen->standing);
-        response->set_text(ExplainText(response->queue(), seen->line));
-        for (const InLineView& each : seen->line.first) *response->add_line() = ToMessage(each);
-        response->set_places(seen->line.places);
+      OnGrpcThread([result, name, response, finish] {
+        if (!result->queue.has_value()) return finish(NoQueue(name, result->any));
+        *response->mutable_queue() = ToMessage(*result->queue, result->standing);
+        response->set_text(ExplainText(response->queue(), result->queue_position));
+        for (const QueuedGangView& each : result->queue_position.first) *response->add_line() = ToMessage(each);
+        response->set_places(result->queue_position.places);
         finish(grpc::Status::OK);
       });
     });
   }
 
-  RpcDoor* const door_;
+  RpcGate* const gate_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeQueueService(RpcDoor* door) { return std::make_unique<QueueServiceImpl>(door); }
+std::unique_ptr<grpc::Service> MakeQueueService(RpcGate* gate) { return std::make_unique<QueueServiceImpl>(gate); }
 
 }  // namespace muster

@@ -14,14 +14,14 @@
 namespace muster {
 namespace {
 
-constexpr size_t kLongestText = 253;
+constexpr size_t kMaxText = 253;
 constexpr int32_t kMaxMembers = 100'000;
-// What a submission's members may take together: each carries its shape and the gang's declaration.
+// Limit for the members of one submission together: each carries its shape and the gang's declaration.
 constexpr size_t kMaxMemberBytes = 64 << 20;
-constexpr int64_t kLastMs = 253'402'300'799'999;  // of the year 9999
+constexpr int64_t kLastMs = 253'402'300'799'999;  // end of the year 9999
 constexpr int64_t kMaxWaitMs = int64_t{366} * 24 * 3600 * 1000;
 
-// One of the values that `ToString` knows; an empty text leaves the field unset.
+// Parses one of the values that `ToString` knows; an empty text leaves the field unset.
 template <typename Value>
 void ReadEnum(const std::string& text, const std::string& field, std::initializer_list<Value> values,
               Violations* violations, std::optional<Value>* out) {
@@ -55,7 +55,7 @@ void CheckLabels(const google::protobuf::Map<std::string, std::string>& labels, 
                  Violations* violations) {
   for (const auto& [key, value] : labels) {
     if (!IsLabelKey(key)) violations->Add(path, absl::StrCat(Quoted(key), "; expected the key of a label"));
-    if (value.size() > kLongestText || value.find('\0') != std::string::npos) {
+    if (value.size() > kMaxText || value.find('\0') != std::string::npos) {
       violations->Add(path, absl::StrCat(Quoted(key), " has a value that is longer than 253 bytes or has a NUL in it"));
     }
   }
@@ -67,16 +67,16 @@ std::string ReadLabels(const google::protobuf::Map<std::string, std::string>& la
   return PackLabels(Labels(labels.begin(), labels.end()));
 }
 
-// Wider than Kubernetes' keys: nodes that others announce have labels of their own.
+// Broader than Kubernetes' keys: nodes from other systems have labels of their own.
 bool IsShown(const std::string& key) {
-  const auto seen = [](char c) { return static_cast<unsigned char>(c) >= ' ' && c != '\x7f'; };
-  return !key.empty() && key.size() <= kLongestText && absl::c_all_of(key, seen);
+  const auto visible = [](char c) { return static_cast<unsigned char>(c) >= ' ' && c != '\x7f'; };
+  return !key.empty() && key.size() <= kMaxText && absl::c_all_of(key, visible);
 }
 
-// Wider than Kubernetes' names of resources: whatever has no blanks and no control characters.
+// Broader than Kubernetes' resource names: anything without blanks and control characters.
 bool IsResourceName(const std::string& name) {
-  const auto seen = [](char c) { return static_cast<unsigned char>(c) > ' ' && c != '\x7f'; };
-  return !name.empty() && name.size() <= kLongestText && absl::c_all_of(name, seen);
+  const auto visible = [](char c) { return static_cast<unsigned char>(c) > ' ' && c != '\x7f'; };
+  return !name.empty() && name.size() <= kMaxText && absl::c_all_of(name, visible);
 }
 
 }  // namespace
@@ -140,19 +140,19 @@ PodTemplate ReadTemplate(const v1::MemberTemplate& members, const std::string& p
   return out;
 }
 
-void ReadSubgroups(const v1::GangSpec& gang, const std::string& path, Violations* violations, GangDeclaration* out) {
+void ParseSubgroups(const v1::GangSpec& gang, const std::string& path, Violations* violations, GangDeclaration* out) {
   for (int i = 0; i < gang.subgroups_size() && static_cast<size_t>(i) <= kMaxSubgroups; ++i) {
     const v1::SubgroupSpec& subgroup = gang.subgroups(i);
     const std::string at = absl::StrCat(At(path, "subgroups"), "[", i, "]");
     ReadName(subgroup.name(), At(at, "name"), violations);
-    SubgroupDeclaration& said = out->subgroups.emplace_back();
-    said.name = subgroup.name();
-    said.parent = subgroup.parent();
-    if (subgroup.has_min_member()) said.minimum = subgroup.min_member();
-    said.topology = ReadTopology(subgroup.topology(), At(at, "topology"), violations);
-    if (subgroup.has_members()) said.members = ReadTemplate(subgroup.members(), At(at, "members"), violations);
+    SubgroupDeclaration& subgroup_spec = out->subgroups.emplace_back();
+    subgroup_spec.name = subgroup.name();
+    subgroup_spec.parent = subgroup.parent();
+    if (subgroup.has_min_member()) subgroup_spec.minimum = subgroup.min_member();
+    subgroup_spec.topology = ReadTopology(subgroup.topology(), At(at, "topology"), violations);
+    if (subgroup.has_members()) subgroup_spec.members = ReadTemplate(subgroup.members(), At(at, "members"), violations);
   }
-  const SubgroupReading reading = muster::ReadSubgroups(out->subgroups, out->min_member);
+  const SubgroupParseResult reading = muster::ParseSubgroups(out->subgroups, out->min_member);
   if (!reading.problem.empty()) violations->Add(At(path, "subgroups"), reading.problem);
 }
 
@@ -162,9 +162,9 @@ void ReadDeclaration(const v1::GangSpec& gang, const std::string& path, Violatio
   if (gang.min_member() < 0) {
     violations->Add(At(path, "min_member"), absl::StrCat(gang.min_member(), "; expected 0 or more"));
   }
-  // With subgroups, none said means all of them.
+  // With subgroups, no minimum means all of them.
   if (gang.subgroups_size() == 0 || gang.min_member() > 0) out->min_member = gang.min_member();
-  ReadSubgroups(gang, path, violations, out);
+  ParseSubgroups(gang, path, violations, out);
   if (const TopologyRule rule = ReadTopology(gang.topology(), At(path, "topology"), violations); !rule.none()) {
     out->topology = rule;
   }
@@ -234,7 +234,7 @@ void CheckGroup(const GangDeclaration& gang, const std::string& id, const std::s
 
 void ReadPod(const v1::PodFacts& pod, const std::string& path, int64_t now_ms, Violations* violations,
              PodDescription* out, absl::string_view name_space) {
-  if (pod.uid().empty() || pod.uid().size() > kLongestText) {
+  if (pod.uid().empty() || pod.uid().size() > kMaxText) {
     violations->Add(At(path, "uid"),
                     "is empty or longer than 253 bytes; expected an identity that is never used again");
   }
@@ -250,17 +250,17 @@ void ReadPod(const v1::PodFacts& pod, const std::string& path, int64_t now_ms, V
   out->priority = pod.priority();
   out->scheduler_name = pod.scheduler_name();
   if (pod.node_name().empty()) {
-    ReadShape(pod.shape(), At(path, "shape"), out->name_space, violations, &out->shape.Own());
+    ReadShape(pod.shape(), At(path, "shape"), out->name_space, violations, &out->shape.Mutable());
   } else {
-    // It has its place: what it has is to be known, how it came there is not judged any more.
-    Violations of_the_way;
-    ReadShape(pod.shape(), At(path, "shape"), out->name_space, &of_the_way, &out->shape.Own());
-    if (!of_the_way.none()) {
+    // The pod has its node: its usage matters, its constraints are no longer checked.
+    Violations ignored;
+    ReadShape(pod.shape(), At(path, "shape"), out->name_space, &ignored, &out->shape.Mutable());
+    if (!ignored.none()) {
       PodTemplate has;
       has.host_ports = out->shape->host_ports;
-      out->shape.Own() = has;
+      out->shape.Mutable() = has;
     }
-    out->shape.Own().requests = ReadAmounts(pod.shape().requests(), At(path, "shape.requests"), violations);
+    out->shape.Mutable().requests = ReadAmounts(pod.shape().requests(), At(path, "shape.requests"), violations);
   }
   out->labels = ReadLabels(pod.labels(), At(path, "labels"), violations);
   if (!pod.gang().empty()) ReadName(pod.gang(), At(path, "gang"), violations);
@@ -271,7 +271,7 @@ void ReadPod(const v1::PodFacts& pod, const std::string& path, int64_t now_ms, V
     if (pod.gang().empty())
       violations->Add(At(path, "gang"), "is empty; expected the gang that `declaration` declares");
     out->gang.declares = true;
-    ReadDeclaration(pod.declaration(), At(path, "declaration"), violations, &out->gang.declaration.Own());
+    ReadDeclaration(pod.declaration(), At(path, "declaration"), violations, &out->gang.declaration.Mutable());
     CheckGroup(*out->gang.declaration, absl::StrCat(out->name_space, "/", out->gang.name), At(path, "declaration"),
                violations);
     if (out->gang.declaration->subgroups.empty() && !pod.subgroup().empty()) {
@@ -298,7 +298,7 @@ void ReadNode(const v1::NodeFacts& node, const std::string& path, Violations* vi
   out->name = node.name();
   for (const auto& [key, value] : node.labels()) {
     if (!IsShown(key)) violations->Add(At(path, "labels"), absl::StrCat(Quoted(key), "; expected the key of a label"));
-    if (value.size() > kLongestText || value.find('\0') != std::string::npos) {
+    if (value.size() > kMaxText || value.find('\0') != std::string::npos) {
       violations->Add(At(path, "labels"),
                       absl::StrCat(Quoted(key), " has a value that is longer than 253 bytes or has a NUL in it"));
     }
@@ -325,18 +325,18 @@ void ReadNode(const v1::NodeFacts& node, const std::string& path, Violations* vi
 
 namespace {
 
-// The subgroup that a member names, of those that its gang declares.
-void CheckSubgroup(const SubgroupReading& declared, const std::string& named, const std::string& path,
+// Checks that the subgroup of a member is one that its gang declares.
+void CheckSubgroup(const SubgroupParseResult& declared, const std::string& named, const std::string& path,
                    Violations* violations) {
-  if (!declared.problem.empty()) return;  // it is said of the gang
+  if (!declared.problem.empty()) return;  // reported with the gang
   if (declared.tree.empty()) {
     if (!named.empty()) violations->Add(path, absl::StrCat(Quoted(named), "; its gang declares no subgroups"));
-  } else if (declared.tree.LeafNamed(named) < 0) {
-    violations->Add(path, absl::StrCat("subgroup ", Quoted(named), " is none of the gang's, or has children"));
+  } else if (declared.tree.FindLeaf(named) < 0) {
+    violations->Add(path, absl::StrCat("subgroup ", Quoted(named), " is not in the gang, or has children"));
   }
 }
 
-// The pods of a submission stand in the order of the fields that name them; `of_manifests`: so many are of manifests.
+// The pods of a submission are in the order of the fields that name them. The first `of_manifests` come from manifests.
 void CompareMembers(const v1::SubmitGangRequest& request, const std::string& before, size_t of_manifests,
                     const SubmitGang& submission, Violations* violations) {
   const size_t listed = submission.pods.size() - static_cast<size_t>(request.pods_size());
@@ -349,9 +349,8 @@ void CompareMembers(const v1::SubmitGangRequest& request, const std::string& bef
   for (size_t i = 0; i < submission.pods.size() && !violations->full(); ++i) {
     const PodDescription& pod = submission.pods[i];
     if (!names.insert(pod.name).second) {
-      violations->Add(field_of(i, "name"), absl::StrCat("pod ", pod.name,
-                                                        " is given twice; expected a name of its own "
-                                                        "for each"));
+      violations->Add(field_of(i, "name"),
+                      absl::StrCat("pod ", pod.name, " is given twice; expected a different name for each"));
     } else if (!uids.insert(pod.uid).second) {
       violations->Add(field_of(i, "uid"), absl::StrCat("pod ", pod.name, ": uid ", pod.uid, " is given twice"));
     }
@@ -363,7 +362,8 @@ void CompareMembers(const v1::SubmitGangRequest& request, const std::string& bef
 void ReadMembers(const v1::SubmitGangRequest& request, const std::string& before, const std::string& id, int64_t now_ms,
                  Violations* violations, SubmitGang* out) {
   const size_t of_manifests = out->pods.size();
-  const SubgroupReading declared = muster::ReadSubgroups(out->declaration->subgroups, out->declaration->min_member);
+  const SubgroupParseResult declared =
+      muster::ParseSubgroups(out->declaration->subgroups, out->declaration->min_member);
   size_t bytes = 0;
   for (int i = 0; i < request.members_size(); ++i) {
     const v1::MemberSet& set = request.members(i);
@@ -391,9 +391,9 @@ void ReadMembers(const v1::SubmitGangRequest& request, const std::string& before
     CheckSubgroup(declared, set.subgroup(), absl::StrCat(path, ".subgroup"), violations);
     pod.priority = set.priority();
     pod.gang.subgroup = set.subgroup();
-    ReadShape(set.shape(), absl::StrCat(path, ".shape"), out->name_space, violations, &pod.shape.Own());
+    ReadShape(set.shape(), absl::StrCat(path, ".shape"), out->name_space, violations, &pod.shape.Mutable());
     pod.labels = ReadLabels(set.labels(), absl::StrCat(path, ".labels"), violations);
-    if (!violations->none()) return;  // none of them is made
+    if (!violations->none()) return;  // no member is made
     for (int32_t member = 0; member < set.count(); ++member) {
       pod.name = absl::StrCat(name, "-", member);
       pod.uid = absl::StrCat(id, "/", pod.name);
@@ -417,11 +417,11 @@ void ReadMembers(const v1::SubmitGangRequest& request, const std::string& before
   for (const PodDescription& pod : out->pods) {
     if (pod.node_name.empty() && pod.phase == PodPhase::kPending && !pod.deleting) continue;
     violations->Add(before + "pods",
-                    absl::StrCat("pod ", pod.name, " has a node or is over; expected pods that are to be placed"));
+                    absl::StrCat("pod ", pod.name, " has a node or has ended; expected pending pods without a node"));
     return;
   }
   if (out->pods.size() * request.gang().ByteSizeLong() > kMaxMemberBytes) {
-    violations->Add(before + "gang", "is too large for so many pods");
+    violations->Add(before + "gang", "is too large for this number of pods");
   }
   if (out->pods.empty() && violations->none()) {
     violations->Add(before + "members", "is empty; expected members, pods or manifests");
@@ -430,7 +430,7 @@ void ReadMembers(const v1::SubmitGangRequest& request, const std::string& before
 }
 
 QueueSpec ReadQueue(const v1::QueueSpec& queue, const std::string& path, Violations* violations) {
-  constexpr int64_t kMostWeight = 1'000'000;
+  constexpr int64_t kMaxWeight = 1'000'000;
   QueueSpec out;
   out.name = queue.name();
   out.parent = queue.parent();
@@ -447,9 +447,9 @@ QueueSpec ReadQueue(const v1::QueueSpec& queue, const std::string& path, Violati
   out.quota = ReadAmounts(queue.quota(), At(path, "quota"), violations);
   out.limit = ReadAmounts(queue.limit(), At(path, "limit"), violations);
   for (const auto& [resource, weight] : queue.over_quota_weight()) {
-    if (weight < 0 || weight > kMostWeight) {
+    if (weight < 0 || weight > kMaxWeight) {
       violations->Add(At(At(path, "over_quota_weight"), resource),
-                      absl::StrCat(weight, "; expected a whole number from 0 to ", kMostWeight));
+                      absl::StrCat(weight, "; expected a whole number from 0 to ", kMaxWeight));
     }
     out.over_quota_weight[resource] = weight;
   }

@@ -7,7 +7,7 @@
 namespace muster {
 namespace {
 
-// Nothing happened, or not for good: the same request may be tried again.
+// Whether another try may have another result: nothing happened, or nothing permanent.
 bool MayChange(const grpc::Status& status) {
   switch (status.error_code()) {
     case grpc::StatusCode::UNAVAILABLE:
@@ -21,10 +21,10 @@ bool MayChange(const grpc::Status& status) {
   }
 }
 
-// So many of the oldest are looked at with each request, which adds one.
-constexpr int kLooks = 64;
+// Number of oldest entries examined with each request, which adds one.
+constexpr int kTrimSteps = 64;
 
-// What an entry takes: its id stands twice.
+// Memory of an entry; its id is stored twice.
 size_t BytesOf(const std::string& key, const RequestLog::Answer& answer) {
   return 2 * key.size() + answer.response.size() + answer.status.error_message().size() +
          answer.status.error_details().size();
@@ -46,7 +46,7 @@ bool RequestLog::Begin(const std::string& key, uint64_t fingerprint, absl::Time 
     }
     if (entry->second.fingerprint != fingerprint) {
       Violations violations;
-      violations.Add("request_id", "was used for another request; expected an id of its own for each request");
+      violations.Add("request_id", "was used for another request; expected a different id for each request");
       answer.status = violations.ToStatus();
     } else if (entry->second.done) {
       answer = entry->second.answer;
@@ -59,7 +59,7 @@ bool RequestLog::Begin(const std::string& key, uint64_t fingerprint, absl::Time 
   return false;
 }
 
-void RequestLog::Done(const std::string& key, const Answer& answer) {
+void RequestLog::Complete(const std::string& key, const Answer& answer) {
   std::vector<Finish> waiting;
   {
     MutexLock lock(&mutex_);
@@ -67,16 +67,17 @@ void RequestLog::Done(const std::string& key, const Answer& answer) {
     if (entry == entries_.end()) return;
     waiting.swap(entry->second.waiting);
     if (MayChange(answer.status)) {
-      Forget(entry->first, entry->second);
+      Remove(entry->first, entry->second);
       entries_.erase(entry);
-      // Its place in order_ is skipped later, unless there are too many such.
+      // Its entry in order_ is skipped later, unless there are too many such entries.
       if (order_.size() > 2 * kMaxEntries) {
-        std::deque<std::pair<std::string, absl::Time>> kept;
+        std::deque<std::pair<std::string, absl::Time>> live;
         for (auto& [known, begun] : order_) {
-          const auto there = entries_.find(known);
-          if (there != entries_.end() && there->second.begun == begun) kept.emplace_back(std::move(known), begun);
+          const auto entry_of_id = entries_.find(known);
+          if (entry_of_id != entries_.end() && entry_of_id->second.begun == begun)
+            live.emplace_back(std::move(known), begun);
         }
-        order_ = std::move(kept);
+        order_ = std::move(live);
       }
     } else {
       entry->second.done = true;
@@ -87,7 +88,7 @@ void RequestLog::Done(const std::string& key, const Answer& answer) {
   for (const Finish& finish : waiting) finish(answer);
 }
 
-std::vector<Record> RequestLog::Keep(const std::string& key, uint64_t fingerprint, const Answer& answer) {
+std::vector<Record> RequestLog::MakeRecords(const std::string& key, uint64_t fingerprint, const Answer& answer) {
   if (MayChange(answer.status) || answer.status.error_code() == grpc::StatusCode::INVALID_ARGUMENT) return {};
   std::vector<Record> records;
   {
@@ -95,45 +96,46 @@ std::vector<Record> RequestLog::Keep(const std::string& key, uint64_t fingerprin
     const auto entry = entries_.find(key);
     if (entry == entries_.end()) return {};
     entry->second.kept = true;
-    // Before the new one: the same id may have come again after it was forgotten.
-    for (std::string& forgotten : forgotten_) records.push_back(NoAnswerRecord(std::move(forgotten)));
-    forgotten_.clear();
+    // Before the new record: the same id may have arrived again after it was evicted.
+    for (std::string& forgotten : evicted_keys_) records.push_back(AnswerDeletion(std::move(forgotten)));
+    evicted_keys_.clear();
   }
   records.push_back(AnswerRecord({key, fingerprint, static_cast<int32_t>(answer.status.error_code()),
                                   answer.status.error_message(), answer.status.error_details(), answer.response}));
   return records;
 }
 
-void RequestLog::Restore(const KeptAnswer& kept, absl::Time now) {
+void RequestLog::Restore(const DurableAnswer& stored, absl::Time now) {
   MutexLock lock(&mutex_);
   Entry entry;
-  entry.fingerprint = kept.fingerprint;
+  entry.fingerprint = stored.fingerprint;
   entry.done = entry.kept = true;
   entry.begun = now;
-  entry.answer = {grpc::Status(static_cast<grpc::StatusCode>(kept.code), kept.message, kept.details), kept.response};
-  bytes_ += BytesOf(kept.key, entry.answer);
-  order_.emplace_back(kept.key, now);
-  entries_.insert_or_assign(kept.key, std::move(entry));
+  entry.answer = {grpc::Status(static_cast<grpc::StatusCode>(stored.code), stored.message, stored.details),
+                  stored.response};
+  bytes_ += BytesOf(stored.key, entry.answer);
+  order_.emplace_back(stored.key, now);
+  entries_.insert_or_assign(stored.key, std::move(entry));
 }
 
-void RequestLog::Forget(const std::string& key, const Entry& entry) {
-  if (entry.kept) forgotten_.push_back(key);
+void RequestLog::Remove(const std::string& key, const Entry& entry) {
+  if (entry.kept) evicted_keys_.push_back(key);
 }
 
 void RequestLog::Trim(absl::Time now) {
-  for (int looks = 0; looks < kLooks && !order_.empty(); ++looks) {
+  for (int steps = 0; steps < kTrimSteps && !order_.empty(); ++steps) {
     const auto entry = entries_.find(order_.front().first);
-    // An id whose first answer was not kept may stand here twice: its newest place counts.
+    // An id whose first answer was not retained may be here twice: only its newest entry counts.
     if (entry != entries_.end() && entry->second.begun == order_.front().second) {
       const bool full = entries_.size() >= kMaxEntries || bytes_ > kMaxBytes;
-      if (!full && now - entry->second.begun < kKept) return;
-      if (!entry->second.done) {  // whose answer waits is not forgotten, and keeps nobody behind it
+      if (!full && now - entry->second.begun < kRetention) return;
+      if (!entry->second.done) {  // an open request is not evicted, and does not block later ones
         order_.push_back(std::move(order_.front()));
         order_.pop_front();
         continue;
       }
       bytes_ -= BytesOf(entry->first, entry->second.answer);
-      Forget(entry->first, entry->second);
+      Remove(entry->first, entry->second);
       entries_.erase(entry);
     }
     order_.pop_front();

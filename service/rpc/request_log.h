@@ -1,5 +1,5 @@
-// Requests that were answered, by their ids: a repeated request gets the same answer and does nothing (SPEC S-1), after
-// a restart too where the store keeps answers (S-2).
+// Answered requests by id: a repeated request gets the same answer and has no effect (SPEC S-1). If the store accepts
+// answers, this holds across restarts (S-2).
 #ifndef MUSTER_SERVICE_RPC_REQUEST_LOG_H_
 #define MUSTER_SERVICE_RPC_REQUEST_LOG_H_
 
@@ -17,7 +17,7 @@
 
 namespace muster {
 
-// Thread-safe. Keeps at most 65,536 answers of together 64 MiB, for ten minutes; the oldest go first.
+// Thread-safe. Retains at most 65,536 answers with at most 64 MiB in total, for ten minutes; evicts the oldest first.
 class RequestLog {
  public:
   struct Answer {
@@ -27,19 +27,20 @@ class RequestLog {
   using Finish = std::function<void(const Answer&)>;
   static constexpr size_t kMaxEntries = 65'536;
   static constexpr size_t kMaxBytes = 64 << 20;
-  static constexpr absl::Duration kKept = absl::Minutes(10);
+  static constexpr absl::Duration kRetention = absl::Minutes(10);
 
-  // True: the request is new; its caller does the work and calls Done. False: `finish` is called with the answer of the
-  // first one, at once or when it is known; or with INVALID_ARGUMENT when that was another request.
+  // Returns true if the request is new; the caller then does the work and calls Complete. Otherwise `finish` is called
+  // with the answer of the first request, immediately or when it is known. If the first request was different, the
+  // answer is INVALID_ARGUMENT.
   [[nodiscard]] bool Begin(const std::string& key, uint64_t fingerprint, absl::Time now, const Finish& finish);
-  // Answers everybody who waits. An answer that another try may change is not kept.
-  void Done(const std::string& key, const Answer& answer);
+  // Answers every caller that waits for this request. An answer that another try may change is not retained.
+  void Complete(const std::string& key, const Answer& answer);
 
-  // What the store is to keep of this answer, together with what the request did: nothing of one that another try may
-  // change, or that is wrong in itself and will be again. What was kept of answers that are forgotten goes along.
-  [[nodiscard]] std::vector<Record> Keep(const std::string& key, uint64_t fingerprint, const Answer& answer);
-  // An answer that an earlier process kept. Before any Begin.
-  void Restore(const KeptAnswer& kept, absl::Time now);
+  // Returns the records of this answer for the store, to be committed with the effects of the request. They include the
+  // deletions of evicted answers. An answer that another try may change, or that is an error in itself, is not stored.
+  [[nodiscard]] std::vector<Record> MakeRecords(const std::string& key, uint64_t fingerprint, const Answer& answer);
+  // Adds an answer that an earlier process stored. REQUIRES: before any Begin.
+  void Restore(const DurableAnswer& stored, absl::Time now);
 
  private:
   struct Entry {
@@ -51,13 +52,13 @@ class RequestLog {
     std::vector<Finish> waiting;
   };
   void Trim(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Forget(const std::string& key, const Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Remove(const std::string& key, const Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Mutex mutex_;
   absl::flat_hash_map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
-  std::deque<std::pair<std::string, absl::Time>> order_ ABSL_GUARDED_BY(mutex_);  // and when it was begun
+  std::deque<std::pair<std::string, absl::Time>> order_ ABSL_GUARDED_BY(mutex_);  // with the time of Begin
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::vector<std::string> forgotten_ ABSL_GUARDED_BY(mutex_);  // the store has them still
+  std::vector<std::string> evicted_keys_ ABSL_GUARDED_BY(mutex_);  // still in the store
 };
 
 }  // namespace muster

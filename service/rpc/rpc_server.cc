@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "service/rpc/door.h"
+#include "service/rpc/rpc_gate.h"
 #include "service/rpc/services.h"
 #include "service/rpc/tls_credentials.h"
 
 namespace muster {
 namespace {
 
-// A peer that vanished is noticed within half a minute, a handshake that does not come forward within ten seconds.
+// A vanished peer is detected within 30 s, a stalled handshake within 10 s.
 constexpr int kKeepaliveMs = 20'000;
 constexpr int kKeepaliveTimeoutMs = 10'000;
 constexpr int kHandshakeMs = 10'000;
@@ -26,14 +26,14 @@ constexpr size_t kMemoryBytes = size_t{1} << 30;
 }  // namespace
 
 struct RpcServer::Impl {
-  Impl(Engine* engine, const RpcOptions& options) : door(engine, options) {
+  Impl(Engine* engine, const RpcOptions& options) : gate(engine, options) {
     for (auto* make :
          {&MakeGangService, &MakeNodeService, &MakeFactsService, &MakeDecisionService, &MakePlacementService,
           &MakeEventService, &MakeTraceService, &MakeWhatIfService, &MakeQueueService}) {
-      services.push_back(make(&door));
+      services.push_back(make(&gate));
     }
   }
-  RpcDoor door;
+  RpcGate gate;
   std::vector<std::unique_ptr<grpc::Service>> services;
   std::shared_ptr<grpc::ServerCredentials> credentials;  // outlives the server
   std::unique_ptr<grpc::Server> server;
@@ -43,8 +43,8 @@ RpcServer::RpcServer(Engine* engine, const RpcOptions& options) : impl_(std::mak
 RpcServer::~RpcServer() { Stop(); }
 
 absl::Status RpcServer::Start() {
-  impl_->door.TakeUpAnswers();
-  const RpcOptions& options = impl_->door.options();
+  impl_->gate.RestoreAnswers();
+  const RpcOptions& options = impl_->gate.options();
   impl_->credentials = grpc::InsecureServerCredentials();
   if (options.tls.enabled()) {
     auto context = std::make_unique<TlsContext>(options.tls);
@@ -66,12 +66,12 @@ absl::Status RpcServer::Start() {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kHandshakeMs);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
-  // A little above the limit that is answered in words.
+  // Slightly above the limit that is reported with an error message.
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.limits.streams + 100);
   for (const auto& service : impl_->services) builder.RegisterService(service.get());
   impl_->server = builder.BuildAndStart();
   if (impl_->server == nullptr || port_ == 0) {
-    return absl::UnavailableError(absl::StrCat("listen.grpc: cannot listen on ", address, "; is the address taken?"));
+    return absl::UnavailableError(absl::StrCat("listen.grpc: cannot listen on ", address, "; is the address in use?"));
   }
   return absl::OkStatus();
 }

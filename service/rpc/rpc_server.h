@@ -1,4 +1,4 @@
-// The gRPC door: muster.v1, the standard health service and reflection (SPEC S-1, S-6).
+// The gRPC server: muster.v1, the standard health service and reflection (SPEC S-1, S-6).
 #ifndef MUSTER_SERVICE_RPC_RPC_SERVER_H_
 #define MUSTER_SERVICE_RPC_RPC_SERVER_H_
 
@@ -19,25 +19,25 @@ class Access;
 class Engine;
 class EventLog;
 class TraceLog;
-class RpcDoor;
+class RpcGate;
 
-// Reads an object in one of Kubernetes' shapes into `facts`; InvalidArgument names the field.
+// Parses an object in one of Kubernetes' formats into `facts`; InvalidArgument names the field.
 using ManifestReader = std::function<absl::Status(absl::string_view json, int64_t now_ms, Facts* facts)>;
 
 struct RpcOptions {
   std::string host = "127.0.0.1";
   int port = 0;  // 0: any free port
   TlsFiles tls;
-  Access* access = nullptr;  // who may call; nullptr: everybody
+  Access* access = nullptr;  // callers that are allowed; nullptr: all
   LimitOptions limits;
   int max_message_bytes = 4 << 20;
-  absl::Duration snapshot_stall = absl::Seconds(10);  // a snapshot without a part for this long gives way to others
-  bool facts_elsewhere = false;  // Kubernetes tells the facts: nodes, pods and submissions are refused here
-  std::string queues_from;       // where queues are declared, as a phrase; empty: here
-  ManifestReader manifests;      // nullptr: manifests are refused
-  EventLog* events = nullptr;    // nullptr: no events
-  TraceLog* traces = nullptr;    // nullptr: no traces
-  // Told of every unary call: method, outcome, how long it took.
+  absl::Duration snapshot_stall = absl::Seconds(10);  // a snapshot without a part for this long loses its permit
+  bool facts_from_kubernetes = false;  // Kubernetes announces the facts: nodes, pods and submissions are refused here
+  std::string queue_source_text;       // where queues are declared, as a phrase; empty: over this API
+  ManifestReader manifests;            // nullptr: manifests are refused
+  EventLog* events = nullptr;          // nullptr: no events
+  TraceLog* traces = nullptr;          // nullptr: no traces
+  // Called for every unary call: method, outcome, duration.
   std::function<void(absl::string_view method, absl::string_view outcome, absl::Duration took)> observer;
 };
 
@@ -45,9 +45,9 @@ class RpcServer {
  public:
   RpcServer(Engine* engine, const RpcOptions& options);
   ~RpcServer();
-  // Unavailable names the address that is taken, InvalidArgument the certificate that cannot be used.
+  // Unavailable names the address that is in use, InvalidArgument the certificate that cannot be used.
   [[nodiscard]] absl::Status Start();
-  // What the standard health service says from now on: SERVING, at first. Harmless when nothing is served.
+  // Sets the state of the standard health service; initially SERVING. No effect when the server does not run.
   void SetServing(bool serving);
   void Stop();
   [[nodiscard]] int port() const { return port_; }

@@ -8,18 +8,18 @@
 
 namespace muster {
 
-class RpcDoor;
+class RpcGate;
 
-// `door` must outlive the service.
-[[nodiscard]] std::unique_ptr<grpc::Service> MakeGangService(RpcDoor* door);
-[[nodiscard]] std::unique_ptr<grpc::Service> MakeNodeService(RpcDoor* door);
-[[nodiscard]] std::unique_ptr<grpc::Service> MakeFactsService(RpcDoor* door);
-[[nodiscard]] std::unique_ptr<grpc::Service> MakeDecisionService(RpcDoor* door);
-[[nodiscard]] std::unique_ptr<grpc::Service> MakePlacementService(RpcDoor* door);
-[[nodiscard]] std::unique_ptr<grpc::Service> MakeEventService(RpcDoor* door);
-[[nodiscard]] std::unique_ptr<grpc::Service> MakeTraceService(RpcDoor* door);
-[[nodiscard]] std::unique_ptr<grpc::Service> MakeWhatIfService(RpcDoor* door);
-[[nodiscard]] std::unique_ptr<grpc::Service> MakeQueueService(RpcDoor* door);
+// `gate` must outlive the service.
+[[nodiscard]] std::unique_ptr<grpc::Service> MakeGangService(RpcGate* gate);
+[[nodiscard]] std::unique_ptr<grpc::Service> MakeNodeService(RpcGate* gate);
+[[nodiscard]] std::unique_ptr<grpc::Service> MakeFactsService(RpcGate* gate);
+[[nodiscard]] std::unique_ptr<grpc::Service> MakeDecisionService(RpcGate* gate);
+[[nodiscard]] std::unique_ptr<grpc::Service> MakePlacementService(RpcGate* gate);
+[[nodiscard]] std::unique_ptr<grpc::Service> MakeEventService(RpcGate* gate);
+[[nodiscard]] std::unique_ptr<grpc::Service> MakeTraceService(RpcGate* gate);
+[[nodiscard]] std::unique_ptr<grpc::Service> MakeWhatIfService(RpcGate* gate);
+[[nodiscard]] std::unique_ptr<grpc::Service> MakeQueueService(RpcGate* gate);
 
 }  // namespace muster
 

@@ -14,9 +14,9 @@
 namespace muster {
 namespace {
 
-constexpr int32_t kMostWeight = 100;  // of a preference, as in Kubernetes
+constexpr int32_t kMaxWeight = 100;  // of a preference, as in Kubernetes
 
-// What requirements are about, and by that which keys and operators they may have.
+// The objects of a requirement; they determine the allowed keys and operators.
 enum class Selects : uint8_t { kNodes, kNodeNames, kPods };
 
 absl::string_view OperatorsOf(Selects what) {
@@ -30,7 +30,7 @@ bool MayBe(SelectorOperator op, Selects what) {
   return what == Selects::kNodes || op == SelectorOperator::kExists || op == SelectorOperator::kDoesNotExist;
 }
 
-// As Kubernetes has it: what could match nothing, or says what nobody looks at, is refused.
+// As in Kubernetes: values that cannot match, or that have no effect, are refused.
 void CheckValues(SelectorOperator op, const v1::SelectorRequirement& from, const std::string& path,
                  Violations* violations) {
   const int count = from.values_size();
@@ -83,7 +83,7 @@ void ReadNodeTerm(const v1::NodeSelectorTerm& from, const std::string& path, Vio
   ReadRequirements(from.fields(), At(path, "fields"), Selects::kNodeNames, violations, &out->fields);
 }
 
-// Of one that tolerates everything the key is empty.
+// A toleration of everything has an empty key.
 void CheckToleration(const v1::Toleration& from, const std::string& path, Violations* violations) {
   const bool exists = from.operator_() == "Exists";
   if (!from.operator_().empty() && !exists && from.operator_() != "Equal") {
@@ -117,7 +117,7 @@ void ReadTolerations(const v1::PodShape& shape, const std::string& path, Violati
 }
 
 bool IsAddress(const std::string& text) {
-  in6_addr address{};  // as large as either
+  in6_addr address{};  // large enough for either family
   if (text.find('\0') != std::string::npos) return false;
   return inet_pton(AF_INET, text.c_str(), &address) == 1 || inet_pton(AF_INET6, text.c_str(), &address) == 1;
 }
@@ -145,7 +145,7 @@ void ReadPorts(const v1::PodShape& shape, const std::string& path, Violations* v
     }
     if (!seen.emplace(port.protocol, port.port, port.ip).second) {
       violations->Add(absl::StrCat(path, "[", i, "].port"),
-                      absl::StrCat(port.port, " is there twice; expected each port of an address once"));
+                      absl::StrCat(port.port, " is listed twice; expected each port of an address once"));
     }
     out->host_ports.push_back(std::move(port));
   }
@@ -167,13 +167,13 @@ void ReadTopologyKey(const std::string& key, const std::string& path, Violations
   violations->Add(At(path, "topology_key"), absl::StrCat(Quoted(key), "; expected the key of a label of nodes"));
 }
 
-NeighbourTerm ReadTerm(const v1::PodAffinityTerm& from, const std::string& path, const std::string& own,
-                       Violations* violations) {
+PodAffinityTerm ReadTerm(const v1::PodAffinityTerm& from, const std::string& path, const std::string& own,
+                         Violations* violations) {
   ReadTopologyKey(from.topology_key(), path, violations);
   return {from.topology_key(), ReadPodSelector(from.selector(), At(path, "selector"), own, violations)};
 }
 
-// A node inclusion policy: whether it is honoured.
+// Parses a node inclusion policy: whether it is honoured.
 bool ReadPolicy(const std::string& policy, bool by_default, const std::string& path, Violations* violations) {
   if (!policy.empty() && policy != "Honor" && policy != "Ignore") {
     violations->Add(path, absl::StrCat("\"", policy, "\"; expected Honor or Ignore"));
@@ -181,10 +181,10 @@ bool ReadPolicy(const std::string& policy, bool by_default, const std::string& p
   return policy.empty() ? by_default : policy == "Honor";
 }
 
-NeighbourRules ReadNeighbours(const v1::PodShape& shape, const std::string& path, const std::string& own,
-                              Violations* violations) {
-  NeighbourRules out;
-  const auto read = [&](const auto& terms, const char* field, std::vector<NeighbourTerm>* to) {
+PodAffinityRules ReadPodAffinity(const v1::PodShape& shape, const std::string& path, const std::string& own,
+                                 Violations* violations) {
+  PodAffinityRules out;
+  const auto read = [&](const auto& terms, const char* field, std::vector<PodAffinityTerm>* to) {
     for (int i = 0; i < terms.size(); ++i) {
       to->push_back(ReadTerm(terms[i], absl::StrCat(At(path, field), "[", i, "]"), own, violations));
     }
@@ -219,17 +219,17 @@ Preferences ReadPreferences(const v1::PodShape& shape, const std::string& path, 
     PreferredNode& to = out.nodes.emplace_back();
     ReadNodeTerm(from.term(), At(at, "term"), violations, &to.term);
     to.weight = from.weight();
-    if (to.weight < 1 || to.weight > kMostWeight) {
-      violations->Add(At(at, "weight"), absl::StrCat(to.weight, "; expected 1 to ", kMostWeight));
+    if (to.weight < 1 || to.weight > kMaxWeight) {
+      violations->Add(At(at, "weight"), absl::StrCat(to.weight, "; expected 1 to ", kMaxWeight));
     }
   }
   for (int i = 0; i < shape.preferred_pods_size(); ++i) {
     const v1::PreferredPodAffinityTerm& from = shape.preferred_pods(i);
     const std::string at = absl::StrCat(At(path, "preferred_pods"), "[", i, "]");
-    out.neighbours.push_back({ReadTerm(from.term(), At(at, "term"), own, violations), from.weight()});
-    if (from.weight() == 0 || from.weight() < -kMostWeight || from.weight() > kMostWeight) {
-      violations->Add(At(at, "weight"), absl::StrCat(from.weight(), "; expected 1 to ", kMostWeight,
-                                                     " (near them) or -", kMostWeight, " to -1 (away from them)"));
+    out.pod_affinity.push_back({ReadTerm(from.term(), At(at, "term"), own, violations), from.weight()});
+    if (from.weight() == 0 || from.weight() < -kMaxWeight || from.weight() > kMaxWeight) {
+      violations->Add(At(at, "weight"), absl::StrCat(from.weight(), "; expected 1 to ", kMaxWeight, " (near them) or -",
+                                                     kMaxWeight, " to -1 (away from them)"));
     }
   }
   return out;
@@ -252,7 +252,7 @@ void ReadShape(const v1::PodShape& shape, const std::string& path, const std::st
   }
   ReadTolerations(shape, At(path, "tolerations"), violations, out);
   ReadPorts(shape, At(path, "host_ports"), violations, out);
-  out->neighbours = ReadNeighbours(shape, path, name_space, violations);
+  out->pod_affinity = ReadPodAffinity(shape, path, name_space, violations);
   out->preferences = ReadPreferences(shape, path, name_space, violations);
 }
 

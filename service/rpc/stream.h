@@ -1,6 +1,6 @@
 // One stream to a client: admitted, counted, written one message after the other, ended once.
 //
-// What others call back later (the engine, listeners) holds a StreamHandle, which is empty once the stream is done.
+// Later callbacks (the engine, listeners) hold a Handle, which is empty once the stream is done.
 #ifndef MUSTER_SERVICE_RPC_STREAM_H_
 #define MUSTER_SERVICE_RPC_STREAM_H_
 
@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "service/rpc/door.h"
+#include "service/rpc/rpc_gate.h"
 #include "support/sync.h"
 
 namespace muster {
@@ -20,12 +20,12 @@ namespace muster {
 template <typename Event>
 class StreamReactor : public grpc::ServerWriteReactor<Event> {
  public:
-  // A way to a stream that may be gone. Thread-safe; may be used again while it is used, by the same thread: an engine
-  // that is stopping answers at once.
+  // A reference to a stream that may be gone. Thread-safe, and reentrant on the same thread: an engine that is stopping
+  // answers at once.
   class Handle {
    public:
     explicit Handle(StreamReactor* stream) : stream_(stream) {}
-    // `use(stream)` unless it is gone; the stream cannot go meanwhile. Must not block.
+    // Calls `use(stream)` unless the stream is gone; the stream cannot go away meanwhile. `use` must not block.
     template <typename Use>
     void With(Use use) {
       const std::lock_guard<std::recursive_mutex> lock(mutex_);
@@ -41,11 +41,11 @@ class StreamReactor : public grpc::ServerWriteReactor<Event> {
     StreamReactor* stream_;
   };
 
-  explicit StreamReactor(RpcDoor* door) : door_(door), handle_(std::make_shared<Handle>(this)) {}
+  explicit StreamReactor(RpcGate* gate) : gate_(gate), handle_(std::make_shared<Handle>(this)) {}
 
-  // To be called once, after construction.
+  // REQUIRES: called once, after construction.
   void Begin(grpc::CallbackServerContext* context, Role role) {
-    door_->Admit(context, role, [handle = handle_](const absl::StatusOr<std::string>& client) {
+    gate_->Admit(context, role, [handle = handle_](const absl::StatusOr<std::string>& client) {
       handle->With([&](StreamReactor* stream) { stream->Admitted(client); });
     });
   }
@@ -61,46 +61,46 @@ class StreamReactor : public grpc::ServerWriteReactor<Event> {
     if (ok) OnWritten();
   }
   void OnCancel() final {
-    OnGone();
+    OnStreamEnd();
     Close(grpc::Status::CANCELLED);
   }
   void OnDone() final {
     handle_->Clear();
-    OnGone();
-    if (counted_) door_->limits().CloseStream(client_);
+    OnStreamEnd();
+    if (counted_) gate_->limits().CloseStream(client_);
     delete this;
   }
 
  protected:
   ~StreamReactor() override = default;
-  // The caller may call: the stream begins. Called once, under the handle's lock.
+  // The caller is admitted: the stream begins. Called once, under the handle's lock.
   virtual void OnAdmitted() = 0;
-  // The client is gone, or the stream is done. May be called twice, from any thread.
-  virtual void OnGone() {}
-  // A message has left.
+  // The client is gone, or the stream is done. May be called twice, on any thread.
+  virtual void OnStreamEnd() {}
+  // A message was written.
   virtual void OnWritten() {}
 
-  [[nodiscard]] RpcDoor* door() { return door_; }
+  [[nodiscard]] RpcGate* gate() { return gate_; }
   [[nodiscard]] const std::shared_ptr<Handle>& handle() const { return handle_; }
 
-  // Thread-safe. What is sent after Close is dropped.
+  // Thread-safe. Messages after Close are dropped.
   void Send(Event event) {
     MutexLock lock(&mutex_);
     if (closed_) return;
     waiting_.push_back(std::move(event));
     Next();
   }
-  // How many messages wait to be written.
+  // The number of messages that wait to be written.
   [[nodiscard]] size_t waiting() {
     MutexLock lock(&mutex_);
     return waiting_.size();
   }
-  // Forgets what was sent and is not on its way yet.
+  // Drops the messages that are not being written yet.
   void DropWaiting() {
     MutexLock lock(&mutex_);
     waiting_.erase(waiting_.begin() + (writing_ ? 1 : 0), waiting_.end());
   }
-  // Ends the stream after what was sent. The first status counts.
+  // Ends the stream after the messages sent so far. The first status counts.
   void Close(const grpc::Status& status) {
     MutexLock lock(&mutex_);
     if (std::exchange(closed_, true)) return;
@@ -114,7 +114,7 @@ class StreamReactor : public grpc::ServerWriteReactor<Event> {
  private:
   void Admitted(const absl::StatusOr<std::string>& client) {
     absl::Status may = client.status();
-    if (may.ok()) may = door_->limits().OpenStream(*client);
+    if (may.ok()) may = gate_->limits().OpenStream(*client);
     if (!may.ok()) return Close(ToGrpc(may));
     client_ = *client;
     counted_ = true;
@@ -131,7 +131,7 @@ class StreamReactor : public grpc::ServerWriteReactor<Event> {
     }
   }
 
-  RpcDoor* const door_;
+  RpcGate* const gate_;
   const std::shared_ptr<Handle> handle_;
   std::string client_;
   bool counted_ = false;

@@ -33,7 +33,7 @@ class TlsCredentials final : public grpc::ServerCredentials {
     return grpc_server_add_http2_port(server, address.c_str(), credentials_);
   }
 
-  // Asked before each handshake: is there something newer than what was given last?
+  // Called before each handshake: returns a newer configuration than the last one, if there is one.
   static grpc_ssl_certificate_config_reload_status Fetch(void* self, grpc_ssl_server_certificate_config** config) {
     return static_cast<TlsCredentials*>(self)->Give(config);
   }
@@ -42,7 +42,7 @@ class TlsCredentials final : public grpc::ServerCredentials {
     MutexLock lock(&mutex_);
     if (pem->generation == given_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
     const grpc_ssl_pem_key_cert_pair pair{pem->key.c_str(), pem->certificate.c_str()};
-    // Roots must be given, also when no client is asked for its certificate: then nothing is verified with them.
+    // gRPC requires roots even when no client certificate is requested; then nothing is verified with them.
     const std::string& roots = pem->client_ca.empty() ? pem->certificate : pem->client_ca;
     *config = grpc_ssl_server_certificate_config_create(roots.c_str(), &pair, 1);
     if (*config == nullptr) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_FAIL;

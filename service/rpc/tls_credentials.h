@@ -1,4 +1,4 @@
-// TLS for the gRPC server, with certificates that were looked at before they are used.
+// TLS for the gRPC server, with certificates that are checked before they are used.
 #ifndef MUSTER_SERVICE_RPC_TLS_CREDENTIALS_H_
 #define MUSTER_SERVICE_RPC_TLS_CREDENTIALS_H_
 
@@ -10,8 +10,8 @@
 
 namespace muster {
 
-// gRPC's own watcher of files takes what it finds, also a certificate without its key, and refuses everybody until that
-// is mended. These credentials ask `context` at every handshake. They must outlive the server.
+// gRPC's own file watcher uses any contents, even a certificate without its key, and then refuses all connections until
+// the files are corrected. These credentials query `context` at every handshake instead. They must outlive the server.
 [[nodiscard]] std::shared_ptr<grpc::ServerCredentials> MakeTlsCredentials(std::unique_ptr<TlsContext> context);
 
 }  // namespace muster

@@ -1,10 +1,10 @@
-// Where the time of a gang's start went.
+// The trace service: how the time of a gang's start was spent.
 #include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "proto/muster/v1/decisions.grpc.pb.h"
-#include "service/rpc/door.h"
 #include "service/rpc/mapping.h"
+#include "service/rpc/rpc_gate.h"
 #include "service/rpc/services.h"
 #include "service/tracing/trace_log.h"
 
@@ -43,13 +43,13 @@ v1::Span ToMessage(const Span& span) {
 
 class TraceServiceImpl final : public v1::TraceService::CallbackService {
  public:
-  explicit TraceServiceImpl(RpcDoor* door) : door_(door) {}
+  explicit TraceServiceImpl(RpcGate* gate) : gate_(gate) {}
 
   grpc::ServerUnaryReactor* GetTrace(grpc::CallbackServerContext* context, const v1::GetTraceRequest* request,
                                      v1::GetTraceResponse* response) override {
-    return Serve(door_, context, "GetTrace", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
-      const TraceLog* log = door_->options().traces;
-      if (log == nullptr) return finish({grpc::StatusCode::UNIMPLEMENTED, "no traces are kept here"});
+    return Serve(gate_, context, "GetTrace", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
+      const TraceLog* log = gate_->options().traces;
+      if (log == nullptr) return finish({grpc::StatusCode::UNIMPLEMENTED, "this server records no traces"});
       const std::string name_space = request->namespace_().empty() ? "default" : request->namespace_();
       const auto key = [&](const std::string& name) {
         return name.empty() ? name : absl::StrCat(name_space, "/", name);
@@ -60,18 +60,18 @@ class TraceServiceImpl final : public v1::TraceService::CallbackService {
         return finish(violations.ToStatus());
       }
       const TraceLog::Page page = log->Of(key(request->gang()), key(request->pod()));
-      response->set_kept_since_unix_us(page.kept_since_us);
+      response->set_kept_since_unix_us(page.retained_since_us);
       for (const auto& span : page.spans) *response->add_spans() = ToMessage(*span);
       finish(grpc::Status::OK);
     });
   }
 
  private:
-  RpcDoor* const door_;
+  RpcGate* const gate_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeTraceService(RpcDoor* door) { return std::make_unique<TraceServiceImpl>(door); }
+std::unique_ptr<grpc::Service> MakeTraceService(RpcGate* gate) { return std::make_unique<TraceServiceImpl>(gate); }
 
 }  // namespace muster

@@ -1,4 +1,5 @@
-// Where a gang would go, now or if the cluster were another: a copy of the machine is asked, and dropped.
+// The what-if service: where a gang would be placed, now or after a change of the cluster. The question is answered by
+// a copy of the machine, which is then discarded.
 #include <atomic>
 #include <memory>
 #include <set>
@@ -8,10 +9,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/muster/v1/decisions.grpc.pb.h"
-#include "service/rpc/door.h"
 #include "service/rpc/job_reading.h"
 #include "service/rpc/mapping.h"
 #include "service/rpc/reading.h"
+#include "service/rpc/rpc_gate.h"
 #include "service/rpc/services.h"
 #include "state/base/text.h"
 #include "state/recording/snapshot.h"
@@ -26,17 +27,17 @@ using grpc::ServerUnaryReactor;
 
 constexpr int kMaxNodeNames = 10'000;
 
-// Names of nodes that are there, or would be added.
+// Names of nodes that exist or would be added.
 class NodeNames {
  public:
   explicit NodeNames(const ReadView& view) : view_(view) {}
 
-  // One more; it is refused where some node has the name already.
+  // Adds a name; a violation if a node already has it.
   void Add(const std::string& name, const std::string& path, Violations* violations) {
     const auto known = view_.nodes.Find(name);
-    const bool there = known != nullptr && known->present;
-    if (added_.insert(name).second && !there) return;
-    violations->Add(path, absl::StrCat("node ", name, there ? " is there already" : " is added twice",
+    const bool exists = known != nullptr && known->present;
+    if (added_.insert(name).second && !exists) return;
+    violations->Add(path, absl::StrCat("node ", name, exists ? " is there already" : " is added twice",
                                        "; expected a name that no node has"));
   }
 
@@ -52,7 +53,7 @@ void ReadAdded(const v1::PlanGangRequest& request, const ManifestReader& manifes
   for (int i = 0; i < request.added_nodes_size() && !violations->full(); ++i) {
     const v1::AddedNodes& from = request.added_nodes(i);
     const std::string path = absl::StrCat("added_nodes[", i, "]");
-    WhatIf::Added& added = out->added.emplace_back();
+    WhatIf::AddedNode& added = out->added.emplace_back();
     added.like = from.like();
     if (from.has_node() == !from.like().empty()) {
       violations->Add(path, "has both or neither of `node` and `like`; expected one of them");
@@ -105,7 +106,7 @@ void ReadGone(const v1::PlanGangRequest& request, Violations* violations, WhatIf
 
 WhatIf ReadQuestion(const v1::PlanGangRequest& request, const ManifestReader& manifests, int64_t now_ms,
                     const ReadView& view, Violations* violations) {
-  static std::atomic<uint64_t> asked{0};
+  static std::atomic<uint64_t> questions{0};
   WhatIf out;
   const bool named = !request.name().empty();
   if (request.has_job() == named) {
@@ -117,9 +118,9 @@ WhatIf ReadQuestion(const v1::PlanGangRequest& request, const ManifestReader& ma
     out.gang = absl::StrCat(request.namespace_().empty() ? "default" : request.namespace_(), "/", request.name());
   } else {
     out.job.emplace();
-    out.job->id = absl::StrCat("what-if/", now_ms, "/", ++asked);
+    out.job->id = absl::StrCat("what-if/", now_ms, "/", ++questions);
     ReadJob(request.job(), "job.", manifests, now_ms, violations, &*out.job);
-    if (violations->none()) AddMembersToCome(&*out.job);
+    if (violations->none()) AddFutureMembers(&*out.job);
     CheckMinimum(request.job(), "job.", *out.job, violations);
   }
   ReadGone(request, violations, &out);
@@ -134,7 +135,7 @@ WhatIf ReadQuestion(const v1::PlanGangRequest& request, const ManifestReader& ma
   return out;
 }
 
-// What the core says of queues is about more that they might use: "queue team has neither a limit nor ...".
+// Messages of the core about queues concern `more_for_queues`: "queue team has neither a limit nor ...".
 std::string FieldOf(const v1::PlanGangRequest& request, absl::string_view text) {
   for (int i = 0; i < request.more_for_queues_size(); ++i) {
     if (!absl::StartsWith(text, absl::StrCat("queue ", request.more_for_queues(i).queue(), " "))) continue;
@@ -152,21 +153,21 @@ void Fill(const WhatIfAnswer& answer, v1::PlanGangResponse* response) {
     placement->set_node(place.node);
   }
   FillReason(answer.reason, response->mutable_reason());
-  response->mutable_others()->Assign(answer.others.begin(), answer.others.end());
-  response->mutable_hit()->Assign(answer.hit.begin(), answer.hit.end());
+  response->mutable_others()->Assign(answer.planned_before.begin(), answer.planned_before.end());
+  response->mutable_hit()->Assign(answer.affected_gangs.begin(), answer.affected_gangs.end());
 }
 
 class WhatIfServiceImpl final : public v1::WhatIfService::CallbackService {
  public:
-  explicit WhatIfServiceImpl(RpcDoor* door) : door_(door) {}
+  explicit WhatIfServiceImpl(RpcGate* gate) : gate_(gate) {}
 
   ServerUnaryReactor* PlanGang(CallbackServerContext* context, const v1::PlanGangRequest* request,
                                v1::PlanGangResponse* response) override {
-    return Serve(door_, context, "PlanGang", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
+    return Serve(gate_, context, "PlanGang", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
       const int64_t now_ms = ProcessClock().NowMs();
       Violations violations;
       WhatIf question =
-          ReadQuestion(*request, door_->options().manifests, now_ms, *door_->engine().view(), &violations);
+          ReadQuestion(*request, gate_->options().manifests, now_ms, *gate_->engine().view(), &violations);
       if (!violations.none()) return finish(violations.ToStatus());
       if (busy_.exchange(true)) {
         return finish(ToGrpc(absl::ResourceExhaustedError("another what-if is being answered; try again in a moment")));
@@ -176,7 +177,7 @@ class WhatIfServiceImpl final : public v1::WhatIfService::CallbackService {
   }
 
  private:
-  // The state is read in the engine's order of things, and the answer found where nobody waits for the thread.
+  // The state is read in order with commands; the answer is computed on a thread on which no decision waits.
   void Ask(const v1::PlanGangRequest& request, WhatIf question, int64_t now_ms, v1::PlanGangResponse* response,
            const FinishCall& finish) {
     auto state = std::make_shared<std::string>();
@@ -185,24 +186,24 @@ class WhatIfServiceImpl final : public v1::WhatIfService::CallbackService {
       return true;
     };
     const auto answer = [=, this, &request, question = std::move(question)] {
-      const absl::StatusOr<WhatIfAnswer> found = AnswerWhatIf(*state, door_->engine().settings(), question, now_ms);
+      const absl::StatusOr<WhatIfAnswer> found = AnswerWhatIf(*state, gate_->engine().settings(), question, now_ms);
       if (found.ok()) Fill(*found, response);
       busy_ = false;
       finish(ToGrpc(found.status(), "", [&request](absl::string_view text) { return FieldOf(request, text); }));
     };
-    door_->engine().Look(read, [this, answer, finish](const absl::Status& status) {
+    gate_->engine().ReadLatest(read, [this, answer, finish](const absl::Status& status) {
       if (status.ok()) return OnGrpcThread(answer);
       busy_ = false;
       finish(ToGrpc(status));
     });
   }
 
-  RpcDoor* const door_;
+  RpcGate* const gate_;
   std::atomic<bool> busy_{false};
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeWhatIfService(RpcDoor* door) { return std::make_unique<WhatIfServiceImpl>(door); }
+std::unique_ptr<grpc::Service> MakeWhatIfService(RpcGate* gate) { return std::make_unique<WhatIfServiceImpl>(gate); }
 
 }  // namespace muster

@@ -17,14 +17,14 @@
 namespace muster {
 namespace {
 
-constexpr size_t kMaxQuestions = 1'024;
-constexpr int kMaxQuestionsOfOne = 64;
+constexpr size_t kMaxPendingReviews = 1'024;
+constexpr int kMaxPendingReviewsPerAddress = 64;
 constexpr size_t kMaxReviewed = 10'000;
-constexpr absl::Duration kKeepGood = absl::Minutes(1);
-constexpr absl::Duration kKeepBad = absl::Seconds(10);
-constexpr size_t kShortestToken = 16;
+constexpr absl::Duration kAcceptedReviewAge = absl::Minutes(1);
+constexpr absl::Duration kRejectedReviewAge = absl::Seconds(10);
+constexpr size_t kMinToken = 16;
 
-// Tokens are compared by digest: how long that takes tells nothing about them.
+// Tokens are compared by digest, so that the duration reveals nothing about them.
 std::string Digest(absl::string_view token) {
   unsigned char digest[SHA256_DIGEST_LENGTH];
   SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), digest);
@@ -42,10 +42,10 @@ absl::StatusOr<absl::flat_hash_map<std::string, Identity>> ParseTokens(absl::str
         absl::StrSplit(line.substr(0, line.find('#')), absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
     if (words.empty()) continue;
     const bool role = words.size() == 3 && (words[1] == "read-only" || words[1] == "read-write");
-    if (!role || words[2].size() < kShortestToken) {
+    if (!role || words[2].size() < kMinToken) {
       return absl::InvalidArgumentError(
-          absl::StrCat("line ", number, ": expected NAME read-only|read-write TOKEN, the token of at least ",
-                       kShortestToken, " characters"));
+          absl::StrCat("line ", number, ": expected NAME read-only|read-write TOKEN, the token of at least ", kMinToken,
+                       " characters"));
     }
     const Identity identity{absl::StrCat("token:", words[0]),
                             words[1] == "read-write" ? Role::kReadWrite : Role::kReadOnly};
@@ -71,11 +71,11 @@ absl::Status Access::Start() {
 }
 
 void Access::Stop() {
-  absl::flat_hash_map<std::string, Question> unanswered;
+  absl::flat_hash_map<std::string, PendingReview> unanswered;
   {
     MutexLock lock(&mutex_);
     stopping_ = true;
-    unanswered.swap(questions_);
+    unanswered.swap(pending_reviews_);
     queue_.clear();
     asked_.SignalAll();
   }
@@ -90,7 +90,7 @@ bool Access::required() const {
 }
 
 absl::Status Access::ReadTokens() {
-  tokens_looked_at_ = SteadyNow();
+  tokens_checked_at_ = SteadyNow();
   const uint64_t stamp = FileStamp(options_.tokens_file);
   if (stamp == tokens_stamp_ && stamp != 0) return absl::OkStatus();
   const absl::StatusOr<std::string> text = ReadFile(options_.tokens_file);
@@ -149,9 +149,9 @@ void Access::Identify(const std::string& bearer, const std::vector<std::string>&
   absl::StatusOr<Identity> answer = absl::UnauthenticatedError("the bearer token is not known");
   {
     MutexLock lock(&mutex_);
-    if (!options_.tokens_file.empty() && SteadyNow() - tokens_looked_at_ > absl::Seconds(1)) {
+    if (!options_.tokens_file.empty() && SteadyNow() - tokens_checked_at_ > absl::Seconds(1)) {
       if (const absl::Status read = ReadTokens(); !read.ok()) {
-        spdlog::warn("{}; the tokens read before stay", std::string(read.message()));
+        spdlog::warn("{}; the previous tokens stay in use", std::string(read.message()));
       }
     }
     const auto known = tokens_.find(digest);
@@ -163,17 +163,18 @@ void Access::Identify(const std::string& bearer, const std::vector<std::string>&
         answer = reviewed->second.identity;
       } else if (stopping_) {
         answer = absl::UnavailableError("Muster is stopping");
-      } else if (const auto asked = questions_.find(digest); asked != questions_.end()) {
-        if (asked->second.waiting.size() < kMaxQuestions) {
-          asked->second.waiting.push_back(done);
+      } else if (const auto pending = pending_reviews_.find(digest); pending != pending_reviews_.end()) {
+        if (pending->second.waiting.size() < kMaxPendingReviews) {
+          pending->second.waiting.push_back(done);
           return;
         }
         answer = absl::ResourceExhaustedError("too many calls wait for this token's review; try again in a moment");
-      } else if (questions_.size() >= kMaxQuestions || asking_[address] >= kMaxQuestionsOfOne) {
+      } else if (pending_reviews_.size() >= kMaxPendingReviews ||
+                 reviews_by_address_[address] >= kMaxPendingReviewsPerAddress) {
         answer = absl::ResourceExhaustedError("too many tokens are being reviewed; try again in a moment");
       } else {
-        ++asking_[address];
-        questions_[digest] = Question{bearer, address, {done}};
+        ++reviews_by_address_[address];
+        pending_reviews_[digest] = PendingReview{bearer, address, {done}};
         queue_.push_back(digest);
         asked_.Signal();
         return;
@@ -193,34 +194,35 @@ void Access::Review() {
       if (stopping_) return;
       digest = std::move(queue_.front());
       queue_.pop_front();
-      token = questions_.find(digest)->second.token;
+      token = pending_reviews_.find(digest)->second.token;
     }
     const absl::StatusOr<ReviewedUser> user = reviewer_(token);
     const absl::StatusOr<Identity> identity = user.ok() ? OfUser(*user) : absl::StatusOr<Identity>(user.status());
     std::vector<Done> waiting;
     {
       MutexLock lock(&mutex_);
-      if (user.ok() || absl::IsUnauthenticated(user.status())) Remember(digest, identity);
-      const auto question = questions_.find(digest);
-      if (question == questions_.end()) continue;  // stopping: everybody was told
+      if (user.ok() || absl::IsUnauthenticated(user.status())) CacheIdentity(digest, identity);
+      const auto question = pending_reviews_.find(digest);
+      if (question == pending_reviews_.end()) continue;  // stopping: all callers were answered
       waiting.swap(question->second.waiting);
-      const auto address = asking_.find(question->second.address);
-      if (--address->second == 0) asking_.erase(address);
-      questions_.erase(question);
+      const auto address = reviews_by_address_.find(question->second.address);
+      if (--address->second == 0) reviews_by_address_.erase(address);
+      pending_reviews_.erase(question);
     }
     for (const Done& done : waiting) done(identity);
   }
 }
 
-// Good answers are not pushed out by the bad ones that anybody can make.
-void Access::Remember(const std::string& digest, const absl::StatusOr<Identity>& identity) {
+// Valid answers are not evicted by invalid tokens, which any client can produce.
+void Access::CacheIdentity(const std::string& digest, const absl::StatusOr<Identity>& identity) {
   const absl::Time now = SteadyNow();
   if (reviewed_.size() >= kMaxReviewed)
     absl::erase_if(reviewed_, [&](const auto& entry) { return entry.second.until <= now; });
   if (reviewed_.size() >= kMaxReviewed)
     absl::erase_if(reviewed_, [](const auto& entry) { return !entry.second.identity.ok(); });
   if (reviewed_.size() >= kMaxReviewed) reviewed_.clear();
-  reviewed_.insert_or_assign(digest, Reviewed{identity, now + (identity.ok() ? kKeepGood : kKeepBad)});
+  reviewed_.insert_or_assign(digest,
+                             Reviewed{identity, now + (identity.ok() ? kAcceptedReviewAge : kRejectedReviewAge)});
 }
 
 }  // namespace muster

@@ -1,8 +1,9 @@
-// Who calls, and what they may do: bearer tokens and client certificates -> an identity with a role (SPEC S-6).
+// Authentication and authorization: bearer tokens and client certificates are mapped to an identity with a role (SPEC
+// S-6).
 //
-// Tokens come from a file ("NAME ROLE TOKEN" a line, '#' begins a comment; read again when it changes) or are shown to
-// Kubernetes (TokenReview; answers are kept for a minute). Without any of them configured everybody may do everything:
-// configuration then allows loopback addresses only.
+// Tokens come from a file (a line is "NAME ROLE TOKEN", '#' begins a comment; read again when it changes) or are
+// reviewed by Kubernetes (TokenReview; answers are cached for a minute). If neither they nor certificates are
+// configured, every caller may do everything; the configuration then allows loopback addresses only.
 #ifndef MUSTER_SERVICE_SECURITY_ACCESS_H_
 #define MUSTER_SERVICE_SECURITY_ACCESS_H_
 
@@ -33,20 +34,20 @@ struct ReviewedUser {
   std::string name;
   std::vector<std::string> groups;
 };
-// Asks Kubernetes whose token it is; may block. Unauthenticated: nobody's. Anything else: not known now.
+// Asks Kubernetes for the user of a token; may block. Unauthenticated: no user. Any other error: unknown at the moment.
 using TokenReviewer = std::function<absl::StatusOr<ReviewedUser>(const std::string& token)>;
 
 struct AccessOptions {
   std::string tokens_file;
   bool token_review = false;
   bool client_certificates = false;  // verified by TLS
-  // Roles of reviewed users and of certificates: "user:NAME", "group:NAME", "cert:NAME". Certificates that are not
-  // named may write when no certificate is named at all; users that are not named may do nothing.
+  // Roles of reviewed users and of certificates: "user:NAME", "group:NAME", "cert:NAME". If no certificate is named at
+  // all, every verified certificate may write. Users that are not named have no permission.
   std::vector<std::string> writers;
   std::vector<std::string> readers;
 };
 
-// The tokens of a file's text, by token. InvalidArgument names the line.
+// Parses a token file: identities by token. InvalidArgument names the line.
 [[nodiscard]] absl::StatusOr<absl::flat_hash_map<std::string, Identity>> ParseTokens(absl::string_view text);
 
 // Thread-safe.
@@ -60,12 +61,14 @@ class Access {
   [[nodiscard]] absl::Status Start();
   void Stop();
 
-  // Whether callers must show something.
+  // Whether callers must present credentials.
   [[nodiscard]] bool required() const;
-  // Calls `done` once, at once or from another thread: Unauthenticated says what is missing, ResourceExhausted that too
-  // many tokens are being reviewed. `bearer`: what follows "Bearer " in the authorization header; empty: none.
-  // `certificate`: common and alternative names of the verified client certificate.
-  // `address`: where from; an address has few reviews of unknown tokens at a time.
+  // Calls `done` once, immediately or on another thread. Unauthenticated says what is missing, ResourceExhausted that
+  // too many tokens are being reviewed.
+  //
+  // `bearer`: what follows "Bearer " in the authorization header; empty: none. `certificate`: common and alternative
+  // names of the verified client certificate. `address`: the client's address; each has a limit for concurrent reviews
+  // of unknown tokens.
   void Identify(const std::string& bearer, const std::vector<std::string>& certificate, const std::string& address,
                 const Done& done);
 
@@ -74,8 +77,8 @@ class Access {
     absl::StatusOr<Identity> identity;
     absl::Time until;
   };
-  // A token that is being reviewed: everybody who shows it waits for the one answer.
-  struct Question {
+  // A token that is being reviewed: all callers with this token wait for the one answer.
+  struct PendingReview {
     std::string token;
     std::string address;
     std::vector<Done> waiting;
@@ -84,7 +87,7 @@ class Access {
   [[nodiscard]] absl::StatusOr<Identity> OfUser(const ReviewedUser& user) const;
   [[nodiscard]] absl::StatusOr<Identity> OfCertificate(const std::vector<std::string>& names) const;
   void Review();
-  void Remember(const std::string& digest, const absl::StatusOr<Identity>& identity)
+  void CacheIdentity(const std::string& digest, const absl::StatusOr<Identity>& identity)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const AccessOptions options_;
@@ -94,11 +97,11 @@ class Access {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   absl::flat_hash_map<std::string, Identity> tokens_ ABSL_GUARDED_BY(mutex_);  // by digest of the token
   uint64_t tokens_stamp_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Time tokens_looked_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  absl::flat_hash_map<std::string, Reviewed> reviewed_ ABSL_GUARDED_BY(mutex_);   // by digest
-  absl::flat_hash_map<std::string, Question> questions_ ABSL_GUARDED_BY(mutex_);  // by digest
-  std::deque<std::string> queue_ ABSL_GUARDED_BY(mutex_);                         // digests, to be reviewed
-  absl::flat_hash_map<std::string, int> asking_ ABSL_GUARDED_BY(mutex_);          // questions by address
+  absl::Time tokens_checked_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::flat_hash_map<std::string, Reviewed> reviewed_ ABSL_GUARDED_BY(mutex_);              // by digest
+  absl::flat_hash_map<std::string, PendingReview> pending_reviews_ ABSL_GUARDED_BY(mutex_);  // by digest
+  std::deque<std::string> queue_ ABSL_GUARDED_BY(mutex_);                                    // digests to review
+  absl::flat_hash_map<std::string, int> reviews_by_address_ ABSL_GUARDED_BY(mutex_);  // reviews in progress, by address
   std::thread reviewing_;
 };
 

@@ -1,4 +1,4 @@
-// Tells whether a file was changed since it was looked at.
+// Detects changes of a file.
 #ifndef MUSTER_SERVICE_SECURITY_FILE_STAMP_H_
 #define MUSTER_SERVICE_SECURITY_FILE_STAMP_H_
 
@@ -9,7 +9,7 @@
 
 namespace muster {
 
-// Another number whenever the file, or the one that a link leads to, is another; 0 when there is none.
+// Returns a different number when the file, or the target of its link, has changed; 0 when there is none.
 [[nodiscard]] inline uint64_t FileStamp(const std::string& path) {
   struct stat info {};
   if (path.empty() || stat(path.c_str(), &info) != 0) return 0;

@@ -11,9 +11,9 @@ constexpr size_t kMaxClients = 10'000;
 
 }  // namespace
 
-absl::Status ClientLimits::TakeCall(const std::string& client, absl::Time now) {
+absl::Status ClientLimits::CountCall(const std::string& client, absl::Time now) {
   MutexLock lock(&mutex_);
-  if (clients_.size() >= kMaxClients && !clients_.contains(client)) ForgetIdle(now);
+  if (clients_.size() >= kMaxClients && !clients_.contains(client)) RemoveIdle(now);
   Client& entry = clients_[client];
   const double passed_s = entry.at == absl::InfinitePast() ? 1 : std::max(0.0, absl::ToDoubleSeconds(now - entry.at));
   entry.calls = std::min(options_.calls_per_s, entry.calls + passed_s * options_.calls_per_s);
@@ -43,8 +43,8 @@ void ClientLimits::CloseStream(const std::string& client) {
   --clients_[client].streams;
 }
 
-// Clients that were silent for long enough to have their full allowance again are as good as new.
-void ClientLimits::ForgetIdle(absl::Time now) {
+// A client that was silent long enough to regain its full allowance needs no entry.
+void ClientLimits::RemoveIdle(absl::Time now) {
   absl::erase_if(clients_, [&](const auto& entry) {
     return entry.second.streams == 0 && now - entry.second.at > absl::Seconds(1);
   });

@@ -1,4 +1,4 @@
-// What one client may take of the doors: calls a second, and streams at once (SPEC S-6).
+// Limits per client: calls per second, and concurrent streams (SPEC S-6).
 #ifndef MUSTER_SERVICE_SECURITY_LIMITS_H_
 #define MUSTER_SERVICE_SECURITY_LIMITS_H_
 
@@ -13,28 +13,28 @@
 namespace muster {
 
 struct LimitOptions {
-  double calls_per_s = 20'000;  // of one client, over time; a second's worth may come at once
-  int32_t streams = 1'000;      // of one client, open at once
+  double calls_per_s = 20'000;  // of one client, on average; bursts up to one second's worth
+  int32_t streams = 1'000;      // of one client, concurrently
 };
 
-// Thread-safe. Clients are known by a name of the caller's: an identity, or an address.
+// Thread-safe. The caller names each client: by an identity or an address.
 class ClientLimits {
  public:
   explicit ClientLimits(LimitOptions options) : options_(options) {}
 
   // Counts one call. ResourceExhausted with the limit in its text.
-  [[nodiscard]] absl::Status TakeCall(const std::string& client, absl::Time now);
-  // Counts one open stream; CloseStream gives it back.
+  [[nodiscard]] absl::Status CountCall(const std::string& client, absl::Time now);
+  // Counts one open stream, until CloseStream. ResourceExhausted as above.
   [[nodiscard]] absl::Status OpenStream(const std::string& client);
   void CloseStream(const std::string& client);
 
  private:
   struct Client {
-    double calls = 0;  // that may still be made now
+    double calls = 0;  // allowance left at the moment
     absl::Time at = absl::InfinitePast();
     int32_t streams = 0;
   };
-  void ForgetIdle(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RemoveIdle(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const LimitOptions options_;
   Mutex mutex_;

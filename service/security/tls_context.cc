@@ -29,28 +29,28 @@ uint64_t TlsContext::Stamp() const {
 
 absl::Status TlsContext::Load() {
   MutexLock lock(&mutex_);
-  looked_at_ = SteadyNow();
+  checked_at_ = SteadyNow();
   return Read();
 }
 
 std::shared_ptr<SSL_CTX> TlsContext::Current() {
   MutexLock lock(&mutex_);
-  Look();
+  ReloadIfChanged();
   return context_;
 }
 
 std::shared_ptr<const TlsPem> TlsContext::CurrentPem() {
   MutexLock lock(&mutex_);
-  Look();
+  ReloadIfChanged();
   return pem_;
 }
 
-void TlsContext::Look() {
-  if (SteadyNow() - looked_at_ < absl::Seconds(1)) return;
-  looked_at_ = SteadyNow();
+void TlsContext::ReloadIfChanged() {
+  if (SteadyNow() - checked_at_ < absl::Seconds(1)) return;
+  checked_at_ = SteadyNow();
   if (Stamp() == stamp_) return;
   if (const absl::Status read = Read(); !read.ok()) {
-    spdlog::warn("{}; the certificate read before stays in use", std::string(read.message()));
+    spdlog::warn("{}; the previous certificate stays in use", std::string(read.message()));
   } else {
     spdlog::info("tls: certificate {} was read again", files_.certificate);
   }

@@ -2,10 +2,10 @@
 
 namespace muster {
 
-StoreTrouble TroubleOf(const absl::Status& status) {
-  if (status.ok()) return StoreTrouble::kNone;
-  if (absl::IsAborted(status)) return StoreTrouble::kFenced;
-  return absl::IsResourceExhausted(status) ? StoreTrouble::kFull : StoreTrouble::kTryAgain;
+StoreErrorKind ClassifyStoreError(const absl::Status& status) {
+  if (status.ok()) return StoreErrorKind::kNone;
+  if (absl::IsAborted(status)) return StoreErrorKind::kFenced;
+  return absl::IsResourceExhausted(status) ? StoreErrorKind::kFull : StoreErrorKind::kTryAgain;
 }
 
 absl::Status MemoryStore::Commit(int64_t epoch, const std::vector<Record>& records) {

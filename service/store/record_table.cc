@@ -13,14 +13,14 @@
 namespace muster {
 namespace {
 
-constexpr int64_t kApplication = 0x4d737472;  // "Mstr": what PRAGMA application_id says of a store of Muster's
+constexpr int64_t kApplication = 0x4d737472;  // "Mstr": PRAGMA application_id of a Muster store
 constexpr char kSchema[] =
     "CREATE TABLE owner(id INTEGER PRIMARY KEY CHECK(id = 1), epoch INTEGER NOT NULL) STRICT;"
     "INSERT INTO owner VALUES(1, 0);"
     "CREATE TABLE record(kind TEXT NOT NULL, key TEXT NOT NULL, incarnation TEXT NOT NULL, format INTEGER NOT NULL, "
     "value BLOB NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY(kind, key)) STRICT, WITHOUT ROWID;";
 
-// CRC-32 of a record, its fields behind their lengths.
+// CRC-32 of a record, each field preceded by its length.
 int64_t Checksum(const Record& record) {
   uLong sum = crc32(0, nullptr, 0);
   const auto add = [&](absl::string_view bytes) {
@@ -38,8 +38,8 @@ int64_t Checksum(const Record& record) {
 
 std::pair<absl::string_view, absl::string_view> Place(const Record& record) { return {record.kind, record.key}; }
 
-// Reads records until there are no more, or one cannot be reached, or `until` has come, unless that is nullptr; those
-// of which the checksum holds go to `records`.
+// Reads records up to the end, the first unreadable one, or `until` (if not nullptr). Those with a correct checksum are
+// added to `records`.
 absl::Status ReadRows(SqliteDb* db, absl::string_view order, const Record* until, std::vector<Record>* records,
                       std::vector<std::string>* problems) {
   auto read = SqliteStatement::Prepare(
@@ -71,7 +71,7 @@ absl::StatusOr<int> ReadFormat(SqliteDb* db) {
   if (!application.ok() || !format.ok()) return application.ok() ? format.status() : application.status();
   if (*application != kApplication) {
     return absl::FailedPreconditionError(
-        absl::StrCat("store ", db->path(), ": an SQLite file of something else; name another one"));
+        absl::StrCat("store ", db->path(), ": an SQLite file of another program; use another file"));
   }
   if (*format < 1 || *format > Store::kNewestFormat) {
     return absl::FailedPreconditionError(absl::StrCat("store ", db->path(), ": written in format ", *format,
@@ -112,18 +112,18 @@ absl::Status ReadAll(SqliteDb* db, std::vector<Record>* records, std::vector<std
     const absl::StatusOr<bool> row = check->Step();
     checked = row.status();
     if (!row.ok() || !*row) break;
-    if (std::string said = check->Bytes(0); said != "ok") problems->push_back(std::move(said));
+    if (std::string message = check->Bytes(0); message != "ok") problems->push_back(std::move(message));
   }
   if (!checked.ok() && !absl::IsDataLoss(checked)) return checked;
   if (!checked.ok()) problems->emplace_back(checked.message());
   absl::Status read = ReadRows(db, "kind, key", nullptr, records, problems);
   if (!absl::IsDataLoss(read)) return read;
   problems->emplace_back(read.message());
-  // Behind what cannot be passed there may be more: from the other end.
-  std::vector<Record> behind;
-  read = ReadRows(db, "kind DESC, key DESC", records->empty() ? nullptr : &records->back(), &behind, problems);
+  // Records after an unreadable place may be readable from the other end.
+  std::vector<Record> from_end;
+  read = ReadRows(db, "kind DESC, key DESC", records->empty() ? nullptr : &records->back(), &from_end, problems);
   if (!read.ok() && !absl::IsDataLoss(read)) return read;
-  std::move(behind.rbegin(), behind.rend(), std::back_inserter(*records));
+  std::move(from_end.rbegin(), from_end.rend(), std::back_inserter(*records));
   return absl::OkStatus();
 }
 

@@ -1,4 +1,4 @@
-// The table of records in a store's file, and what a file of ours is known by. Of the store's library alone.
+// The table of records in a store's file, and the marks of a Muster file. Private to the store library.
 #ifndef MUSTER_SERVICE_STORE_RECORD_TABLE_H_
 #define MUSTER_SERVICE_STORE_RECORD_TABLE_H_
 
@@ -12,17 +12,16 @@
 
 namespace muster {
 
-// The file's format; 0: it is empty. The error: it is no store that this version can read.
+// Returns the file's format; 0: the file is empty. Error: not a store that this version can read.
 [[nodiscard]] absl::StatusOr<int> ReadFormat(SqliteDb* db);
 
-// Of the newest format.
+// Creates the schema of the newest format.
 [[nodiscard]] absl::Status MakeSchema(SqliteDb* db);
 
-// `put` and `remove`: the statements kPut and kRemove.
+// `put` and `remove`: the prepared statements kPut and kRemove.
 [[nodiscard]] absl::Status Upsert(const std::vector<Record>& records, SqliteStatement* put, SqliteStatement* remove);
 
-// Every record that can be reached and of which the checksum holds; what is wrong with the others, and with the file's
-// pages, in `problems`.
+// Reads every reachable record with a correct checksum. `problems` lists the damaged records and pages.
 [[nodiscard]] absl::Status ReadAll(SqliteDb* db, std::vector<Record>* records, std::vector<std::string>* problems);
 
 inline constexpr char kPut[] = "INSERT OR REPLACE INTO record VALUES(?1, ?2, ?3, ?4, ?5, ?6)";

@@ -13,14 +13,14 @@ absl::Status StatusOf(const std::string& path, int code, absl::string_view said)
   switch (code & 0xff) {
     case SQLITE_FULL:
       return absl::ResourceExhaustedError(
-          with("no room on its disk; a musterd that has it open goes on by itself when there is some"));
+          with("no room on its disk; a musterd that has it open continues when there is room"));
     case SQLITE_READONLY:
       return absl::UnavailableError(
-          with("cannot be written; a musterd that has it open goes on by itself when it can"));
+          with("cannot be written; a musterd that has it open continues when it can be written"));
     case SQLITE_CORRUPT:
-      return absl::DataLossError(with("damaged; put a backup in its place, or see `musterctl store verify`"));
+      return absl::DataLossError(with("damaged; restore a backup, or see `musterctl store verify`"));
     case SQLITE_NOTADB:
-      return absl::DataLossError(with("no SQLite file; name another one, or put a backup in its place"));
+      return absl::DataLossError(with("not an SQLite file; use another file, or restore a backup"));
     case SQLITE_CANTOPEN:
       return absl::UnavailableError(with("cannot be opened; its directory must exist and be writable"));
     case SQLITE_PERM:
@@ -35,11 +35,11 @@ absl::Status StatusOf(const std::string& path, int code, absl::string_view said)
 
 absl::StatusOr<SqliteDb> SqliteDb::Open(const std::string& path, Mode mode, const std::string& vfs) {
   int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-  const bool reads = mode == Mode::kRead || mode == Mode::kUnchanging;
+  const bool reads = mode == Mode::kRead || mode == Mode::kImmutable;
   flags |= reads ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
   if (mode == Mode::kCreate) flags |= SQLITE_OPEN_CREATE;
   std::string name = path;
-  if (mode == Mode::kUnchanging) {
+  if (mode == Mode::kImmutable) {
     flags |= SQLITE_OPEN_URI;
     name = absl::StrCat("file:", absl::StrReplaceAll(path, {{"%", "%25"}, {"?", "%3f"}, {"#", "%23"}}), "?immutable=1");
   }

@@ -1,4 +1,4 @@
-// SQLite's handles as values that close themselves, and its errors as ours. Of the store's library alone.
+// SQLite's handles as values that close themselves, and its errors as absl::Status. Private to the store library.
 #ifndef MUSTER_SERVICE_STORE_SQLITE_DB_H_
 #define MUSTER_SERVICE_STORE_SQLITE_DB_H_
 
@@ -18,17 +18,17 @@ namespace muster {
 // A connection. Not thread-safe.
 class SqliteDb {
  public:
-  // kUnchanging: read, of a file that nobody writes and beside which nothing can be made.
-  enum class Mode : uint8_t { kRead, kUnchanging, kWrite, kCreate };
+  // kImmutable: for reading a file that no process writes, in a directory where no file can be made.
+  enum class Mode : uint8_t { kRead, kImmutable, kWrite, kCreate };
 
   // `vfs`: empty for the operating system's.
   [[nodiscard]] static absl::StatusOr<SqliteDb> Open(const std::string& path, Mode mode, const std::string& vfs);
 
-  // Runs statements that give no rows.
+  // Runs statements that return no rows.
   [[nodiscard]] absl::Status Run(const char* sql);
-  // What SQLite said last, as a status that names the file and says what to do.
+  // SQLite's last error as a status that names the file and the remedy.
   [[nodiscard]] absl::Status Error(int code) const;
-  // The first column of the first row, as a number; 0 where there is no row.
+  // The first column of the first row, as a number; 0 if there is no row.
   [[nodiscard]] absl::StatusOr<int64_t> Number(const char* sql);
   [[nodiscard]] absl::StatusOr<std::string> Text(const char* sql);
 
@@ -45,22 +45,22 @@ class SqliteDb {
   std::unique_ptr<sqlite3, Closer> db_;
 };
 
-// A prepared statement. Values bound are read when Step is called: they must live until then.
+// A prepared statement. Bound values are read when Step is called and must live until then.
 class SqliteStatement {
  public:
   [[nodiscard]] static absl::StatusOr<SqliteStatement> Prepare(const SqliteDb& db, absl::string_view sql);
 
-  // Parameters count from 1.
+  // Parameters are numbered from 1.
   void Bind(int at, int64_t value) { sqlite3_bind_int64(statement_.get(), at, value); }
   void Bind(int at, absl::string_view text);
   void BindBlob(int at, absl::string_view bytes);
 
-  // True: there is a row. Resets itself when there is none any more.
+  // Returns true if there is a row. Resets itself after the last row.
   [[nodiscard]] absl::StatusOr<bool> Step();
-  // Where rows may be left: it reads no more of them.
+  // Call it if the remaining rows are not read.
   void Reset() { sqlite3_reset(statement_.get()); }
 
-  // Columns count from 0.
+  // Columns are numbered from 0.
   [[nodiscard]] int64_t Number(int column) const { return sqlite3_column_int64(statement_.get(), column); }
   [[nodiscard]] std::string Bytes(int column) const;
 

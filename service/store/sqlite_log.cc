@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kHeader = 32;
 constexpr int64_t kFrameHeader = 24;
-constexpr uint32_t kMagic = 0x377f0682;  // the lowest bit: checksums are of big-endian words
+constexpr uint32_t kMagic = 0x377f0682;  // lowest bit set: checksums use big-endian words
 constexpr uint32_t kSmallestPage = 512;
 constexpr uint32_t kLargestPage = 65'536;
 uint32_t Word(const unsigned char* at) {
@@ -43,7 +43,7 @@ struct FrameSum {
   }
 };
 
-// A file of an SQLite file system.
+// A file of an SQLite VFS.
 class VfsFile {
  public:
   VfsFile(sqlite3_vfs* vfs, std::string path, int flags)
@@ -52,7 +52,7 @@ class VfsFile {
     size_t space = memory_.size();
     file_ = static_cast<sqlite3_file*>(
         std::align(alignof(std::max_align_t), static_cast<size_t>(vfs->szOsFile), at, space));
-    path_.append(2, '\0');  // no parameters behind the name
+    path_.append(2, '\0');  // no parameters after the name
     int exists = 0;
     if (vfs->xAccess(vfs, path_.c_str(), SQLITE_ACCESS_EXISTS, &exists) != SQLITE_OK || exists == 0) return;
     there_ = true;
@@ -74,7 +74,7 @@ class VfsFile {
 
   [[nodiscard]] bool there() const { return there_; }
   [[nodiscard]] bool Sync() { return open_ && file_->pMethods->xSync(file_, SQLITE_SYNC_NORMAL) == SQLITE_OK; }
-  // SQLite fills up the last sector of a commit with its last frame again.
+  // Whether SQLite pads the last sector of a commit with copies of its last frame.
   [[nodiscard]] bool pads() {
     return (file_->pMethods->xDeviceCharacteristics(file_) & SQLITE_IOCAP_POWERSAFE_OVERWRITE) == 0;
   }
@@ -101,34 +101,35 @@ std::string LogDamage(const std::string& path, const std::string& vfs) {
   const bool big_endian = (magic & 1) != 0;
   FrameSum sum;
   sum.Add(header.data(), kFrameHeader, big_endian);
-  // Without a header that holds there is no telling which frames were still needed.
+  // Without a valid header it is unknown which frames are still needed.
   const bool holds = (magic & ~1U) == kMagic && page >= kSmallestPage && page <= kLargestPage &&
                      (page & (page - 1)) == 0 && sum == FrameSum{Word(header.data() + 24), Word(header.data() + 28)};
   if (!holds) return "";
   const bool pads = log.pads();
   int64_t damaged = 0;
-  bool behind_commit = false;  // the frame before this one ended a commit, and is damaged or behind what is
-  uint32_t ended = 0;          // the page that the frame before this one ended a commit with
+  bool behind_commit = false;  // the last frame ended a commit and is damaged or follows damage
+  uint32_t ended = 0;          // the page with which the last frame ended a commit
   std::vector<unsigned char> frame(static_cast<size_t>(kFrameHeader) + page);
   const auto frame_size = static_cast<int64_t>(frame.size());
   for (int64_t number = 1, at = kHeader; at + frame_size <= size && log.Read(at, &frame); ++number, at += frame_size) {
     const bool current = std::equal(frame.begin() + 8, frame.begin() + 16, header.begin() + 16);  // salts
-    const FrameSum said{Word(frame.data() + 16), Word(frame.data() + 20)};
+    const FrameSum stored_sum{Word(frame.data() + 16), Word(frame.data() + 20)};
     sum.Add(frame.data(), 8, big_endian);
     sum.Add(frame.data() + kFrameHeader, page, big_endian);
-    const bool follows = current && sum == said;
+    const bool follows = current && sum == stored_sum;
     if (!follows && damaged == 0) damaged = number;
-    // Parts of commits that were being written when the power went may stand here, whole ones too. But what was written
-    // behind the end of a commit was so once that was synced: all before it could be read until then.
+    // The log may contain parts of commits, or whole ones, that were being written when the power failed. But a frame
+    // after the end of a commit was written only after that commit was synced; until then everything before it was
+    // readable.
     if (follows && behind_commit) {
       return absl::StrCat("frame ", damaged, " of its log, ", path,
-                          "-wal, is damaged, and what was committed behind it cannot be read");
+                          "-wal, is damaged, and later commits cannot be read");
     }
-    // A last frame that only fills up a sector is not waited for.
+    // Padding frames do not count as an end of a commit.
     const uint32_t ends = Word(frame.data() + 4) == 0 ? 0 : Word(frame.data());
     behind_commit = damaged != 0 && current && ends != 0 && (!pads || ends != ended);
     ended = ends;
-    sum = said;
+    sum = stored_sum;
   }
   return "";
 }

@@ -1,5 +1,5 @@
-// SQLite's write-ahead log, read beside SQLite, for what SQLite does not say: it takes the first frame that it cannot
-// read for the end of the log, so that one damaged byte would take away every commit behind it without a word.
+// Checks SQLite's write-ahead log for damage that SQLite does not report. SQLite takes the first unreadable frame for
+// the end of the log: one damaged byte would silently remove every later commit.
 #ifndef MUSTER_SERVICE_STORE_SQLITE_LOG_H_
 #define MUSTER_SERVICE_STORE_SQLITE_LOG_H_
 
@@ -7,13 +7,15 @@
 
 namespace muster {
 
-// What is damaged in the log of the database at `path`, in words; empty: nothing, or nothing that can be told from a
-// commit that was being written when the power went. `vfs`: empty for the operating system's. To be asked before SQLite
-// opens the database; while somebody writes to it, it may be mistaken once, but not twice in the same words.
+// Describes the damage in the log of the database at `path`; empty: none, or none that differs from a commit that was
+// being written when the power failed. `vfs`: empty for the operating system's.
+//
+// REQUIRES: called before SQLite opens the database. While another process writes, a result may be wrong once, but not
+// twice with the same text.
 [[nodiscard]] std::string LogDamage(const std::string& path, const std::string& vfs);
 
-// Makes durable what stands in the log, if there is one: a commit of which the process was killed, or the sync failed,
-// is read as one that was synced, and must be before another is written behind it. False: it cannot be.
+// Makes the contents of the log durable, if there is one. Returns false on failure. A commit whose process was killed,
+// or whose sync failed, is read like a synced one. It must be synced before another commit is written after it.
 [[nodiscard]] bool SyncLog(const std::string& path, const std::string& vfs);
 
 }  // namespace muster

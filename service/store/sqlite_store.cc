@@ -17,48 +17,47 @@
 namespace muster {
 namespace {
 
-constexpr int kLooks = 5;
-constexpr absl::Duration kLookAgain = absl::Milliseconds(20);
-// In a copy: whoever takes it over drops that table.
+constexpr int kDamageRechecks = 5;
+constexpr absl::Duration kRecheckPause = absl::Milliseconds(20);
+// The mark of a copy. The process that takes over the copy drops this table.
 constexpr char kMarkCopied[] = "CREATE TABLE IF NOT EXISTS copied(id INTEGER PRIMARY KEY) STRICT";
 
-// As LogDamage, of a file that somebody may be writing.
+// As LogDamage, for a file that another process may be writing.
 std::string LastingLogDamage(const std::string& path, const std::string& vfs = "") {
-  std::string said = LogDamage(path, vfs);
-  for (int look = 0; look < kLooks && !said.empty(); ++look) {
-    absl::SleepFor(kLookAgain);
-    const std::string before = std::exchange(said, LogDamage(path, vfs));
-    if (said == before) break;
+  std::string damage = LogDamage(path, vfs);
+  for (int check = 0; check < kDamageRechecks && !damage.empty(); ++check) {
+    absl::SleepFor(kRecheckPause);
+    const std::string before = std::exchange(damage, LogDamage(path, vfs));
+    if (damage == before) break;
   }
-  return said;
+  return damage;
 }
 
 absl::Status Damaged(const std::string& path, absl::string_view what) {
-  return absl::DataLossError(absl::StrCat("store ", path, ": damaged: ", what,
-                                          "; put a backup in its place, or see `musterctl store verify`"));
+  return absl::DataLossError(
+      absl::StrCat("store ", path, ": damaged: ", what, "; restore a backup, or see `musterctl store verify`"));
 }
 
-// Where nothing can be made beside it, as on a medium that is only read: SQLite wants to.
-absl::StatusOr<SqliteDb> OpenUnchanging(const std::string& path) {
-  struct stat said {};
-  if (stat(absl::StrCat(RealPath(path), "-wal").c_str(), &said) == 0 && said.st_size > 0) {
+// For a directory in which no file can be made, such as a read-only medium. SQLite would make files there.
+absl::StatusOr<SqliteDb> OpenImmutable(const std::string& path) {
+  struct stat info {};
+  if (stat(absl::StrCat(RealPath(path), "-wal").c_str(), &info) == 0 && info.st_size > 0) {
     return absl::UnavailableError(absl::StrCat("store ", path, ": its directory cannot be written, and ", path,
-                                               "-wal has what was committed last; copy both into another directory, "
-                                               "and name the copy"));
+                                               "-wal has the last commits; copy both into another directory, "
+                                               "and use the copy"));
   }
-  return SqliteDb::Open(RealPath(path), SqliteDb::Mode::kUnchanging, "");
+  return SqliteDb::Open(RealPath(path), SqliteDb::Mode::kImmutable, "");
 }
 
 absl::StatusOr<SqliteDb> OpenStore(const std::string& path, SqliteDb::Mode mode) {
-  if (absl::Status file = IsFile(path); !file.ok()) return file;
+  if (absl::Status file = CheckRegularFile(path); !file.ok()) return file;
   const bool unchanging =
       mode == SqliteDb::Mode::kRead && access(std::filesystem::path(RealPath(path)).parent_path().c_str(), W_OK) != 0;
-  absl::StatusOr<SqliteDb> db = unchanging ? OpenUnchanging(path) : SqliteDb::Open(path, mode, "");
+  absl::StatusOr<SqliteDb> db = unchanging ? OpenImmutable(path) : SqliteDb::Open(path, mode, "");
   if (!db.ok()) return db;
   const absl::StatusOr<int> format = ReadFormat(&*db);
   if (!format.ok()) return format.status();
-  if (*format == 0)
-    return absl::FailedPreconditionError(absl::StrCat("store ", path, ": empty, nothing was ever kept in it"));
+  if (*format == 0) return absl::FailedPreconditionError(absl::StrCat("store ", path, ": empty, it has no records"));
   return db;
 }
 
@@ -75,7 +74,7 @@ absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(Options options) 
   return store;
 }
 
-bool SqliteStore::CannotBeHad(const absl::Status& opened, const std::string& path) {
+bool SqliteStore::IsFileUnavailable(const absl::Status& opened, const std::string& path) {
   if (absl::IsAlreadyExists(opened)) return true;
   return (absl::IsPermissionDenied(opened) || absl::IsNotFound(opened)) && access(path.c_str(), F_OK) != 0;
 }
@@ -83,44 +82,44 @@ bool SqliteStore::CannotBeHad(const absl::Status& opened, const std::string& pat
 SqliteStore::~SqliteStore() {
   {
     MutexLock lock(&mutex_);
-    if (open_ != nullptr) CheckSameFile().IgnoreError();  // closing writes into it
+    if (open_ != nullptr) CheckSameFile().IgnoreError();  // closing writes to the file
     open_.reset();
   }
   close(lock_fd_);
 }
 
-SqliteStore::Stamp SqliteStore::StampOf(const struct stat& said) {
-  return {said.st_size, int64_t{said.st_mtim.tv_sec} * 1'000'000'000 + said.st_mtim.tv_nsec};
+SqliteStore::Stamp SqliteStore::StampOf(const struct stat& info) {
+  return {info.st_size, int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec};
 }
 
-void SqliteStore::NoteMine() {
-  struct stat said {};
-  if (open_ == nullptr || stat(options_.path.c_str(), &said) != 0) return mine_.reset();
-  if (mine_ == StampOf(said)) return;
-  mine_ = StampOf(said);
+void SqliteStore::RecordOwnStamp() {
+  struct stat info {};
+  if (open_ == nullptr || stat(options_.path.c_str(), &info) != 0) return own_stamp_.reset();
+  if (own_stamp_ == StampOf(info)) return;
+  own_stamp_ = StampOf(info);
   header_ = ReadHeader();
 }
 
-// What is in the log belongs to the file that was there: it is put aside, once, and not written into this one.
-absl::Status SqliteStore::LeaveToOthers() {
+// The log belongs to the original file: it is renamed, once, and not written into the foreign file.
+absl::Status SqliteStore::DetachForeignFile() {
   const std::string log = options_.path + "-wal";
   if (open_ != nullptr) sqlite3_db_config(open_->db.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
-  struct stat said {};
-  const bool ours = open_ != nullptr && stat(log.c_str(), &said) == 0 &&
-                    (!log_.has_value() || *log_ == std::pair<uint64_t, uint64_t>(said.st_dev, said.st_ino));
-  if (ours && left_.empty()) {
-    left_ = log + ".left";
-    for (int i = 2; access(left_.c_str(), F_OK) == 0; ++i) left_ = absl::StrCat(log, ".left.", i);
-    rename(log.c_str(), left_.c_str());
+  struct stat info {};
+  const bool ours = open_ != nullptr && stat(log.c_str(), &info) == 0 &&
+                    (!log_.has_value() || *log_ == std::pair<uint64_t, uint64_t>(info.st_dev, info.st_ino));
+  if (ours && detached_log_.empty()) {
+    detached_log_ = log + ".left";
+    for (int i = 2; access(detached_log_.c_str(), F_OK) == 0; ++i) detached_log_ = absl::StrCat(log, ".left.", i);
+    rename(log.c_str(), detached_log_.c_str());
     unlink((options_.path + "-shm").c_str());
   }
   return absl::UnavailableError(absl::StrCat(
-      "store ", options_.path, ": written by something else while Muster has it open; ",
-      left_.empty() ? "" : absl::StrCat("what was committed since the last checkpoint is in ", left_, ". "),
-      "Stop Muster, put a backup in its place"));
+      "store ", options_.path, ": written by another program while Muster has it open; ",
+      detached_log_.empty() ? "" : absl::StrCat("the commits since the last checkpoint are in ", detached_log_, ". "),
+      "Stop Muster, restore a backup"));
 }
 
-// By SQLite's own descriptor: closing another one of the file would give up SQLite's locks on it.
+// Uses SQLite's own descriptor: closing another descriptor of the file would release SQLite's locks on it.
 SqliteStore::Header SqliteStore::ReadHeader() {
   Header header = {};
   sqlite3_file* file = nullptr;
@@ -133,24 +132,22 @@ SqliteStore::Header SqliteStore::ReadHeader() {
 void SqliteStore::Close() {
   open_.reset();
   log_.reset();
-  mine_.reset();
+  own_stamp_.reset();
 }
 
 absl::Status SqliteStore::CheckSameFile() {
-  struct stat said {};
-  if (stat(options_.path.c_str(), &said) == 0) {
-    const std::pair<uint64_t, uint64_t> now(said.st_dev, said.st_ino);
+  struct stat info {};
+  if (stat(options_.path.c_str(), &info) == 0) {
+    const std::pair<uint64_t, uint64_t> now(info.st_dev, info.st_ino);
     if (!file_.has_value()) file_ = now;
-    if (filled_ && said.st_size == 0) {
-      return absl::UnavailableError(
-          absl::StrCat("store ", options_.path,
-                       ": emptied while Muster has it open; stop Muster and put a backup in its "
-                       "place"));
+    if (had_content_ && info.st_size == 0) {
+      return absl::UnavailableError(absl::StrCat(
+          "store ", options_.path, ": emptied while Muster has it open; stop Muster and restore a backup"));
     }
-    filled_ = filled_ || said.st_size > 0;
-    if (*file_ == now && mine_.has_value() && *mine_ != StampOf(said)) {
-      if (mine_->size != said.st_size || header_ != ReadHeader()) return LeaveToOthers();
-      mine_ = StampOf(said);  // touched
+    had_content_ = had_content_ || info.st_size > 0;
+    if (*file_ == now && own_stamp_.has_value() && *own_stamp_ != StampOf(info)) {
+      if (own_stamp_->size != info.st_size || header_ != ReadHeader()) return DetachForeignFile();
+      own_stamp_ = StampOf(info);  // only the time stamp changed
     }
     if (*file_ == now) return absl::OkStatus();
   }
@@ -158,17 +155,17 @@ absl::Status SqliteStore::CheckSameFile() {
       absl::StrCat("store ", options_.path, ": removed or replaced while Muster has it open; put it back"));
 }
 
-// What is committed stands in the log first. Where somebody took that away, all of it is moved into the file, as long
-// as it can be read from here, and another log begun.
+// Commits are written to the log first. If the log was removed, its contents are moved into the file, as long as SQLite
+// can still read them, and a new log is begun.
 absl::Status SqliteStore::CheckLog() {
   if (open_ == nullptr) return absl::OkStatus();
-  struct stat said {};
+  struct stat info {};
   std::optional<std::pair<uint64_t, uint64_t>> now;
-  if (stat(absl::StrCat(options_.path, "-wal").c_str(), &said) == 0) now.emplace(said.st_dev, said.st_ino);
+  if (stat(absl::StrCat(options_.path, "-wal").c_str(), &info) == 0) now.emplace(info.st_dev, info.st_ino);
   if (!log_.has_value()) log_ = now;
   if (log_ == now) return absl::OkStatus();
   const absl::StatusOr<int64_t> busy = open_->db.Number("PRAGMA wal_checkpoint(TRUNCATE)");
-  NoteMine();  // what it could, it wrote
+  RecordOwnStamp();  // the checkpoint wrote as much as it could
   if (!busy.ok() || *busy != 0) {
     return absl::UnavailableError(absl::StrCat("store ", options_.path, ": its log, ", options_.path,
                                                "-wal, was removed while Muster has it open, and cannot be saved"));
@@ -201,7 +198,7 @@ absl::Status SqliteStore::OpenDb(bool may_create) {
                                                *journal, "); use a local one"));
   }
   if (absl::Status set = db->Run("PRAGMA synchronous = FULL"); !set.ok()) return set;
-  // A checkpoint, which waits for the disk twice more, after 16 MiB of log instead of 4.
+  // A checkpoint waits for the disk twice more; run it after 16 MiB of log instead of 4.
   if (absl::Status set = db->Run("PRAGMA wal_autocheckpoint = 4000"); !set.ok()) return set;
   if (*format == 0) {
     if (absl::Status made = MakeSchema(&*db); !made.ok()) return made;
@@ -233,12 +230,12 @@ absl::Status SqliteStore::Transact(const std::function<absl::Status()>& write) {
   if (done.ok()) done = write();
   if (done.ok()) done = open_->commit->Step().status();
   if (done.ok()) {
-    NoteMine();
+    RecordOwnStamp();
     return done;
   }
-  // What became of the pages is not known after an error of the disk: they are read again.
+  // After a disk error the state of the cached pages is unknown: read them again.
   open_->db.Run("ROLLBACK").IgnoreError();
-  if (TroubleOf(done) == StoreTrouble::kTryAgain) Close();
+  if (ClassifyStoreError(done) == StoreErrorKind::kTryAgain) Close();
   return done;
 }
 
@@ -254,8 +251,8 @@ absl::StatusOr<Store::Contents> SqliteStore::TakeOver() {
                                   problems.size() > 1 ? absl::StrCat(" and ", problems.size() - 1, " more") : ""));
     }
     const size_t copied = out.records.size();
-    if (absl::Status copy = TakeFromCopy(&out.records); !copy.ok()) return copy;
-    out.forgotten = static_cast<int64_t>(copied - out.records.size());
+    if (absl::Status copy = DropReannouncedRecords(&out.records); !copy.ok()) return copy;
+    out.dropped_records = static_cast<int64_t>(copied - out.records.size());
     if (absl::Status next = open_->db.Run("UPDATE owner SET epoch = epoch + 1"); !next.ok()) return next;
     const absl::StatusOr<int64_t> epoch = open_->db.Number("SELECT epoch FROM owner");
     if (!epoch.ok()) return epoch.status();
@@ -266,22 +263,23 @@ absl::StatusOr<Store::Contents> SqliteStore::TakeOver() {
   return out;
 }
 
-absl::Status SqliteStore::TakeFromCopy(std::vector<Record>* records) {
+absl::Status SqliteStore::DropReannouncedRecords(std::vector<Record>* records) {
   const absl::StatusOr<int64_t> copied =
       open_->db.Number("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'copied'");
   if (!copied.ok()) return copied.status();
   if (*copied == 0) return absl::OkStatus();
   std::vector<Record> forgotten;
-  const auto stays = [&](const Record& record) {
-    return std::find(options_.told_again.begin(), options_.told_again.end(), record.kind) == options_.told_again.end();
+  const auto is_kept = [&](const Record& record) {
+    return std::find(options_.reannounced_kinds.begin(), options_.reannounced_kinds.end(), record.kind) ==
+           options_.reannounced_kinds.end();
   };
-  const auto rest = std::stable_partition(records->begin(), records->end(), stays);
+  const auto rest = std::stable_partition(records->begin(), records->end(), is_kept);
   for (auto record = rest; record != records->end(); ++record) {
     record->value.clear();
     forgotten.push_back(std::move(*record));
   }
   records->erase(rest, records->end());
-  if (absl::Status gone = Upsert(forgotten, &*open_->put, &*open_->remove); !gone.ok()) return gone;
+  if (absl::Status removed = Upsert(forgotten, &*open_->put, &*open_->remove); !removed.ok()) return removed;
   return open_->db.Run("DROP TABLE copied");
 }
 
@@ -308,7 +306,7 @@ absl::StatusOr<StoreReport> ReadStore(const std::string& path) {
   absl::StatusOr<SqliteDb> db = OpenStore(path, SqliteDb::Mode::kRead);
   if (!db.ok() && !report.problems.empty()) return Damaged(path, report.problems.front());
   if (!db.ok()) return db.status();
-  // One picture, whatever is written meanwhile.
+  // One snapshot, whatever is written meanwhile.
   if (absl::Status begun = db->Run("BEGIN"); !begun.ok()) return begun;
   if (absl::Status read = ReadAll(&*db, &report.records, &report.problems); !read.ok()) return read;
   const absl::StatusOr<int64_t> format = db->Number("PRAGMA user_version");
@@ -329,7 +327,7 @@ absl::Status MarkCopied(const std::string& path) {
 }  // namespace
 
 absl::Status BackUpStore(const std::string& from, const std::string& to) {
-  if (absl::Status free = NotThere(to); !free.ok()) return free;
+  if (absl::Status free = CheckAbsent(to); !free.ok()) return free;
   if (const std::string damage = LastingLogDamage(RealPath(from)); !damage.empty()) return Damaged(from, damage);
   absl::StatusOr<SqliteDb> source = OpenStore(from, SqliteDb::Mode::kRead);
   if (!source.ok()) return source.status();
@@ -340,7 +338,7 @@ absl::Status BackUpStore(const std::string& from, const std::string& to) {
     if (target.ok()) {
       sqlite3_backup* backup = sqlite3_backup_init(target->get(), "main", source->get(), "main");
       int code = sqlite3_errcode(target->get());
-      if (backup != nullptr) code = sqlite3_backup_step(backup, -1);  // all pages at once: one moment
+      if (backup != nullptr) code = sqlite3_backup_step(backup, -1);  // all pages at once: one snapshot
       sqlite3_backup_finish(backup);
       if (code != SQLITE_DONE) copied = target->Error(code);
       if (copied.ok()) copied = target->Run(kMarkCopied);
@@ -353,7 +351,7 @@ absl::Status BackUpStore(const std::string& from, const std::string& to) {
 }
 
 absl::StatusOr<int> UpgradeStore(const std::string& path) {
-  if (absl::Status file = IsFile(path); !file.ok()) return file;
+  if (absl::Status file = CheckRegularFile(path); !file.ok()) return file;
   const absl::StatusOr<int> lock = Lock(RealPath(path));
   if (!lock.ok()) return lock.status();
   absl::StatusOr<int> before = 0;
@@ -364,7 +362,7 @@ absl::StatusOr<int> UpgradeStore(const std::string& path) {
     if (!db.ok()) {
       before = db.status();
     } else if (before = ReadFormat(&*db); before.ok() && *before < SqliteStore::kFormat) {
-      // Durable without more: SQLite's default is synchronous=FULL.
+      // Durable without further steps: SQLite's default is synchronous=FULL.
       const std::string sql = absl::StrCat("PRAGMA user_version = ", SqliteStore::kFormat);
       if (absl::Status set = db->Run(sql.c_str()); !set.ok()) before = set;
     }
@@ -375,18 +373,18 @@ absl::StatusOr<int> UpgradeStore(const std::string& path) {
 
 absl::Status MakeStore(const std::string& path, const std::vector<Record>& records) {
   const std::string real = RealPath(path);
-  for (const char* suffix : {"", "-wal", "-shm"}) {  // a log belongs to a file that was there
-    if (absl::Status free = NotThere(real + suffix); !free.ok()) return free;
+  for (const char* suffix : {"", "-wal", "-shm"}) {  // a leftover log would belong to an earlier file
+    if (absl::Status free = CheckAbsent(real + suffix); !free.ok()) return free;
   }
   absl::StatusOr<std::unique_ptr<SqliteStore>> store = SqliteStore::Open({real, ""});
-  if (absl::IsAlreadyExists(store.status())) return store.status();  // whoever has its lock has what is beside it
+  if (absl::IsAlreadyExists(store.status())) return store.status();  // the owner of the lock owns these files
   absl::Status made = store.status();
   if (made.ok()) {
     const absl::StatusOr<Store::Contents> mine = (*store)->TakeOver();
     made = mine.ok() ? (*store)->Commit(mine->epoch, records) : mine.status();
     store->reset();
   }
-  // What its records say may have changed since they were written elsewhere.
+  // The contents of the records may have changed since they were written elsewhere.
   if (made.ok()) made = MarkCopied(real);
   unlink((real + ".lock").c_str());
   for (const char* suffix : {"", "-wal", "-shm"}) {

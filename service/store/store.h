@@ -1,4 +1,4 @@
-// Where what Muster promised is kept (SPEC S-2, S-3).
+// The durable store of what Muster promised (SPEC S-2, S-3).
 #ifndef MUSTER_SERVICE_STORE_STORE_H_
 #define MUSTER_SERVICE_STORE_STORE_H_
 
@@ -14,57 +14,56 @@
 
 namespace muster {
 
-// What an error of Commit means to whoever wanted something kept.
-enum class StoreTrouble : uint8_t {
+// What an error of Commit means to the caller.
+enum class StoreErrorKind : uint8_t {
   kNone,
-  kTryAgain,  // whether the records are durable is not known: try the same ones again
-  kFull,      // the same, and it will not work before somebody makes room
-  kFenced,    // another process has taken the store over: stop acting, nothing will be kept any more
+  kTryAgain,  // unknown whether the records are durable: try the same ones again
+  kFull,      // as kTryAgain, but it fails until space is freed
+  kFenced,    // another process took over the store: stop acting, nothing will be stored any more
 };
-[[nodiscard]] StoreTrouble TroubleOf(const absl::Status& status);
+[[nodiscard]] StoreErrorKind ClassifyStoreError(const absl::Status& status);
 [[nodiscard]] inline absl::Status FencedError() {
-  return absl::AbortedError("another musterd has taken this store over; this one must not act any more");
+  return absl::AbortedError("another musterd has taken over this store; this process must stop");
 }
 
-// Thread-safe. A store holds the current records, not their history. It has one owner at a time, known by an epoch that
-// goes with every write.
+// Thread-safe. A store holds the current records, not their history. It has one owner at a time, identified by an epoch
+// that accompanies every write.
 class Store {
  public:
-  // A store of format 1 takes the kinds of records that versions of then know, and no others: they refuse a store with
-  // a kind that they do not know.
+  // A store accepts only the kinds of records that belong to its format, because older versions refuse a store with an
+  // unknown kind. The constants are the first format with each kind.
   static constexpr int kFormatOfAnswers = 2;  // "answer": answers by request id
-  static constexpr int kFormatOfQueues = 2;   // "queues": those that are declared while musterd runs
+  static constexpr int kFormatOfQueues = 2;   // "queues": queues declared while musterd runs
   static constexpr int kFormatOfCreated = 2;  // "created": gangs created over gRPC beside Kubernetes
   static constexpr int kNewestFormat = 2;
   struct Contents {
-    int64_t epoch = 0;            // the caller's, for Commit
-    std::vector<Record> records;  // in order of kinds and keys
-    int64_t forgotten = 0;        // records of a copy that are no more, as their facts are told again
+    int64_t epoch = 0;            // pass it to Commit
+    std::vector<Record> records;  // in order of kind and key
+    int64_t dropped_records = 0;  // records of a copy that were removed because their facts are announced again
   };
 
   virtual ~Store() = default;
-  // Takes the store over: from now on the epochs given before are fenced. The error says what cannot be read, and what
-  // to do about it.
+  // Takes over the store: from now on all earlier epochs are fenced. The error says what cannot be read and what to do.
   [[nodiscard]] virtual absl::StatusOr<Contents> TakeOver() = 0;
-  // Makes all of `records` durable, or none; see TroubleOf for errors. The caller commits in the order in which things
-  // happened, and tries what failed again before anything later.
+  // Makes all of `records` durable, or none; see ClassifyStoreError for errors. REQUIRES: commits are in the order of
+  // events, and a failed commit is repeated before any later one.
   [[nodiscard]] virtual absl::Status Commit(int64_t epoch, const std::vector<Record>& records) = 0;
   // For messages: "store FILE".
   [[nodiscard]] virtual std::string name() const { return "the store"; }
-  // That decides which kinds of records it takes.
+  // Determines which kinds of records the store accepts.
   [[nodiscard]] virtual int format() const { return kNewestFormat; }
-  // False: Commit returns at once, it does not wait for a disk.
-  [[nodiscard]] virtual bool slow() const { return true; }
+  // Returns false if Commit returns without waiting for a disk.
+  [[nodiscard]] virtual bool waits_for_disk() const { return true; }
 };
 
-// Keeps records for the life of the process: the twin that tests use, and whoever wants nothing kept.
+// Stores records for the life of the process: the twin for tests, and for operation without a file.
 class MemoryStore : public Store {
  public:
   absl::StatusOr<Contents> TakeOver() override;
   absl::Status Commit(int64_t epoch, const std::vector<Record>& records) override;
-  // Format 1: nobody repeats a request, or misses a gang, across processes.
+  // Format 1: no request is repeated, and no created gang is expected, across processes.
   [[nodiscard]] int format() const override { return 1; }
-  [[nodiscard]] bool slow() const override { return false; }
+  [[nodiscard]] bool waits_for_disk() const override { return false; }
 
  private:
   Mutex mutex_;

@@ -14,15 +14,15 @@
 namespace muster {
 namespace {
 
-constexpr int kMostLinks = 40;
+constexpr int kMaxLinks = 40;
 
 }  // namespace
 
 std::string RealPath(const std::string& path) {
   std::error_code error;
   std::filesystem::path at = path;
-  // What a link leads to need not be there yet.
-  for (int links = 0; links < kMostLinks && std::filesystem::is_symlink(at, error); ++links) {
+  // The target of a link may not exist yet.
+  for (int links = 0; links < kMaxLinks && std::filesystem::is_symlink(at, error); ++links) {
     const std::filesystem::path to = std::filesystem::read_symlink(at, error);
     if (error) return path;
     at = to.is_absolute() ? to : at.parent_path() / to;
@@ -41,15 +41,15 @@ absl::StatusOr<int> Lock(const std::string& path) {
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     char pid[24] = {};
     const ssize_t size = read(fd, pid, sizeof(pid) - 1);
-    const std::string who =
+    const std::string owner =
         size > 0 ? absl::StrCat(" (pid ", absl::string_view(pid, static_cast<size_t>(size)), ")") : "";
     close(fd);
-    return absl::AlreadyExistsError(
-        absl::StrCat("store ", path, ": another musterd", who, " has it open; stop that one, or name another file"));
+    return absl::AlreadyExistsError(absl::StrCat("store ", path, ": another musterd", owner,
+                                                 " has it open; stop that process, or use another file"));
   }
   const std::string pid = absl::StrCat(getpid());
   if (ftruncate(fd, 0) != 0 || pwrite(fd, pid.data(), pid.size(), 0) < 0) {
-    // The lock holds all the same; only who has it is not told.
+    // The lock holds nevertheless; only the message about its owner lacks the pid.
   }
   return fd;
 }
@@ -57,25 +57,25 @@ absl::StatusOr<int> Lock(const std::string& path) {
 absl::Status MakeFile(const std::string& path) {
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd >= 0) return close(fd), absl::OkStatus();
-  // A file that may only be read is opened below, and said to be so when something is to be written.
+  // A read-only file is opened later; the first write reports the problem.
   if (errno == EACCES && access(path.c_str(), R_OK) == 0) return absl::OkStatus();
   return absl::ErrnoToStatus(errno, absl::StrCat("store ", path, ": cannot be opened"));
 }
 
-absl::Status IsFile(const std::string& path) {
-  struct stat said {};
-  if (stat(path.c_str(), &said) != 0) {
+absl::Status CheckRegularFile(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("store ", path, ": cannot be opened"));
   }
-  if (S_ISREG(said.st_mode)) return absl::OkStatus();
+  if (S_ISREG(info.st_mode)) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat("store ", path, ": ",
-                                                    S_ISDIR(said.st_mode) ? "a directory" : "no file on a disk",
-                                                    "; name musterd's store.path"));
+                                                    S_ISDIR(info.st_mode) ? "a directory" : "not a file on a disk",
+                                                    "; use musterd's store.path"));
 }
 
-absl::Status NotThere(const std::string& path) {
+absl::Status CheckAbsent(const std::string& path) {
   if (access(path.c_str(), F_OK) != 0) return absl::OkStatus();
-  return absl::AlreadyExistsError(absl::StrCat(path, " is there already; name a file that is not"));
+  return absl::AlreadyExistsError(absl::StrCat(path, " exists already; use another file name"));
 }
 
 }  // namespace muster

@@ -1,4 +1,4 @@
-// The store's file as the operating system has it. Of the store's library alone.
+// Operations on the store's file in the file system. Private to the store library.
 #ifndef MUSTER_SERVICE_STORE_STORE_FILE_H_
 #define MUSTER_SERVICE_STORE_STORE_FILE_H_
 
@@ -9,20 +9,20 @@
 
 namespace muster {
 
-// The file itself, whatever links lead to it: SQLite's other files and the lock are beside it.
+// Resolves links: SQLite's other files and the lock are beside the real file.
 [[nodiscard]] std::string RealPath(const std::string& path);
 
-// Locks FILE.lock; the descriptor holds the lock until it is closed. AlreadyExists: another process has it.
+// Locks FILE.lock; the lock lasts until the descriptor is closed. AlreadyExists: another process has it.
 [[nodiscard]] absl::StatusOr<int> Lock(const std::string& path);
 
-// Where there is none, an empty file that nobody else may read; SQLite gives its other files the same mode.
+// Makes an empty file, readable by its owner alone, if there is none. SQLite gives its other files the same mode.
 [[nodiscard]] absl::Status MakeFile(const std::string& path);
 
-// NotFound; FailedPrecondition: something else, which may never end when it is read.
-[[nodiscard]] absl::Status IsFile(const std::string& path);
+// NotFound: no file. FailedPrecondition: not a regular file; reading it might never end.
+[[nodiscard]] absl::Status CheckRegularFile(const std::string& path);
 
-// AlreadyExists: it is.
-[[nodiscard]] absl::Status NotThere(const std::string& path);
+// AlreadyExists: the file exists.
+[[nodiscard]] absl::Status CheckAbsent(const std::string& path);
 
 }  // namespace muster
 

@@ -19,7 +19,7 @@
 namespace muster {
 namespace {
 
-// One JSON object per line; the message is escaped, whatever it holds.
+// One JSON object per line. The message is escaped.
 class JsonFormatter : public spdlog::formatter {
  public:
   void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
@@ -34,14 +34,14 @@ class JsonFormatter : public spdlog::formatter {
   std::unique_ptr<spdlog::formatter> clone() const override { return std::make_unique<JsonFormatter>(); }
 };
 
-// Standard error, as long as somebody reads it: where it is a pipe that is full, what does not go within a moment is
-// left out, and counted, for decisions must not wait for whoever reads logs.
-class PatientSink : public spdlog::sinks::base_sink<std::mutex> {
+// Standard error with a bounded wait: decisions must not wait for the reader of the log. If the pipe is full, a line
+// that cannot be written within kPatienceMs is dropped and counted.
+class BoundedWaitSink : public spdlog::sinks::base_sink<std::mutex> {
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
     if (lost_ > 0) {
       if (!Takes(0)) return void(++lost_);
-      const std::string text = fmt::format("{} lines were left out: nobody read the log", lost_);
+      const std::string text = fmt::format("{} lines were dropped: the log reader is too slow", lost_);
       lost_ = 0;
       Write({message.logger_name, spdlog::level::warn, text});
     }
@@ -54,27 +54,27 @@ class PatientSink : public spdlog::sinks::base_sink<std::mutex> {
 
   static bool Takes(int within_ms) {
     pollfd out = {STDERR_FILENO, POLLOUT, 0};
-    return poll(&out, 1, within_ms) != 0;  // an error is the write's to find
+    return poll(&out, 1, within_ms) != 0;  // write() reports an error
   }
-  // A pipe that is ready takes so much at once.
+  // A pipe that is ready accepts PIPE_BUF bytes without blocking.
   void Write(const spdlog::details::log_msg& message) {
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
     for (size_t at = 0; at < line.size();) {
       if (!Takes(kPatienceMs)) return void(++lost_);
       const ssize_t written = write(STDERR_FILENO, line.data() + at, std::min<size_t>(line.size() - at, PIPE_BUF));
-      if (written < 0 && errno != EINTR) return;  // nowhere to say it
+      if (written < 0 && errno != EINTR) return;  // there is no place to report it
       at += written < 0 ? 0 : static_cast<size_t>(written);
     }
   }
 
-  int64_t lost_ = 0;  // lines, since one was written last
+  int64_t lost_ = 0;  // dropped lines since the last written one
 };
 
 }  // namespace
 
 void StartLogging(const std::string& level, const std::string& format) {
-  auto logger = std::make_shared<spdlog::logger>("musterd", std::make_shared<PatientSink>());
+  auto logger = std::make_shared<spdlog::logger>("musterd", std::make_shared<BoundedWaitSink>());
   if (format == "json") logger->set_formatter(std::make_unique<JsonFormatter>());
   logger->set_level(spdlog::level::from_str(level));
   logger->flush_on(spdlog::level::info);

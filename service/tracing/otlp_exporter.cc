@@ -24,13 +24,13 @@ using Json = nlohmann::json;
 
 constexpr char kPath[] = "/v1/traces";
 constexpr absl::Duration kFirstPause = absl::Milliseconds(500);
-constexpr int kKindServer = 2;  // asked by somebody
-constexpr int kKindClient = 3;  // asks the API server
+constexpr int kKindServer = 2;  // the caller asks musterd
+constexpr int kKindClient = 3;  // musterd asks the API server
 constexpr int kKindInternal = 1;
 constexpr int kStatusError = 2;
-// Of what a collector answers so much is shown, and so much is read.
+// Limits for a collector's answer: how much is shown in messages, and how much is read.
 constexpr size_t kShown = 200;
-constexpr uint64_t kMostRead = 64 << 10;
+constexpr uint64_t kMaxRead = 64 << 10;
 
 Json Text(const char* key, absl::string_view value) {
   return {{"key", key}, {"value", {{"stringValue", std::string(value)}}}};
@@ -79,7 +79,7 @@ Json SpanJson(const Span& span) {
               {"endTimeUnixNano", Nanos(span.begun_us + span.took_us)},
               {"attributes", AttributesOf(span)}};
   if (span.parent != 0) out["parentSpanId"] = SpanHex(span.parent);
-  // That somebody must wait is an answer, not an error.
+  // A pod that has to wait is a normal answer, not an error.
   if (span.outcome == "error") out["status"] = {{"code", kStatusError}, {"message", span.reason.text}};
   for (const Span::Link& link : span.links) {
     out["links"].push_back({{"traceId", TraceHex(link.to.trace)},
@@ -98,7 +98,7 @@ absl::StatusOr<OtlpTarget> ParseOtlpUrl(const std::string& url) {
   const size_t slash = url.find('/', scheme);
   OtlpTarget target{url.substr(0, slash), slash == std::string::npos ? kPath : url.substr(slash)};
   if (target.path == "/") target.path = kPath;
-  // What the HTTP client understands: a name or an IPv4 address, and a port.
+  // The HTTP client supports a name or an IPv4 address, and a port.
   const std::vector<std::string> parts = absl::StrSplit(target.server.substr(scheme), ':');
   const auto in_name = [](char c) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.' || c == '_';
@@ -134,7 +134,7 @@ void OtlpExporter::Stop() {
     MutexLock lock(&mutex_);
     if (!stopping_) give_up_ = SteadyNow() + kStopFor;
     stopping_ = true;
-    if (post_ != 0) overdue_.SetTime(post_, std::min(post_end_, give_up_));
+    if (post_ != 0) watchdog_.SetDeadline(post_, std::min(post_end_, give_up_));
     changed_.SignalAll();
   }
   if (thread_.joinable()) thread_.join();
@@ -145,7 +145,7 @@ OtlpExporter::Stats OtlpExporter::stats() const {
   return stats_;
 }
 
-void OtlpExporter::Ended(const Spans& spans) {
+void OtlpExporter::OnSpansEnded(const Spans& spans) {
   const auto percent = static_cast<uint64_t>(options_.sample_percent);
   MutexLock lock(&mutex_);
   for (const auto& span : spans) {
@@ -177,7 +177,7 @@ void OtlpExporter::Run() {
     const bool sent = batch.empty() || Send(OtlpJson(batch, options_));
     MutexLock lock(&mutex_);
     (sent ? stats_.exported : stats_.dropped) += static_cast<int64_t>(batch.size());
-    if (stopping_ && (!sent || SteadyNow() >= give_up_)) {  // nobody takes it: what is left is not waited for
+    if (stopping_ && (!sent || SteadyNow() >= give_up_)) {  // the collector accepts nothing: the rest is dropped
       stats_.dropped += static_cast<int64_t>(queue_.size());
       return;
     }
@@ -188,18 +188,18 @@ void OtlpExporter::Run() {
 bool OtlpExporter::Send(const std::string& body) {
   absl::Duration pause = kFirstPause;
   for (int attempt = 1;; ++attempt, pause *= 2) {
-    // Of the time that is left to a stop each of the three may take its part.
+    // Each of the three timeouts may use the whole time that is left to a stop.
     const absl::Duration left = TimeLeft();
     if (left <= absl::ZeroDuration()) return false;
     const Answer answer = Post(body, left);
     if (answer.status >= 200 && answer.status < 300) {
-      if (attempt > 1) spdlog::info("the trace collector {} takes spans again", options_.url);
+      if (attempt > 1) spdlog::info("the trace collector {} accepts spans again", options_.url);
       return true;
     }
     const std::string why =
         answer.status > 0 ? absl::StrCat("HTTP ", answer.status, " ", Plain(answer.text)) : answer.text;
     const bool later = answer.status <= 0 || answer.status == 429 || (answer.status >= 502 && answer.status <= 504);
-    if (attempt == 1) spdlog::warn("the trace collector {} takes no spans: {}", options_.url, why);
+    if (attempt == 1) spdlog::warn("the trace collector {} accepts no spans: {}", options_.url, why);
     if (!later || attempt >= options_.tries || !Pause(pause)) return false;
   }
 }
@@ -221,12 +221,12 @@ OtlpExporter::Answer OtlpExporter::Post(const std::string& body, absl::Duration 
   };
   request.content_receiver = [&](const char* data, size_t size, uint64_t offset, uint64_t) {
     if (out.text.size() < kShown) out.text.append(data, std::min(size, kShown - out.text.size()));
-    return offset + size < kMostRead;
+    return offset + size < kMaxRead;
   };
   {
     MutexLock lock(&mutex_);
     post_end_ = SteadyNow() + left;
-    post_ = overdue_.Watch(post_end_, [&client] { client.stop(); });
+    post_ = watchdog_.Add(post_end_, [&client] { client.stop(); });
   }
   httplib::Response response;
   httplib::Error error = httplib::Error::Success;
@@ -236,7 +236,7 @@ OtlpExporter::Answer OtlpExporter::Post(const std::string& body, absl::Duration 
     MutexLock lock(&mutex_);
     done = std::exchange(post_, 0);
   }
-  overdue_.Done(done);
+  watchdog_.Remove(done);
   if (out.status <= 0) out.text = httplib::to_string(error);
   return out;
 }

@@ -62,13 +62,13 @@ void TraceLog::Ring::Add(std::shared_ptr<const Span> span) {
     spans_.push_back(std::move(span));
   } else {
     std::shared_ptr<const Span>& oldest = spans_[static_cast<size_t>(added_) % size_];
-    kept_since_us_ = std::max(kept_since_us_, oldest->begun_us + oldest->took_us);
+    retained_since_us_ = std::max(retained_since_us_, oldest->begun_us + oldest->took_us);
     oldest = std::move(span);
   }
   ++added_;
 }
 
-// The lock is given back every few spans: who decides does not wait for who reads.
+// The lock is released after every few spans, so that a reader does not delay decisions.
 int64_t TraceLog::Walk(const Ring& ring, const std::function<bool(const std::shared_ptr<const Span>&)>& visit) const {
   constexpr int kAtOnce = 256;
   int64_t next = -1;
@@ -76,19 +76,19 @@ int64_t TraceLog::Walk(const Ring& ring, const std::function<bool(const std::sha
     MutexLock lock(&mutex_);
     if (next < 0) next = ring.end();
     for (int i = 0; i < kAtOnce; ++i) {
-      if (next <= ring.first()) return ring.kept_since_us();
-      if (!visit(ring.at(--next))) return ring.kept_since_us();
+      if (next <= ring.first()) return ring.retained_since_us();
+      if (!visit(ring.at(--next))) return ring.retained_since_us();
     }
   }
 }
 
-void TraceLog::Ended(const Spans& spans) {
+void TraceLog::OnSpansEnded(const Spans& spans) {
   {
     MutexLock lock(&mutex_);
     ended_ += static_cast<int64_t>(spans.size());
-    for (const auto& span : spans) (span->gang.empty() ? of_pods_ : of_gangs_).Add(span);
+    for (const auto& span : spans) (span->gang.empty() ? pod_spans_ : gang_spans_).Add(span);
   }
-  if (next_ != nullptr) next_->Ended(spans);
+  if (next_ != nullptr) next_->OnSpansEnded(spans);
 }
 
 TraceLog::Page TraceLog::Of(absl::string_view gang, absl::string_view pod) const {
@@ -97,8 +97,8 @@ TraceLog::Page TraceLog::Of(absl::string_view gang, absl::string_view pod) const
   const auto take = [&](const std::shared_ptr<const Span>& span) {
     const bool meant = (pod.empty() || span->pod == pod) && (span->gang == gang || (gang.empty() && !pod.empty()));
     if (!meant) return true;
-    if (page.spans.size() == kMostTold) {
-      page.kept_since_us = span->begun_us + span->took_us;
+    if (page.spans.size() == kMaxPageSpans) {
+      page.retained_since_us = span->begun_us + span->took_us;
       more = true;
       return false;
     }
@@ -106,9 +106,9 @@ TraceLog::Page TraceLog::Of(absl::string_view gang, absl::string_view pod) const
     return true;
   };
   int64_t since = 0;
-  if (!gang.empty() || !pod.empty()) since = Walk(of_gangs_, take);
-  if (gang.empty() && !more) since = std::max(since, Walk(of_pods_, take));
-  if (!more) page.kept_since_us = since;
+  if (!gang.empty() || !pod.empty()) since = Walk(gang_spans_, take);
+  if (gang.empty() && !more) since = std::max(since, Walk(pod_spans_, take));
+  if (!more) page.retained_since_us = since;
   std::stable_sort(page.spans.begin(), page.spans.end(),
                    [](const auto& a, const auto& b) { return a->begun_us < b->begun_us; });
   return page;
@@ -117,7 +117,7 @@ TraceLog::Page TraceLog::Of(absl::string_view gang, absl::string_view pod) const
 std::vector<TraceLog::Summary> TraceLog::Gangs(size_t limit) const {
   std::vector<Summary> out;
   absl::flat_hash_map<std::string, size_t> places;
-  Walk(of_gangs_, [&](const std::shared_ptr<const Span>& span) {
+  Walk(gang_spans_, [&](const std::shared_ptr<const Span>& span) {
     const auto found = places.find(span->gang);
     if (found == places.end() && out.size() == limit) return true;
     const size_t at = found == places.end() ? out.size() : found->second;
@@ -139,7 +139,7 @@ int64_t TraceLog::ended() const {
 }
 
 std::string TraceJson(const std::string& gang, const TraceLog::Page& page) {
-  OrderedJson out = {{"gang", gang}, {"keptSinceUnixUs", page.kept_since_us}, {"spans", OrderedJson::array()}};
+  OrderedJson out = {{"gang", gang}, {"keptSinceUnixUs", page.retained_since_us}, {"spans", OrderedJson::array()}};
   for (const auto& span : page.spans) out["spans"].push_back(SpanOf(*span));
   return Dump(out);
 }

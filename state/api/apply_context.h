@@ -1,6 +1,6 @@
-// One command on its way through the rooms: its time, and what comes out of it.
+// The context of one command: its time and its outcome.
 //
-// Handed from room to room as an argument; lives for one Machine::Apply.
+// Passed from component to component as an argument; lives for one Machine::Apply. Not thread-safe.
 #ifndef MUSTER_STATE_API_APPLY_CONTEXT_H_
 #define MUSTER_STATE_API_APPLY_CONTEXT_H_
 
@@ -13,33 +13,34 @@
 
 namespace muster {
 
-class Step {
+class ApplyContext {
  public:
-  // REQUIRES: `out` outlives the step.
-  Step(int64_t now_ms, Outcome* out) : now_ms_(now_ms), out_(out) {}
+  // REQUIRES: `out` outlives this object.
+  ApplyContext(int64_t now_ms, Outcome* out) : now_ms_(now_ms), out_(out) {}
 
   [[nodiscard]] int64_t now_ms() const { return now_ms_; }
-  // The command is refused: nothing of what it asked is done. OK: it is not.
+  // Refuses the command: none of its changes is made. Does nothing for an OK status.
   void Refuse(const absl::Status& status) {
     if (!status.ok()) out_->status = status;
   }
-  void Answer(Reply reply) { out_->reply = std::move(reply); }
-  // An answer that promises nothing: it need not wait for the records of what came before.
-  void Tell(Reply reply) {
+  // Replies after the records of the command are durable.
+  void ReplyWhenDurable(Reply reply) { out_->reply = std::move(reply); }
+  // Replies at once. The reply promises nothing, so it need not wait for the records of earlier commands.
+  void ReplyNow(Reply reply) {
     out_->reply = std::move(reply);
-    out_->reply_promises = false;
+    out_->reply_after_commit = false;
   }
-  void Do(Effect effect) { out_->effects.push_back(std::move(effect)); }
-  // A record to keep, or to delete.
-  // So many records are about to come.
-  void KeepSoon(size_t records) { out_->records.reserve(out_->records.size() + records); }
-  void Keep(Record record) { out_->records.push_back(std::move(record)); }
-  // A held call ends.
+  void EmitEffect(Effect effect) { out_->effects.push_back(std::move(effect)); }
+  // Prepares for `records` more records.
+  void ReserveRecords(size_t records) { out_->records.reserve(out_->records.size() + records); }
+  // Adds a record to store or to delete.
+  void PutRecord(Record record) { out_->records.push_back(std::move(record)); }
+  // Ends a held call, permitted or with the reason of its refusal.
   void EndHold(HoldToken token, bool permitted, Reason reason) {
     out_->answers.push_back({token, permitted, std::move(reason)});
   }
-  // The call ends with this command's reply: it is not told a second time.
-  void EndsWithReply(HoldToken token) {
+  // Removes the answer to a held call that this command's reply answers.
+  void DropAnswerOf(HoldToken token) {
     auto& answers = out_->answers;
     answers.erase(std::remove_if(answers.begin(), answers.end(), [&](const HoldAnswer& a) { return a.token == token; }),
                   answers.end());

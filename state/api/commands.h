@@ -1,4 +1,4 @@
-// What goes into the core. Every change is one of these commands; the time is an argument of Apply.
+// The inputs of the core. Every change is one of these commands; the time is an argument of Apply. Plain values.
 #ifndef MUSTER_STATE_API_COMMANDS_H_
 #define MUSTER_STATE_API_COMMANDS_H_
 
@@ -20,7 +20,7 @@ namespace muster {
 
 using HoldToken = uint64_t;  // names one held call, unique per process
 
-// --- facts: what the outside world says ---
+// --- facts: the state of other systems ---
 struct UpsertNode {
   NodeDescription node;
 };
@@ -41,7 +41,7 @@ struct RemoveNamespace {
   std::string name;
 };
 struct UpsertGangObject {
-  // kCreate: AlreadyExists when it is there. kReplace: NotFound when it is not.
+  // kCreate: AlreadyExists if the object exists. kReplace: NotFound if it does not.
   enum class Mode : uint8_t { kAny, kCreate, kReplace };
   GangObject object;
   Mode mode = Mode::kAny;
@@ -50,43 +50,43 @@ struct RemoveGangObject {
   GangDialect dialect = GangDialect::kPodGroupSigs;
   std::string name_space;
   std::string name;
-  bool must_exist = false;  // NotFound otherwise
+  bool must_exist = false;  // NotFound if it does not exist
 };
-// Something was announced that could not even be read; what was known of it before stands. Refused, so that it is
-// counted and told like everything that the core refuses.
+// An announced fact that could not be parsed. The last valid state of the object stays in force. The command is
+// refused, so that it is counted and reported like every refused fact.
 struct UnreadableFact {
   FactKind kind = FactKind::kNode;
-  std::string name;  // of a node; "namespace/name" otherwise
+  std::string name;  // of a node; "namespace/name" for other facts
   std::string why;
 };
-// Everything that existed has been announced by this source; planning begins when that is so of every source that is
-// expected (K-13). Empty: by whoever announces, where none in particular is expected.
+// The source has announced everything that exists. Planning begins when this holds for every expected source (K-13).
+// `source` is empty if no particular source is expected.
 struct FactsRead {
   std::string source;
 };
-// The sources that must be read before anything is planned.
+// The sources that must be read before planning begins.
 struct ExpectFacts {
   std::vector<std::string> sources;
 };
 
-// What an earlier process was told, where that was kept (S-2), counts as announced; see Machine::Load. The first
-// command.
-struct TakeUpFacts {};
+// The facts that an earlier process stored (S-2) count as announced; see Machine::Load. It is the first command.
+struct RestoreFacts {};
 
-// Facts in numbered steps, from one announcer (S-1). A step is applied as a whole or, when something in it cannot be
-// right, not at all. FailedPrecondition: steps are missing, or another announcer has taken over; a snapshot is needed.
-struct FactsStep {
-  std::string source;   // who announces
-  int64_t version = 0;  // of the state that holds after this step; 0: an edit by hand, outside the sequence
+// The version of facts that one announcer sends as numbered updates (S-1). An update is applied as a whole or, if any
+// part of it is invalid, not at all. FailedPrecondition if updates are missing or another announcer has taken over: a
+// snapshot is needed.
+struct FactsVersion {
+  std::string source;   // the announcer
+  int64_t version = 0;  // of the state after this update; 0: a manual edit, outside the sequence
 };
-// All nodes and pods there are. Members of submitted gangs that are not confirmed yet are not touched.
+// A snapshot of all nodes and pods. It does not change members of submitted gangs that are not confirmed yet.
 struct ReplaceFacts {
-  FactsStep step;
+  FactsVersion facts_version;
   std::vector<NodeDescription> nodes;
   std::vector<PodDescription> pods;
 };
 struct UpdateFacts {
-  FactsStep step;
+  FactsVersion facts_version;
   std::vector<NodeDescription> nodes;
   std::vector<std::string> removed_nodes;
   std::vector<PodDescription> pods;
@@ -95,13 +95,13 @@ struct UpdateFacts {
   std::vector<RemoveGangObject> removed_gangs;
 };
 
-// --- questions of a scheduler ---
-// Where may the pod go, of the nodes that kube-scheduler offers for it?
+// --- requests of a scheduler ---
+// Which of the nodes that kube-scheduler offers may the pod use?
 struct Filter {
   std::string uid;
   std::shared_ptr<const NodeOffer> offer;
 };
-// A bind call: held until its gang's quorum, answered through Outcome::answers.
+// A bind call. It is held until the gang's quorum and answered through Outcome::answers.
 struct Bind {
   std::string uid;
   std::string node;
@@ -119,7 +119,7 @@ struct PreemptCandidate {
 struct Preempt {
   std::string uid;
   std::vector<PreemptCandidate> candidates;
-  bool names_gang = false;  // the pod as the caller has it belongs to a gang: it may come before any announcement
+  bool names_gang = false;  // in the caller's copy, the pod is in a gang; it may not be announced yet
 };
 // The framework verbs for callers that place pods themselves (G-1, G-4).
 struct PreFilter {
@@ -129,21 +129,21 @@ struct Permit {
   std::string uid;
   std::string node;
   HoldToken token = 0;
-  int64_t bind_within_ms = 0;  // once permitted, PostBind must come within it, else the place is given back; 0: default
+  int64_t bind_within_ms = 0;  // time from the permit to PostBind, after which the slot is released; 0: default
 };
-// Where a pod may go now, best first: for callers that place pods themselves. Nodes outside `offered` are left out;
-// empty: every node there is.
+// The nodes that a pod may use now, best first, for callers that place pods themselves. Only nodes in `offered` are
+// considered; empty: all nodes.
 struct FindNodes {
   std::string uid;
   std::vector<std::string> offered;
 };
 
-// G-3: the caller found no node for the pod. `message` says why.
+// G-3: the caller found no node for the pod. `message`: the reason.
 struct PostFilter {
   std::string uid;
   std::string message;
 };
-// G-7: the caller gives the pod's place back.
+// G-7: the caller releases the pod's slot.
 enum class UnreserveCause : uint8_t { kPermitTimeout, kRejected, kBindFailed };
 struct Unreserve {
   std::string uid;
@@ -156,9 +156,9 @@ struct PostBind {
 };
 
 // --- whole gangs for callers without a scheduler of their own (S-1) ---
-// Places `pods` as one gang. The same id again: the answer tells how it stands. AlreadyExists: the gang or a pod's UID
-// is known already. What is planned and not confirmed within `ttl_ms`, or waits and is not asked about for as long, is
-// dropped with its pods.
+// Places `pods` as one gang. A repeated id returns the state of the submission. AlreadyExists if the gang or a pod's
+// UID is known already. A submission is removed with its pods if its plan is not confirmed within `ttl_ms`, or if it
+// waits and its caller does not ask about it for that time.
 struct SubmitGang {
   std::string id;
   std::string name_space;
@@ -166,31 +166,34 @@ struct SubmitGang {
   Shared<GangDeclaration> declaration;
   std::vector<PodDescription> pods;
   int64_t ttl_ms = 0;
-  uint64_t fingerprint = 0;  // of the whole request: the same id with another one is InvalidArgument
+  uint64_t fingerprint = 0;  // of the whole request; a repeated id with another one is InvalidArgument
 };
-// The caller takes the plan: its pods are bound from now on. FailedPrecondition: there is no such plan (any more).
+// The caller accepts the plan: its pods are bound from now on. FailedPrecondition if there is no such plan (any more).
 struct ConfirmGang {
   std::string id;
-  int64_t plan = 0;  // as answered by SubmitGang or AskGang
+  int64_t plan = 0;  // from the reply to SubmitGang or AskGang
 };
-// Gives the plan back and forgets the pods. A confirmed gang is left alone (FailedPrecondition).
-// Somebody asks why the gang waits: what is said of the room that it lacks is said as of now (S-5). Decides nothing.
-struct LookAgain {
+// A caller asks why the gang waits: the explanation of the missing capacity is computed again (S-5). Changes no
+// decision.
+struct RefreshExplanation {
   std::string gang;  // "namespace/name"
 };
+// Withdraws the plan and removes the submission with its pods. FailedPrecondition for a confirmed gang, which is not
+// changed.
 struct AbandonGang {
   std::string id;
 };
-// How a submitted gang stands; who asks is still there. NotFound: no such id, or forgotten.
+// Returns the state of a submitted gang, and shows that its caller is still present. NotFound if the id is unknown or
+// was removed.
 struct AskGang {
   std::string id;
 };
 
 // --- outcomes of effects ---
 enum class BindingResult : uint8_t {
-  kBound,    // the pod is on the node, as asked
-  kRetry,    // not known or not done; may be tried again while its time lasts
-  kRefused,  // will never succeed, and did not
+  kBound,    // the pod is bound to the node as requested
+  kRetry,    // unknown or not done; may be tried again until the deadline
+  kRefused,  // failed, and can never succeed
 };
 struct BindingOutcome {
   std::string uid;
@@ -200,16 +203,16 @@ struct BindingOutcome {
 };
 
 // --- what operators declare ---
-// The queues as they are declared now, in place of those that were. Refused as a whole where anything is wrong.
+// Replaces the queues by the declared ones. Refused as a whole if any of them is invalid.
 struct SetQueues {
   QueueRules rules;
 };
-// Some queues are declared, anew or otherwise, and some are no more; the rest stays. Refused as a whole where
-// anything is wrong with the tree that comes of it. NotFound: one that is to go does not exist.
+// Adds or replaces some queues and removes others; the rest stays. Refused as a whole if the resulting tree is
+// invalid. NotFound if a queue to remove does not exist.
 struct ApplyQueues {
   std::vector<QueueSpec> put;
   std::vector<std::string> remove;
-  bool only = false;  // whatever is not put is no more
+  bool only = false;  // also removes every queue that is not in `put`
 };
 
 // --- time and process ---
@@ -221,10 +224,10 @@ struct Tick {};
 struct Shutdown {};
 
 using Command = std::variant<UpsertNode, RemoveNode, UpsertPod, RemovePod, UpsertGangObject, RemoveGangObject,
-                             UnreadableFact, FactsRead, ExpectFacts, TakeUpFacts, ReplaceFacts, UpdateFacts, Filter,
+                             UnreadableFact, FactsRead, ExpectFacts, RestoreFacts, ReplaceFacts, UpdateFacts, Filter,
                              FindNodes, Bind, EndHold, Preempt, PreFilter, Permit, PostFilter, Unreserve, PostBind,
                              SubmitGang, ConfirmGang, AbandonGang, AskGang, BindingOutcome, PlanRound, Tick, Shutdown,
-                             SetQueues, ApplyQueues, UpsertNamespace, RemoveNamespace, LookAgain>;
+                             SetQueues, ApplyQueues, UpsertNamespace, RemoveNamespace, RefreshExplanation>;
 
 }  // namespace muster
 

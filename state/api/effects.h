@@ -1,4 +1,4 @@
-// What comes out of the core: answers, records to keep, and effects to carry out.
+// The outputs of the core: replies, records to store, effects to carry out, and answers to held calls. Plain values.
 #ifndef MUSTER_STATE_API_EFFECTS_H_
 #define MUSTER_STATE_API_EFFECTS_H_
 
@@ -23,15 +23,15 @@ struct PodRef {
 struct BindPod {  // create the binding; report with BindingOutcome
   PodRef pod;
   std::string node;
-  int64_t deadline_ms = 0;  // nothing may be sent after this time
+  int64_t deadline_ms = 0;  // no request may be sent after this time
 };
-struct CallPod {  // make the scheduler look at the pod again (K-7)
+struct ActivatePod {  // make kube-scheduler try the pod again (K-7)
   PodRef pod;
-  bool remove_gate = false;    // by taking our scheduling gate away; otherwise by an annotation
+  bool remove_gate = false;    // by removing Muster's scheduling gate; otherwise by an annotation
   std::string nominated_node;  // a hint to set first; empty: none
   int64_t plan = 0;
-  // What its condition PodScheduled says from now on: it says why no node was found before, and kube-scheduler writes
-  // nothing when it finds the same again. Empty: it stays.
+  // The new message of the pod's condition PodScheduled; empty: unchanged. It replaces the message about the last
+  // failure, because kube-scheduler writes nothing if it finds the same failure again.
   std::string note;
 };
 struct MarkTimedOut {  // G-6: gang.scheduling.koordinator.sh/timeout=true
@@ -41,25 +41,25 @@ struct EvictPod {
   PodRef pod;
   std::string note;
 };
-struct TellPod {  // an Event on the pod
+struct EmitPodEvent {  // an Event on the pod
   PodRef pod;
   bool warning = false;
   Reason reason;
 };
-using Effect = std::variant<BindPod, CallPod, MarkTimedOut, EvictPod, TellPod>;
+using Effect = std::variant<BindPod, ActivatePod, MarkTimedOut, EvictPod, EmitPodEvent>;
 
-// A record to upsert, or to delete when `value` is empty (SPEC S-2). Kind and key together name it.
+// A record to upsert, or to delete if `value` is empty (SPEC S-2). Kind and key together identify it.
 struct Record {
-  std::string kind;         // what it is about; see state/records
-  std::string key;          // of the thing, among those of its kind
-  std::string incarnation;  // UID of what was meant: another of the same name is not it; empty: the key says it
+  std::string kind;         // the kind of object; see state/persistence
+  std::string key;          // unique among the records of the kind
+  std::string incarnation;  // UID of the object, as its name may be reused; empty: the key is sufficient
   int32_t format = 1;       // of `value`
   std::string value;
 };
 // "kind/key".
 [[nodiscard]] inline std::string RecordName(const Record& record) { return record.kind + "/" + record.key; }
 
-// The end of one held call.
+// The answer to one held call.
 struct HoldAnswer {
   HoldToken token = 0;
   bool permitted = false;
@@ -69,9 +69,9 @@ struct HoldAnswer {
 // --- immediate replies ---
 struct FilterReply {
   enum class Kind : uint8_t {
-    kPass,     // every offered node except `guarded`
-    kOneNode,  // exactly `node`
-    kRefuse,   // none
+    kPass,        // every offered node except `guarded`
+    kSingleNode,  // exactly `node`
+    kRefuse,      // none
   };
   Kind kind = Kind::kRefuse;
   std::string node;
@@ -79,15 +79,15 @@ struct FilterReply {
   Reason reason;
 };
 struct PreemptReply {
-  std::vector<std::string> nodes;  // the candidates that remain
+  std::vector<std::string> nodes;  // the remaining candidates
 };
 struct PermitReply {
   enum class Kind : uint8_t { kPermit, kWait, kReject };
   Kind kind = Kind::kReject;
   int64_t wait_ms = 0;  // kWait: the time left
   Reason reason;
-  // kWait, of the first member at the barrier: UIDs of the gang's and its group's other members that should be tried
-  // now, before pods of other gangs (G-4, ActiveGang).
+  // kWait, for the first member at the barrier: UIDs of the other members of the gang and of its group that the caller
+  // should try now, before pods of other gangs (G-4, ActiveGang).
   std::vector<std::string> activate;
 };
 struct PreFilterReply {
@@ -104,13 +104,13 @@ struct NodesReply {
     Reason reason;
   };
   std::vector<Scored> nodes;     // best first
-  std::vector<Refused> refused;  // of those that were offered by name
-  Reason reason;                 // when there is none
+  std::vector<Refused> refused;  // of the nodes that were offered by name
+  Reason reason;                 // if `nodes` is empty
 };
 struct FactsReply {
-  int64_t version = 0;  // that holds now
+  int64_t version = 0;  // the current one
 };
-// How a submitted gang stands.
+// The state of a submitted gang.
 struct SubmissionReply {
   enum class State : uint8_t { kWaiting, kPlanned, kConfirmed, kAbandoned, kExpired };
   struct Place {
@@ -120,20 +120,20 @@ struct SubmissionReply {
   };
   State state = State::kWaiting;
   std::string gang;           // "namespace/name"
-  int64_t plan = 0;           // kPlanned: to be named when it is confirmed
+  int64_t plan = 0;           // kPlanned: the id for ConfirmGang
   std::vector<Place> places;  // kPlanned, kConfirmed
   int64_t expires_ms = 0;     // kWaiting, kPlanned
   uint64_t fingerprint = 0;   // of the request that submitted it
-  Reason reason;              // why it waits, or what became of it
+  Reason reason;              // why it waits, or how it ended
 };
 using Reply = std::variant<std::monostate, FilterReply, PreemptReply, PermitReply, PreFilterReply, NodesReply,
                            FactsReply, SubmissionReply>;
 [[nodiscard]] absl::string_view ToString(SubmissionReply::State state);
 
 struct Outcome {
-  absl::Status status;  // not OK: the command was refused; nothing of what it asked was done
+  absl::Status status;  // not OK: the command was refused and made none of its changes
   Reply reply;
-  bool reply_promises = true;  // the reply waits until the records are durable; false: it says how things stand
+  bool reply_after_commit = true;  // the reply waits until the records are durable; false: it promises nothing
   std::vector<Effect> effects;
   std::vector<Record> records;
   std::vector<HoldAnswer> answers;

@@ -1,4 +1,4 @@
-// The nodes that a scheduler offers for one pod (SPEC K-2).
+// The nodes that a scheduler offers for one pod (SPEC K-2). A value that is not changed after its construction.
 #ifndef MUSTER_STATE_API_OFFER_H_
 #define MUSTER_STATE_API_OFFER_H_
 
@@ -20,25 +20,25 @@ class NodeOffer {
     set_.reserve(names_.size());
     for (const std::string& name : names_) set_.insert(name);
   }
-  // Whatever nodes there are.
-  [[nodiscard]] static NodeOffer Every() {
+  // An offer of all nodes.
+  [[nodiscard]] static NodeOffer AllNodes() {
     NodeOffer offer({});
     offer.every_ = true;
     return offer;
   }
-  NodeOffer(NodeOffer&&) = default;  // the names keep their places
+  NodeOffer(NodeOffer&&) = default;  // the views in set_ stay valid
   NodeOffer& operator=(NodeOffer&&) = default;
 
-  // As it was recorded.
+  // Restores a recorded offer.
   NodeOffer(bool every, std::vector<std::string> names) : NodeOffer(std::move(names)) { every_ = every; }
 
   [[nodiscard]] bool every() const { return every_; }
   [[nodiscard, gnu::flatten]] bool Contains(absl::string_view node) const { return every_ || set_.contains(node); }
   [[nodiscard]] size_t size() const { return every_ ? std::numeric_limits<size_t>::max() : names_.size(); }
-  // As they were named, in that order; empty when every node is offered.
+  // The names in the order of the offer; empty if every node is offered.
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
 
-  // What a recording keeps (state/recording/members.h).
+  // The members that a recording contains (state/recording/members.h).
   static constexpr auto Recorded() { return std::tuple(&NodeOffer::every_, &NodeOffer::names_); }
 
  private:

@@ -1,5 +1,5 @@
-// The narrow door to the core: what the gRPC services, the Kubernetes extender and the demonstration use alike. The
-// engine implements it in this process; it could be another one.
+// The narrow interface to the core, which the gRPC services, the Kubernetes extender and the demonstration use. The
+// engine implements it in this process; another process could.
 #ifndef MUSTER_STATE_API_PORT_H_
 #define MUSTER_STATE_API_PORT_H_
 
@@ -14,7 +14,7 @@
 
 namespace muster {
 
-// Carries out effects. Called by a thread of the engine's, one at a time: must not block.
+// Carries out effects. Engine threads call it one at a time. REQUIRES: Carry does not block.
 class EffectSink {
  public:
   virtual ~EffectSink() = default;
@@ -28,17 +28,17 @@ class DecisionPort {
 
   virtual ~DecisionPort() = default;
 
-  // Asks and waits for the reply. ResourceExhausted: the mailbox is full, nothing happened. Unavailable: stopping.
-  // InvalidArgument: the command was refused. DeadlineExceeded: none came within `patience`; what was asked may happen
-  // still.
+  // Applies the command and waits for the reply. ResourceExhausted: the mailbox is full, nothing happened. Unavailable:
+  // the engine is stopping. InvalidArgument: the command was refused. DeadlineExceeded: no reply came within
+  // `patience`; the command may still take effect.
   [[nodiscard]] virtual absl::StatusOr<Reply> Ask(Command command, absl::Duration patience) = 0;
 
-  // Announces a fact; waits while the mailbox is full, so that facts are never lost. Unavailable: stopping.
+  // Announces a fact. Waits while the mailbox is full, so that no fact is lost. Unavailable: the engine is stopping.
   virtual absl::Status Announce(Command command) = 0;
 
-  // Starts a held call. `answered` is called exactly once, from a thread of the engine's, when it ends (also when this
-  // returns OK and the process stops). Returns the token with which EndHold can end it early. ResourceExhausted or
-  // Unavailable: nothing started and `answered` will not be called.
+  // Starts a held call. After OK, an engine thread calls `answered` exactly once, when the call ends or the process
+  // stops. Returns the token with which EndHold can end the call early. ResourceExhausted or Unavailable: the call was
+  // not started, and `answered` will not be called.
   [[nodiscard]] virtual absl::StatusOr<HoldToken> Hold(Bind bind, HoldCallback answered) = 0;
 };
 

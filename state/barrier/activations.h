@@ -1,7 +1,8 @@
-// Calls: making a scheduler look at a pod again, because it parked the pod and comes back only when told (SPEC K-7).
+// Activations: making kube-scheduler try a pod again that it has marked unschedulable (SPEC K-7).
 //
-// Remembers for each pod whether kube-scheduler parked it and whether it was called since, what we said to it last, and
-// which pods were refused because of a promise and come back when there is room. Not thread-safe.
+// State of each pod: whether it is unschedulable, whether it was activated since, and the last reason that was
+// reported. Guarded pods are those refused because the capacity is promised to a plan; they are activated when there is
+// room. Not thread-safe.
 #ifndef MUSTER_STATE_BARRIER_ACTIVATIONS_H_
 #define MUSTER_STATE_BARRIER_ACTIVATIONS_H_
 
@@ -25,114 +26,120 @@ namespace muster {
 
 [[nodiscard]] PodRef RefOf(const Pod& pod);
 
-// kube-scheduler refused the pod without asking us: its message does not carry our reason.
-[[nodiscard]] bool SaysNothingOfUs(const Pod& pod);
+// kube-scheduler refused the pod without asking Muster: its message has no reason of Muster.
+[[nodiscard]] bool IsForeignMessage(const Pod& pod);
 
-// It looked at nodes for the pod: "0/4 nodes are available: ..."; otherwise something else went wrong.
-[[nodiscard]] bool TellsOfNodes(const Pod& pod);
+// kube-scheduler evaluated nodes for the pod: "0/4 nodes are available: ..."; false: another failure.
+[[nodiscard]] bool IsFitMessage(const Pod& pod);
 
-// What kube-scheduler itself said last when it found no node for the pod; empty: nothing.
-[[nodiscard]] absl::string_view OwnWords(const Pod& pod);
+// The last message of kube-scheduler itself when it found no node for the pod; empty: none.
+[[nodiscard]] absl::string_view SchedulerMessage(const Pod& pod);
 
-// Some of these words are about what Muster does not judge - volumes, claims, neighbours -, so that a plan cannot know
-// better.
-[[nodiscard]] bool Unmodelled(absl::string_view words);
+// The message names a cause that Muster does not model, for example volumes, resource claims or pod affinity. A plan
+// cannot prove such a message wrong.
+[[nodiscard]] bool HasUnmodelledReason(absl::string_view message);
 
-class Calls {
+class Activations {
  public:
-  // The same reason in other words is told after this time: kube-scheduler looks at parked pods again as rarely.
-  static constexpr int64_t kOtherWordsMs = 300'000;
-  // A reason as it was said, its text as a fingerprint.
-  struct Word {
+  // A reason with the same code and another text is reported only after this time, the interval at which kube-scheduler
+  // tries unschedulable pods again by itself.
+  static constexpr int64_t kRewordedNotifyMs = 300'000;
+  // A reported reason, its text as a hash.
+  struct ReportedReason {
     ReasonCode code = ReasonCode::kNone;
     uint64_t text = 0;
-    friend bool operator==(const Word&, const Word&) = default;
+    friend bool operator==(const ReportedReason&, const ReportedReason&) = default;
   };
   struct State {
-    bool refused = false;        // kube-scheduler has parked it: it comes back only when called
-    bool called = false;         // was called since
-    bool by_gate = false;        // the last call took its gate away
-    ClassId guarded = kNoClass;  // refused because of a promise, then of this class
-    int64_t plan = 0;            // for which it was called last
-    int64_t doubted = 0;  // the plan for which it was called although its scheduler had said what stands in the way
-    std::string called_before;  // its annotation then
-    Word said;                  // our last refusal: the pod's condition says it
-    Word told;                  // what an event told this pod's owner last,
-    int64_t told_ms = -kNever;  // and when
+    bool unschedulable = false;     // kube-scheduler tries it again only after an activation
+    bool activated = false;         // activated since it became unschedulable
+    bool by_gate_removal = false;   // the last activation removed its gate
+    ClassId guarded = kNoClass;     // its class when it became guarded; kNoClass: it is not guarded
+    int64_t plan = 0;               // the plan of its last activation; 0: none
+    int64_t suspected_plan = 0;     // the same, if its scheduler had reported an unmodelled reason before; else 0
+    std::string annotation_before;  // its annotation at its last activation
+    ReportedReason last_refusal;    // Muster's last refusal, which the pod's condition shows
+    ReportedReason last_event;      // the last event for its owner
+    int64_t last_event_ms = -kNever;
   };
 
   // `nominate`: set nominated node names as a hint when gates are removed.
-  Calls(Gangs* gangs, const Cluster* cluster, bool nominate) : gangs_(gangs), cluster_(cluster), nominate_(nominate) {}
+  Activations(Gangs* gangs, const Cluster* cluster, bool nominate)
+      : gangs_(gangs), cluster_(cluster), nominate_(nominate) {}
 
   [[nodiscard]] const State& Of(const Pod& pod) const { return states_.Of(pod.id); }
 
-  // UIDs in order, of pods refused because of a promise; "" for one that is gone, which may not be.
+  // UIDs of guarded pods, in order; "" for a removed pod, which would violate an invariant.
   [[nodiscard]] std::vector<absl::string_view> Guarded() const;
-  // UIDs of pods asked about before they were announced, by the turn in which that was.
-  [[nodiscard]] const absl::btree_map<int64_t, std::string>& asked_early() const { return asked_early_; }
+  // UIDs that a scheduler asked about before the pod was announced, oldest first.
+  [[nodiscard]] const absl::btree_map<int64_t, std::string>& unknown_queries() const { return unknown_queries_; }
 
-  // --- what became of a pod ---
-  void SetParked(const Pod& pod, bool refused);
-  void NoteRefused(const Pod& pod) { states_[pod.id].refused = true; }
-  void NoteCalled(const Pod& pod, bool called) {
-    if (Of(pod).called != called) states_[pod.id].called = called;
+  // --- state of a pod ---
+  // Also clears `activated`.
+  void SetUnschedulable(const Pod& pod, bool refused);
+  void MarkUnschedulable(const Pod& pod) { states_[pod.id].unschedulable = true; }
+  void SetActivated(const Pod& pod, bool activated) {
+    if (Of(pod).activated != activated) states_[pod.id].activated = activated;
   }
-  void NoteSaid(const Pod& pod, const Reason& reason) { states_[pod.id].said = WordOf(reason); }
-  // The pod was called for the plan, and its scheduler has heard it: what it says of the pod since is about the plan.
-  [[nodiscard]] bool Heard(const Pod& pod, int64_t plan) const;
-  // So it is, its scheduler had found no node before for reasons of its own, and it has not come since: it may not look
-  // again at all, as nothing has changed that it knows of.
-  [[nodiscard]] bool Doubted(const Pod& pod, int64_t plan) const { return Of(pod).doubted == plan && Heard(pod, plan); }
-  // Its scheduler asks about the pod.
-  void NoteCame(const Pod& pod) { states_[pod.id].doubted = 0; }
-  [[nodiscard]] static Word WordOf(const Reason& reason);
-  // When the pod's owner is to be told this: `now_ms` at once, kNever when it was said already, later when much the
-  // same was said a short while ago.
-  [[nodiscard]] int64_t WhenToTell(const Pod& pod, const Word& word, int64_t now_ms) const;
-  // An event tells the pod's owner.
-  void Tell(const Pod& pod, bool warning, const Reason& reason, Step* step);
-  // Refused because of a promise. REQUIRES: it has a class.
-  void NoteGuarded(const Pod& pod);
-  // Harmless when it was not.
-  void Unguard(const Pod& pod);
-  void Forget(const Pod& pod);
-  // A scheduler asked about a UID before it was announced. Bounded: past the bound the first is forgotten.
-  void NoteAskedEarly(const std::string& uid);
-  // Whether it was asked about; forgets it.
-  [[nodiscard]] bool TakeAskedEarly(const std::string& uid);
+  void SetLastRefusal(const Pod& pod, const Reason& reason) { states_[pod.id].last_refusal = ReportedReasonOf(reason); }
+  // The pod was activated for the plan, and the activation has taken effect on the pod: later messages of its scheduler
+  // are about the plan.
+  [[nodiscard]] bool HasObservedActivation(const Pod& pod, int64_t plan) const;
+  // HasObservedActivation, and before it the scheduler had reported an unmodelled reason, and it has not asked about
+  // the pod since. It may never try the pod again, because nothing that it knows of has changed.
+  [[nodiscard]] bool IsSuspected(const Pod& pod, int64_t plan) const {
+    return Of(pod).suspected_plan == plan && HasObservedActivation(pod, plan);
+  }
+  // The scheduler asked about the pod.
+  void ClearSuspicion(const Pod& pod) { states_[pod.id].suspected_plan = 0; }
+  [[nodiscard]] static ReportedReason ReportedReasonOf(const Reason& reason);
+  // When the pod's owner should be notified of the reason: `now_ms`: at once; kNever: already reported; later: a reason
+  // with the same code was reported a short time ago.
+  [[nodiscard]] int64_t NotifyAt(const Pod& pod, const ReportedReason& reason, int64_t now_ms) const;
+  // Notifies the pod's owner by an event.
+  void NotifyOwner(const Pod& pod, bool warning, const Reason& reason, ApplyContext* ctx);
+  // The pod was refused because the capacity is promised to a plan. REQUIRES: it has a class.
+  void AddGuarded(const Pod& pod);
+  // No effect when the pod is not guarded.
+  void RemoveGuarded(const Pod& pod);
+  void Remove(const Pod& pod);
+  // A scheduler asked about a UID before the pod was announced. Bounded: beyond the bound the oldest is removed.
+  void AddUnknownQuery(const std::string& uid);
+  // Removes the UID; returns whether it was asked about.
+  [[nodiscard]] bool TakeUnknownQuery(const std::string& uid);
 
-  // --- calling ---
-  // `hint`: a node to nominate; kNoNode: none.
-  void Call(const Pod& pod, NodeId hint, int64_t plan, Step* step);
-  // The members that the plan's slots wait for. `again`: also those that were called before.
-  void CallMembers(const Gang& gang, const Plan& plan, const Plans& plans, bool again, Step* step);
-  // Says of members that were called for the plan and still have our gate that the API server has not taken it away;
-  // empty: there are none.
+  // --- activating ---
+  // `hint`: a node to nominate; kNoNode: none. `plan`: the plan that it is activated for; 0: none.
+  void Activate(const Pod& pod, NodeId hint, int64_t plan, ApplyContext* ctx);
+  // Activates the members that the plan has slots for. `again`: also members that were activated before.
+  void ActivateMembers(const Gang& gang, const Plan& plan, const Plans& plans, bool again, ApplyContext* ctx);
+  // A sentence about the members that were activated for the plan and still have Muster's gate, because the API server
+  // has not removed it; empty: there are none.
   [[nodiscard]] std::string StillGated(const Gang& gang, int64_t plan) const;
-  // Members beyond the minimum, which come one by one; of those that were refused whom `may` says yes to. Who was kept
-  // off by a promise has his own call (CallGuarded).
-  void CallExtras(const Gang& gang, absl::FunctionRef<bool(const Pod&)> may, Step* step);
-  // Whoever was kept off a node that has room for it since the last look, looks again.
-  void CallGuarded(Step* step);
+  // Activates extra members, which are scheduled one by one: those with Muster's gate, and unschedulable ones for which
+  // `may` returns true. Guarded pods are left to ActivateGuarded.
+  void ActivateExtras(const Gang& gang, absl::FunctionRef<bool(const Pod&)> may, ApplyContext* ctx);
+  // Activates the guarded pods that fit on a node that gained room since the last call.
+  void ActivateGuarded(ApplyContext* ctx);
 
-  // What a recording keeps (state/recording/members.h).
+  // The members that a recording contains (state/recording/members.h).
   static constexpr auto Recorded() {
-    return std::tuple(&Calls::states_, &Calls::guarded_, &Calls::gain_position_, &Calls::asked_early_,
-                      &Calls::early_turns_, &Calls::next_turn_);
+    return std::tuple(&Activations::states_, &Activations::guarded_, &Activations::gain_position_,
+                      &Activations::unknown_queries_, &Activations::unknown_query_turns_, &Activations::next_turn_);
   }
 
  private:
-  // `fits` decides by class.
-  void CallGuardedIf(const std::function<bool(ClassId)>& fits, Step* step);
+  // Activates the guarded pods of the classes for which `fits` returns true.
+  void ActivateGuardedIf(const std::function<bool(ClassId)>& fits, ApplyContext* ctx);
 
   Gangs* gangs_;
   const Cluster* cluster_;
   bool nominate_;
   ById<State> states_;
   absl::btree_map<ClassId, absl::btree_set<PodId>> guarded_;
-  int64_t gain_position_ = 0;  // in the cluster's log
-  absl::btree_map<int64_t, std::string> asked_early_;
-  absl::flat_hash_map<std::string, int64_t> early_turns_;  // the same, by UID
+  int64_t gain_position_ = 0;  // in the cluster's log: changes before it were handled
+  absl::btree_map<int64_t, std::string> unknown_queries_;
+  absl::flat_hash_map<std::string, int64_t> unknown_query_turns_;  // UID -> key in unknown_queries_
   int64_t next_turn_ = 0;
 };
 

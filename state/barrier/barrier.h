@@ -1,6 +1,6 @@
-// The barrier: where pods that have a node wait for the quorum - held binds, or Permits that wait (SPEC K-4, G-4).
+// The barrier: pods with a node wait here for the quorum, as held binds or waiting Permits (SPEC K-4, G-4).
 //
-// Invariants: a pod in state kWaiting has a node here, and a slot or a place among the waiters of that node;
+// Invariants: a pod in state kWaiting has a node here, and either a slot or an entry in the waiters of that node.
 // `held_binds` counts the held slots of all plans. Not thread-safe.
 #ifndef MUSTER_STATE_BARRIER_BARRIER_H_
 #define MUSTER_STATE_BARRIER_BARRIER_H_
@@ -23,63 +23,63 @@ namespace muster {
 class Barrier {
  public:
   struct State {
-    std::vector<HoldToken> holds;   // calls that wait for this pod's outcome
-    NodeId node = kNoNode;          // where the pod is going
-    int64_t until_ms = kNever;      // then the hold ends by its own bound (K-5)
-    int64_t answer_by_ms = kNever;  // then the caller has given up: nothing may be bound after it
+    std::vector<HoldToken> holds;   // held calls that wait for this pod's outcome
+    NodeId node = kNoNode;          // the node that the pod will be bound to
+    int64_t until_ms = kNever;      // when the hold ends by its own bound (K-5)
+    int64_t answer_by_ms = kNever;  // when the caller gives up: no binding may be sent later
     bool by_permit = false;         // at the barrier by Permit: its caller binds it
-    bool arrived = false;           // entered the barrier under the present plan
+    bool arrived = false;           // has entered the barrier under the present plan
   };
 
-  Barrier(Gangs* gangs, Ledger* ledger, Plans* plans, Calls* calls, Deadlines* deadlines)
-      : gangs_(gangs), ledger_(ledger), plans_(plans), calls_(calls), deadlines_(deadlines) {}
+  Barrier(Gangs* gangs, Ledger* ledger, Plans* plans, Activations* activations, Deadlines* deadlines)
+      : gangs_(gangs), ledger_(ledger), plans_(plans), activations_(activations), deadlines_(deadlines) {}
 
   [[nodiscard]] const State& Of(const Pod& pod) const { return states_.Of(pod.id); }
   [[nodiscard]] int32_t held_binds() const { return held_binds_; }
 
-  // One more call waits for the pod's outcome.
+  // Another held call waits for the pod's outcome.
   void AddHold(const Pod& pod, HoldToken token) { states_[pod.id].holds.push_back(token); }
-  // That call waits no more. Returns whether it waited.
-  bool DropHold(const Pod& pod, HoldToken token);
-  // Who binds the pod: its caller (Permit), or we.
+  // The call no longer waits. Returns whether it did.
+  bool RemoveHold(const Pod& pod, HoldToken token);
+  // Whether its caller (Permit) or Muster binds the pod.
   void SetByPermit(const Pod& pod, bool by_permit) { states_[pod.id].by_permit = by_permit; }
   void SetAnswerBy(const Pod& pod, int64_t at_ms) { states_[pod.id].answer_by_ms = at_ms; }
   void SetNode(const Pod& pod, NodeId node) { states_[pod.id].node = node; }
-  // The pod goes to `node` for good: no bound ends its wait any more.
+  // The pod is committed to `node`: its hold no longer expires.
   void Commit(const Pod& pod, NodeId node);
-  // Returns whether it had arrived before.
-  bool NoteArrived(const Pod& pod) { return std::exchange(states_[pod.id].arrived, true); }
-  void ForgetArrival(const Pod& pod) {
+  // Returns whether the pod had arrived before.
+  bool MarkArrived(const Pod& pod) { return std::exchange(states_[pod.id].arrived, true); }
+  void ClearArrived(const Pod& pod) {
     if (Of(pod).arrived) states_[pod.id].arrived = false;
   }
 
   // The pod waits at the barrier with its slot, at most until `until_ms`. REQUIRES: it has a slot.
-  void HoldSlot(const Pod& pod, int64_t until_ms);
-  // The pod waits with the node that it uses already (Permit), for nobody's plan. REQUIRES: SetNode.
-  void WaitAlone(const Pod& pod);
-  // It does so no more; harmless when it did not.
-  void LeaveAlone(const Pod& pod);
-  // Who waits so, by node; in order of ids.
+  void WaitWithSlot(const Pod& pod, int64_t until_ms);
+  // The pod waits with the node that it already uses (Permit), without a plan. REQUIRES: SetNode.
+  void WaitWithoutSlot(const Pod& pod);
+  // No effect when the pod does not wait without a slot.
+  void EndWaitWithoutSlot(const Pod& pod);
+  // Pods that wait without a slot, by node, in order of ids.
   using Waiters = absl::btree_map<NodeId, absl::btree_set<PodId>>;
   [[nodiscard]] const Waiters& waiters() const { return waiters_; }
-  // Its slot is committed: it waits no more.
-  void CommitHeld() { --held_binds_; }
-  // Ends a wait at the barrier before its commit; a pod that is not waiting is left alone.
-  void End(const Pod& pod, const Reason& reason, Step* step);
-  // Everybody of the gang who waits.
-  void EndAll(const Gang& gang, const Reason& reason, Step* step);
-  // Answers every call that waits for the pod.
-  void Answer(const Pod& pod, bool permitted, const Reason& reason, Step* step);
-  void Forget(const Pod& pod) { states_.Reset(pod.id); }
+  // A held slot was committed: its pod no longer waits.
+  void OnSlotCommitted() { --held_binds_; }
+  // Ends the pod's wait before a commit and answers its holds with `reason`. No effect when the pod is not waiting.
+  void EndWait(const Pod& pod, const Reason& reason, ApplyContext* ctx);
+  // Ends the waits of all members of the gang.
+  void EndAllWaits(const Gang& gang, const Reason& reason, ApplyContext* ctx);
+  // Answers and removes every held call of the pod.
+  void AnswerHolds(const Pod& pod, bool permitted, const Reason& reason, ApplyContext* ctx);
+  void Remove(const Pod& pod) { states_.Reset(pod.id); }
 
-  // What a recording keeps (state/recording/members.h).
+  // The members that a recording contains (state/recording/members.h).
   static constexpr auto Recorded() { return std::tuple(&Barrier::states_, &Barrier::waiters_, &Barrier::held_binds_); }
 
  private:
   Gangs* gangs_;
   Ledger* ledger_;
   Plans* plans_;
-  Calls* calls_;
+  Activations* activations_;
   Deadlines* deadlines_;
   ById<State> states_;
   Waiters waiters_;

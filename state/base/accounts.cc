@@ -11,14 +11,14 @@ void Accounts::Reset(std::vector<int32_t> parents) {
   sums_.assign(parents_.size(), ResourceSum());
 }
 
-void Accounts::Book(int32_t account, const ResourceVector& amounts, int64_t times) {
+void Accounts::AddAmounts(int32_t account, const ResourceVector& amounts, int64_t times) {
   MUSTER_CHECK(account < size());
   for (; account != kNoAccount; account = parents_[static_cast<size_t>(account)]) {
     sums_[static_cast<size_t>(account)].AddTimes(amounts, times);
   }
 }
 
-void Accounts::Book(int32_t account, const ResourceSum& amounts, int64_t times) {
+void Accounts::AddAmounts(int32_t account, const ResourceSum& amounts, int64_t times) {
   MUSTER_CHECK(account < size());
   for (; account != kNoAccount; account = parents_[static_cast<size_t>(account)]) {
     sums_[static_cast<size_t>(account)].AddTimes(amounts, times);

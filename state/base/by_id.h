@@ -1,7 +1,7 @@
-// State that a room keeps beside each thing of another room, by that thing's dense id.
+// State that one component stores for each object of another component, by the object's dense id.
 //
-// Ids are given out again: whoever keeps something must forget it (Reset) when the thing goes. What is kept never
-// moves, and growing costs the same whatever is kept already. Not thread-safe.
+// Ids are reused: the component must call Reset when the object is removed. Stored values never move, and the cost of
+// growing does not depend on the values already stored. Not thread-safe.
 #ifndef MUSTER_STATE_BASE_BY_ID_H_
 #define MUSTER_STATE_BASE_BY_ID_H_
 
@@ -17,7 +17,7 @@ class ById {
  public:
   using value_type = Value;
 
-  // What is kept for `id`; a default value when nothing is.
+  // The value for `id`; a default value if none is stored.
   [[nodiscard]] const Value& Of(int32_t id) const {
     static const Value kNothing{};
     const size_t chunk = ChunkOf(id);
@@ -34,7 +34,7 @@ class ById {
     const size_t chunk = ChunkOf(id);
     if (chunk < chunks_.size() && chunks_[chunk] != nullptr) chunks_[chunk][At(id)] = Value();
   }
-  // Nothing is kept for ids from here on.
+  // No value is stored for this id or any id above it.
   [[nodiscard]] int32_t limit() const { return static_cast<int32_t>(chunks_.size() * kChunk); }
 
  private:

@@ -1,5 +1,5 @@
-// MUSTER_CHECK: asserts a state invariant. Stays on in every build: a broken invariant stops the process before a
-// wrong decision leaves it. For Muster's own bugs only; what users or the network send is answered with absl::Status.
+// MUSTER_CHECK asserts a state invariant in every build: a broken invariant stops the process before a wrong decision
+// leaves it. It is for Muster's own bugs only; invalid input from users or the network gets an absl::Status.
 #ifndef MUSTER_STATE_BASE_CHECK_H_
 #define MUSTER_STATE_BASE_CHECK_H_
 

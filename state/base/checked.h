@@ -1,4 +1,4 @@
-// Checked integer arithmetic: an overflow is an answer, never a wrapped value (SPEC section 1).
+// Checked integer arithmetic: an overflow returns nullopt, never a wrapped value (SPEC section 1). Pure functions.
 #ifndef MUSTER_STATE_BASE_CHECKED_H_
 #define MUSTER_STATE_BASE_CHECKED_H_
 
@@ -7,14 +7,14 @@
 
 namespace muster {
 
-// The sum, or nullopt if it does not fit an int64.
+// The sum; nullopt if it does not fit an int64.
 [[nodiscard]] inline std::optional<int64_t> CheckedAdd(int64_t a, int64_t b) {
   int64_t out;
   if (__builtin_add_overflow(a, b, &out)) return std::nullopt;
   return out;
 }
 
-// The product, or nullopt if it does not fit an int64.
+// The product; nullopt if it does not fit an int64.
 [[nodiscard]] inline std::optional<int64_t> CheckedMul(int64_t a, int64_t b) {
   int64_t out;
   if (__builtin_mul_overflow(a, b, &out)) return std::nullopt;

@@ -1,5 +1,5 @@
-// A 64-bit hash of state, equal on every machine for equal input (unlike absl::Hash, which is seeded per process).
-// Used by tests, simulations and crash checks to compare states; not for hash tables and not cryptographic.
+// A 64-bit hash of state, equal on every machine for equal input (unlike absl::Hash, which is seeded per process). Used
+// by tests, simulations and crash checks to compare states; not for hash tables and not cryptographic. Not thread-safe.
 #ifndef MUSTER_STATE_BASE_HASH_H_
 #define MUSTER_STATE_BASE_HASH_H_
 
@@ -13,25 +13,25 @@
 
 namespace muster {
 
-// In canonical form points in time count from `now_ms` and numbers that are given in turn by the order in which they
-// are added, so that states alike but for when they came about hash alike.
+// In canonical form, times are relative to `now_ms`, and sequence numbers are replaced by the order in which they are
+// added. States that differ only in when they arose therefore have equal hashes.
 class StateHasher {
  public:
   StateHasher() = default;
   explicit StateHasher(int64_t now_ms) : canonical_(true), now_ms_(now_ms) {}
 
-  // A point in time; none: 0 and below, and kNever.
+  // Adds a time in ms. Values of 0 and below, and kNever, mean no time and are added unchanged.
   void AddTime(int64_t ms) {
     Add(canonical_ && ms > 0 && ms != std::numeric_limits<int64_t>::max() ? ms - now_ms_ : ms);
   }
-  // Numbers that are given in turn; 0: none.
+  // Kinds of sequence numbers; the number 0 means none.
   enum class Given : uint8_t { kPlan, kToken };
-  void AddGiven(Given kind, int64_t number) {
+  void AddSequenceNumber(Given kind, int64_t number) {
     if (!canonical_ || number == 0) return Add(number);
-    std::vector<int64_t>& given = given_[static_cast<size_t>(kind)];
-    const auto found = std::find(given.begin(), given.end(), number);
-    Add(static_cast<int64_t>(found - given.begin()) + 1);
-    if (found == given.end()) given.push_back(number);
+    std::vector<int64_t>& numbers = given_[static_cast<size_t>(kind)];
+    const auto found = std::find(numbers.begin(), numbers.end(), number);
+    Add(static_cast<int64_t>(found - numbers.begin()) + 1);
+    if (found == numbers.end()) numbers.push_back(number);
   }
   void Add(uint64_t value) {
     state_ ^= value + 0x9e3779b97f4a7c15ULL + (state_ << 6) + (state_ >> 2);

@@ -1,4 +1,4 @@
-// Names as Kubernetes has them.
+// Validation of Kubernetes names. Pure functions.
 #ifndef MUSTER_STATE_BASE_NAMES_H_
 #define MUSTER_STATE_BASE_NAMES_H_
 
@@ -6,11 +6,12 @@
 
 namespace muster {
 
-// True for an RFC 1123 subdomain: at most 253 of a-z, 0-9, '-' and '.', labels beginning and ending with a-z or 0-9.
+// True for an RFC 1123 subdomain: at most 253 characters of a-z, 0-9, '-' and '.'; each label begins and ends with a-z
+// or 0-9.
 [[nodiscard]] bool IsSubdomain(absl::string_view name);
 
-// True for the key of a label: at most 63 of letters, digits, '-', '_' and '.', with a letter or a digit at either end,
-// and before it, perhaps, a subdomain and a slash ("topology.kubernetes.io/zone").
+// True for a label key: an optional subdomain with a slash (as in "topology.kubernetes.io/zone"), then a name of at
+// most 63 letters, digits, '-', '_' and '.' that begins and ends with a letter or a digit.
 [[nodiscard]] bool IsLabelKey(absl::string_view key);
 
 }  // namespace muster

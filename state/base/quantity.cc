@@ -57,20 +57,20 @@ std::optional<Scale> SuffixScale(absl::string_view suffix) {
   suffix.remove_prefix(1);
   const absl::string_view digits = suffix.substr(suffix[0] == '-' || suffix[0] == '+' ? 1 : 0);
   int64_t exponent = 0;
-  // SimpleAtoi alone would take blanks.
+  // SimpleAtoi alone would accept blanks.
   if (!absl::c_all_of(digits, absl::ascii_isdigit) || !absl::SimpleAtoi(suffix, &exponent)) return std::nullopt;
-  // Beyond what any quantity's digits can bring back: too large, or the smallest there is.
+  // Beyond this bound the digits cannot compensate for the exponent: the value is too large, or the smallest possible.
   return Scale{10, static_cast<int>(std::clamp<int64_t>(exponent, -kFarExponent, kFarExponent))};
 }
 
-// A number as it is written: value = 0.d1d2d3... * 10^point.
+// A decimal number: value = 0.d1d2d3... * 10^point.
 struct Decimal {
   std::string digits;  // '0' to '9', the first is not '0'; empty: zero
   int point = 0;
 };
 
-// The digits at the start of `text`, at most one point among them, and nothing else: `used` says how far.
-// nullopt: there is no digit.
+// Parses the decimal number at the start of `text`, with at most one decimal point. Sets `*used` to its length. nullopt
+// if there is no digit.
 std::optional<Decimal> ReadDecimal(absl::string_view text, size_t* used) {
   Decimal out;
   bool any_digit = false;
@@ -94,7 +94,7 @@ std::optional<Decimal> ReadDecimal(absl::string_view text, size_t* used) {
   return out;
 }
 
-// number * 2^binary, rounded; nullopt when it does not fit an int64. Exact, however many digits there are.
+// number * 2^binary, rounded; nullopt if it does not fit an int64. Exact for any number of digits.
 std::optional<int64_t> Rounded(const Decimal& number, int binary, Rounding rounding) {
   constexpr auto kMost = static_cast<unsigned __int128>(std::numeric_limits<int64_t>::max());
   if (number.digits.empty()) return 0;
@@ -107,7 +107,8 @@ std::optional<int64_t> Rounded(const Decimal& number, int binary, Rounding round
   for (int at = 0; at < number.point; ++at) value = value * 10 + digit(at);
   if (value > kMost) return std::nullopt;
   value <<= binary;
-  // The fraction times 2^binary, by hand from its last digit on: what is carried over the point counts whole.
+  // Multiplies the fraction by 2^binary digit by digit, from its last digit on; the carry over the point is whole
+  // units.
   bool remainder = false;
   unsigned __int128 carry = 0;
   for (int at = digits - 1; at >= std::max(0, number.point); --at) {
@@ -124,7 +125,7 @@ std::optional<int64_t> Rounded(const Decimal& number, int binary, Rounding round
   return static_cast<int64_t>(value);
 }
 
-// nullopt: it does not fit an int64.
+// nullopt if the value does not fit an int64.
 absl::StatusOr<std::optional<int64_t>> Read(absl::string_view text, QuantityUnit unit, Rounding rounding) {
   if (text.empty()) return NotAQuantity(text, "empty");
   if (text.size() > kMaxQuantityLength) return NotAQuantity(text, "too long");
@@ -158,13 +159,13 @@ absl::StatusOr<int64_t> ParseQuantityCapped(absl::string_view text, QuantityUnit
 
 absl::StatusOr<int64_t> ParseExactAmount(absl::string_view resource, absl::string_view text) {
   constexpr int64_t kMilli = 1'000;
-  if (resource.empty()) return absl::InvalidArgumentError("has no name of a resource; expected one like cpu");
+  if (resource.empty()) return absl::InvalidArgumentError("names no resource; expected a name like cpu");
   if (resource == "cpu") return ParseQuantity(text, QuantityUnit::kMilli);
   absl::StatusOr<int64_t> whole = ParseQuantity(text, QuantityUnit::kWhole);
   const absl::StatusOr<int64_t> milli = ParseQuantity(text, QuantityUnit::kMilli);
-  // What is too large in milli has no fraction that matters.
+  // The fraction of a value that is too large in milli does not matter.
   if (whole.ok() && milli.ok() && *milli % kMilli != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(text, " is no whole number"));
+    return absl::InvalidArgumentError(absl::StrCat(text, " is not a whole number"));
   }
   return whole;
 }

@@ -1,5 +1,5 @@
-// Why a decision is what it is: a code that callers and dashboards act on, and a sentence that a person reads.
-// A new code exists only if some caller acts on it.
+// The reason for a decision: a code for callers and dashboards, and a sentence for people. A new code is added only if
+// some caller acts on it. Plain values.
 #ifndef MUSTER_STATE_BASE_REASON_H_
 #define MUSTER_STATE_BASE_REASON_H_
 
@@ -11,12 +11,12 @@
 namespace muster {
 
 enum class ReasonCode : uint8_t {
-  kNone = 0,             // nothing stands in the way
+  kNone = 0,             // no obstacle
   kNotAGang,             // the pod belongs to no gang
   kUnknownPod,           // the pod is not known (yet): no pod with that UID was announced
   kUnknownGang,          // the gang's declaration does not exist yet (D-3)
   kUninitialised,        // the gang's minimum is missing or unreadable (D-8)
-  kGroupDisagrees,       // the gang's group does not stand: a gang in it does not list the same set (D-10)
+  kGroupDisagrees,       // the gang's group does not exist: a gang in it does not list the same set (D-10)
   kScheduleCycle,        // the member had its turn in this schedule cycle, or the cycle is invalid (G-2)
   kConflict,             // the pod or the gang is declared twice in different ways (D-14)
   kPriorityMismatch,     // the pod's priority differs from its gang's (D-11)
@@ -27,28 +27,28 @@ enum class ReasonCode : uint8_t {
   kTooManyHolds,         // the gang needs more held binds than are free or than there can be (K-4)
   kBackoff,              // requeued, waiting for its back-off to pass (G-6, P-11)
   kQueued,               // about to be planned
-  kPlanned,              // a plan stands; its members are being called (K-7)
+  kPlanned,              // the gang has a plan; its members are being activated (K-7)
   kBarrier,              // members wait at the barrier for the others (K-4)
   kBinding,              // the quorum is reached, members are being bound (K-4)
-  kSatisfied,            // the minimum runs
-  kSlotsTaken,           // the plan's slots are taken by other members; extras come after the quorum
+  kSatisfied,            // the minimum is running
+  kSlotsTaken,           // other members have the plan's slots; extra members are placed after the quorum
   kNodeNotOffered,       // kube-scheduler did not offer a node that the pod may use now (K-6)
   kMemberUnschedulable,  // the scheduler found no node for a member (G-3, K-7)
   kInvalidRequest,       // the pod's requests cannot be read or are out of range (S-6)
-  kNotServed,            // the pod's schedulerName is not one we serve (K-3)
+  kNotServed,            // Muster does not serve the pod's schedulerName (K-3)
   kGuarded,              // the node's free capacity is promised to a gang (K-3)
   kStarting,             // Muster has not read the whole cluster yet (K-13)
   kGone,                 // the pod was deleted or replaced
-  kHoldExpired,          // the held bind reached its bound before the quorum (K-5)
+  kHoldExpired,          // the held bind reached its time limit before the quorum (K-5)
   kWithdrawn,            // the plan was withdrawn: a node, a member or the capacity changed
   kBindFailed,           // the API server refused the binding (G-13)
   kOverloaded,           // the mailbox is full
   kShuttingDown,         // musterd is stopping
-  kNoPlaceFound,         // the planner gave up for now: neither a place nor a proof that there is none (P-6)
+  kNoPlaceFound,         // the planner found neither a placement nor a proof that none exists (P-6)
   kQueueLimit,           // a queue on the way to the root has no room for the gang now
   kUnknownQueue,         // the gang's queue does not exist, or takes no gangs (queues.unknown: wait)
-  kQueueRejected,        // its queue can never take the gang as it is (Q-4, Q-5, queues.unknown: reject)
-  kEvicted,              // members are being evicted so that the gang can start anew (G-13)
+  kQueueRejected,        // the gang's queue can never accept the gang as it is (Q-4, Q-5, queues.unknown: reject)
+  kEvicted,              // members are being evicted so that the gang can start again (G-13)
 };
 
 // The code's name as users see it: "NotEnoughPods".

@@ -20,11 +20,11 @@ std::string FormatResources(const ResourceList& resources) {
 ResourceNames::ResourceNames() {
   for (const absl::string_view name : {"cpu", "memory", "ephemeral-storage", "pods"}) {
     ids_.emplace(name, static_cast<ResourceId>(names_.size()));
-    names_.push_back({std::string(name), 1});  // theirs for ever
+    names_.push_back({std::string(name), 1});  // never released
   }
 }
 
-int64_t Nearest(WideSum sum) {
+int64_t ClampToInt64(WideSum sum) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   return static_cast<int64_t>(std::clamp<WideSum>(sum, -kMost, kMost));
 }
@@ -88,7 +88,7 @@ ResourceList ResourceNames::ToList(const ResourceVector& vector) const {
 ResourceList ResourceNames::ToList(const ResourceSum& sum) const {
   ResourceList out;
   for (const auto& [id, amount] : sum.entries()) {
-    if (amount != 0) out.emplace(Name(id), Nearest(amount));
+    if (amount != 0) out.emplace(Name(id), ClampToInt64(amount));
   }
   return out;
 }

@@ -1,8 +1,8 @@
-// Amounts of resources, in base units: milli-CPU, bytes, whole counts for everything else.
+// Amounts of resources in base units: milli-CPU, bytes, and whole counts for everything else.
 //
-// ResourceList is what crosses the core's border: resource name -> amount. Inside, names are interned once into small
-// ids (ResourceNames) and amounts live in a ResourceVector or a ResourceSum, so that "does this pod fit there" is a few
-// comparisons. Not thread-safe: both belong to one machine.
+// Interfaces of the core use ResourceList (resource name -> amount). Inside the core, ResourceNames interns each name
+// into a small id, and amounts are in a ResourceVector or a ResourceSum, so that checking whether a pod fits takes a
+// few comparisons. Not thread-safe: both belong to one machine.
 #ifndef MUSTER_STATE_BASE_RESOURCES_H_
 #define MUSTER_STATE_BASE_RESOURCES_H_
 
@@ -22,7 +22,7 @@
 
 namespace muster {
 
-// Resource name -> amount >= 0. Ordered, so that whatever is printed or hashed from it has one order.
+// Resource name -> amount >= 0. Ordered, so that output and hashes have one order.
 using ResourceList = absl::btree_map<std::string, int64_t>;
 
 // "cpu: 2, nvidia.com/gpu: 8".
@@ -34,13 +34,14 @@ inline constexpr ResourceId kMemory = 1;
 inline constexpr ResourceId kEphemeralStorage = 2;
 inline constexpr ResourceId kPods = 3;
 
-// The largest amount of one resource that one pod may request or one node may offer: 2^53 (8 PiB of memory): sums
-// of as many of them as there can be pods fit a ResourceSum.
+// The largest amount of one resource that one pod may request or one node may offer: 2^53 (8 PiB of memory). A
+// ResourceSum can hold this amount for the largest possible number of pods.
 inline constexpr int64_t kMaxAmount = int64_t{1} << 53;
 
-// Amounts by ResourceId, in order of ids; what is not there is zero. T is int64_t for what one pod asks or one node
-// offers (ResourceVector), and wide enough for any sum of those for what is charged and free (ResourceSum): a sum never
-// wraps, so that facts which say too much make a node over-committed, not roomy (SPEC section 1).
+// Amounts by ResourceId, in order of ids; an absent resource counts as zero. T is int64_t for the request of one pod or
+// the capacity of one node (ResourceVector), and a wider integer for sums of charges and of free capacity
+// (ResourceSum). A sum never wraps: facts with excessive amounts make a node over-committed, not roomy (SPEC section
+// 1).
 template <typename T>
 class Amounts {
  public:
@@ -52,7 +53,7 @@ class Amounts {
   Amounts() = default;
 
   [[nodiscard]] T Get(ResourceId id) const {
-    // Most vectors name the first few ids: then each stands at its own place.
+    // Most vectors contain the first few ids, so that the index of an entry equals its id.
     const auto at = static_cast<size_t>(id);
     if (at < entries_.size() && entries_[at].id == id) return entries_[at].amount;
     for (const Entry& entry : entries_) {
@@ -74,11 +75,11 @@ class Amounts {
   // True when every amount of `this` that is above zero is at most that of `free`.
   template <typename U>
   [[nodiscard]] bool FitsIn(const Amounts<U>& free) const {
-    return FirstLacking(free) < 0;
+    return FirstInsufficient(free) < 0;
   }
-  // How many times `this` fits into `free`, at most `limit`; `limit` when nothing is requested.
+  // How many times `this` fits into `free`, at most `limit`; `limit` if nothing is requested.
   template <typename U>
-  [[nodiscard]] int64_t TimesIn(const Amounts<U>& free, int64_t limit) const {
+  [[nodiscard]] int64_t CountFitting(const Amounts<U>& free, int64_t limit) const {
     for (const Entry& entry : entries_) {
       if (entry.amount <= 0) continue;
       const U have = free.Get(entry.id);
@@ -91,7 +92,7 @@ class Amounts {
   }
   // The first resource that does not fit `free`, or -1.
   template <typename U>
-  [[nodiscard]] ResourceId FirstLacking(const Amounts<U>& free) const {
+  [[nodiscard]] ResourceId FirstInsufficient(const Amounts<U>& free) const {
     for (const Entry& entry : entries_) {
       if (entry.amount > 0 && entry.amount > free.Get(entry.id)) return entry.id;
     }
@@ -108,7 +109,7 @@ class Amounts {
     return covers(a, b) && covers(b, a);
   }
 
-  // What a recording keeps (state/recording/members.h).
+  // The members that a recording contains (state/recording/members.h).
   static constexpr auto Recorded() { return std::tuple(&Amounts::entries_); }
 
  private:
@@ -128,33 +129,34 @@ using ResourceVector = Amounts<int64_t>;
 __extension__ using WideSum = __int128;
 using ResourceSum = Amounts<WideSum>;
 
-// What an int64 can tell of a sum: the nearest value that it holds.
-[[nodiscard]] int64_t Nearest(WideSum sum);
+// The sum, clamped to the range from -INT64_MAX to INT64_MAX.
+[[nodiscard]] int64_t ClampToInt64(WideSum sum);
 
-// OK when every amount is one that a pod may request or a node offer; InvalidArgument names the one that is not.
+// OK if every amount is in the range that a pod may request or a node may offer: 0 to kMaxAmount. InvalidArgument names
+// the first amount that is not.
 [[nodiscard]] absl::Status CheckAmounts(const ResourceList& list);
 
-// The names behind ResourceIds, as many as pods and nodes use at the moment: a name that nobody uses any more is given
-// back, and so is its id.
+// The names of the ResourceIds that pods and nodes use now. When the last user of a name is gone, the name is removed
+// and its id may be reused.
 class ResourceNames {
  public:
   ResourceNames();
 
-  // -1: nobody uses the name.
+  // -1 if the name is not in use.
   [[nodiscard]] ResourceId Find(absl::string_view name) const;
   [[nodiscard]] const std::string& Name(ResourceId id) const { return names_[static_cast<size_t>(id)].name; }
-  // How many are in use.
+  // The number of names in use.
   [[nodiscard]] size_t size() const { return ids_.size(); }
 
   // The names in the result are in use until Release is called with it. InvalidArgument as CheckAmounts.
   [[nodiscard]] absl::StatusOr<ResourceVector> ToVector(const ResourceList& list);
   // REQUIRES: `vector` came from ToVector, or has the same ids, and was not released.
   void Release(const ResourceVector& vector);
-  // Zero amounts are left out.
+  // Omits zero amounts.
   [[nodiscard]] ResourceList ToList(const ResourceVector& vector) const;
   [[nodiscard]] ResourceList ToList(const ResourceSum& sum) const;
 
-  // What a recording keeps (state/recording/members.h).
+  // The members that a recording contains (state/recording/members.h).
   static constexpr auto Recorded() {
     return std::tuple(&ResourceNames::names_, &ResourceNames::unused_, &ResourceNames::ids_);
   }

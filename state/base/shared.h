@@ -1,7 +1,8 @@
-// A value that its copies share until one of them is changed: what is long, and alike for many.
+// A copy-on-write value: copies share one object until one of them is changed. For large values that many objects have
+// in common.
 //
-// It is read as a pointer is, and never empty. Copies may be read, made and given up by different threads; a value is
-// written to by the thread that makes it, before others have copies of it.
+// It is dereferenced like a pointer and is never null. Different threads may read, copy and destroy copies. Only the
+// thread that creates a value may change it, before other threads have copies.
 #ifndef MUSTER_STATE_BASE_SHARED_H_
 #define MUSTER_STATE_BASE_SHARED_H_
 
@@ -15,13 +16,13 @@ class Shared {
  public:
   using shared_type = T;
 
-  Shared() = default;                                                 // as a default T
+  Shared() = default;                                                 // equals a default T
   Shared(T value) : value_(std::make_shared<T>(std::move(value))) {}  // NOLINT(google-explicit-constructor)
 
   [[nodiscard]] const T& operator*() const { return *Read(); }
   const T* operator->() const { return Read(); }
-  // To be written to, by nobody else: a copy first, where somebody shares it.
-  [[nodiscard]] T& Own() {
+  // For writing. Copies the value first if other copies share it.
+  [[nodiscard]] T& Mutable() {
     if (value_ == nullptr) {
       value_ = std::make_shared<T>();
     } else if (value_.use_count() > 1) {
@@ -31,10 +32,10 @@ class Shared {
   }
   operator const T&() const { return *Read(); }  // NOLINT(google-explicit-constructor)
 
-  // They are one copy, and so equal.
-  [[nodiscard]] bool SharesWith(const Shared& other) const { return value_ == other.value_; }
+  // True if both share one object; they are then equal.
+  [[nodiscard]] bool IsSameCopy(const Shared& other) const { return value_ == other.value_; }
   friend bool operator==(const Shared& a, const Shared& b) requires requires(const T& t) { t == t; }
-  { return a.SharesWith(b) || *a.Read() == *b.Read(); }
+  { return a.IsSameCopy(b) || *a.Read() == *b.Read(); }
 
  private:
   [[nodiscard]] const T* Read() const {

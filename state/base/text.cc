@@ -3,7 +3,7 @@
 namespace muster {
 namespace {
 
-// The length of the well-formed UTF-8 character that `text` begins with (RFC 3629); 0: there is none.
+// The length of the well-formed UTF-8 character at the start of `text` (RFC 3629); 0 if there is none.
 size_t CharacterAt(absl::string_view text) {
   const auto byte = [&](size_t at) { return static_cast<unsigned char>(text[at]); };
   const unsigned char first = byte(0);
@@ -16,7 +16,7 @@ size_t CharacterAt(absl::string_view text) {
   for (size_t at = 1; at < size; ++at) {
     if ((byte(at) & 0xC0) != 0x80) return 0;
   }
-  // Too long for what they are, surrogates, and what is beyond the last character.
+  // Overlong encodings, surrogates, and values beyond the last code point.
   if (first == 0xE0 && byte(1) < 0xA0) return 0;
   if (first == 0xED && byte(1) >= 0xA0) return 0;
   if (first == 0xF0 && byte(1) < 0x90) return 0;

@@ -1,4 +1,4 @@
-// Text that came from elsewhere.
+// Text from outside: cutting, quoting and sanitising it. Pure functions.
 #ifndef MUSTER_STATE_BASE_TEXT_H_
 #define MUSTER_STATE_BASE_TEXT_H_
 
@@ -11,7 +11,7 @@
 
 namespace muster {
 
-// The beginning of UTF-8 text, at most `bytes` long; no character is cut in two (which protobuf and JSON refuse).
+// The beginning of UTF-8 text, at most `bytes` long. Never cuts a character in two, which protobuf and JSON refuse.
 [[nodiscard]] inline absl::string_view Beginning(absl::string_view text, size_t bytes) {
   if (text.size() <= bytes) return text;
   size_t end = bytes;
@@ -19,14 +19,14 @@ namespace muster {
   return text.substr(0, end);
 }
 
-// UTF-8 text in quotes, for a message: its beginning, "..." where something is left out, and nothing that a terminal or
-// a log obeys.
+// The beginning of UTF-8 text in quotes, for a message. "..." marks omitted text; control characters are escaped.
 [[nodiscard]] inline std::string Quoted(absl::string_view text) {
   constexpr size_t kShown = 64;
   return absl::StrCat("\"", absl::Utf8SafeCHexEscape(Beginning(text, kShown)), text.size() > kShown ? "..." : "", "\"");
 }
 
-// Text of any bytes as UTF-8 without what a terminal or a log obeys: what is neither is "?".
+// Arbitrary bytes as UTF-8 without control characters. Tabs and line ends become a space; other control characters and
+// invalid bytes become "?".
 [[nodiscard]] std::string Plain(absl::string_view text);
 
 // "700 ms", "40 s".

@@ -1,4 +1,4 @@
-// Times are milliseconds since 1970 on the caller's clock; the core has none of its own.
+// Times are milliseconds since 1970 on the caller's clock; the core has no clock.
 #ifndef MUSTER_STATE_BASE_TIME_H_
 #define MUSTER_STATE_BASE_TIME_H_
 

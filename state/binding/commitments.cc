@@ -1,4 +1,4 @@
-// What is recorded of bindings that were decided, until it is known what became of them (SPEC S-2, K-13).
+// Durable records of committed bindings, until their outcome is known (SPEC S-2, K-13).
 #include <string>
 #include <utility>
 
@@ -7,8 +7,9 @@
 
 namespace muster {
 
-// The head of what is committed at once: every pod that waits with a node. REQUIRES: each has one.
-void Bindings::RecordStart(const Group& gangs, int64_t plan, int64_t deadline_ms, Step* step) {
+// Writes the start record, which precedes the commit records: every waiting pod with its node.
+// REQUIRES: every waiting pod has a node.
+void Bindings::RecordStart(const Group& gangs, int64_t plan, int64_t deadline_ms, ApplyContext* ctx) {
   Start start;
   start.plan = plan;
   start.deadline_ms = deadline_ms;
@@ -19,11 +20,11 @@ void Bindings::RecordStart(const Group& gangs, int64_t plan, int64_t deadline_ms
       start.places.push_back({pod->facts.uid, r_.cluster->node(r_.barrier->Of(*pod).node).facts.name, index});
     }
   }
-  step->KeepSoon(start.places.size() + 1);
-  WriteStartRecord(std::move(start), step);
+  ctx->ReserveRecords(start.places.size() + 1);
+  WriteStartRecord(std::move(start), ctx);
 }
 
-void Bindings::RecordCommit(const Pod& pod, NodeId node, int64_t start, bool permitted, Step* step) {
+void Bindings::RecordCommit(const Pod& pod, NodeId node, int64_t start, bool permitted, ApplyContext* ctx) {
   Commitment commitment;
   commitment.uid = pod.facts.uid;
   commitment.node = r_.cluster->node(node).facts.name;
@@ -31,95 +32,95 @@ void Bindings::RecordCommit(const Pod& pod, NodeId node, int64_t start, bool per
   commitment.start = start;
   commitment.permitted = permitted;
   if (permitted) commitment.bind_within_ms = PermissionOf(pod).bind_within_ms;
-  if (states_.Of(pod.id).recorded && states_.Of(pod.id).start != start) ForgetCommit(pod, step);
-  NoteRecorded(pod, start);
-  WriteCommitRecord(std::move(commitment), step);
+  if (states_.Of(pod.id).recorded && states_.Of(pod.id).start != start) EraseCommitRecord(pod, ctx);
+  OnCommitRecorded(pod, start);
+  WriteCommitRecord(std::move(commitment), ctx);
 }
 
-void Bindings::NoteRecorded(const Pod& pod, int64_t start) {
+void Bindings::OnCommitRecorded(const Pod& pod, int64_t start) {
   State& state = states_[pod.id];
   if (!state.recorded && start > 0) ++started_[start];
   state.recorded = true;
   state.start = start;
 }
 
-// The start's own record goes with the last of its parts.
-void Bindings::ForgetCommit(const Pod& pod, Step* step) {
+// Deletes the pod's commit record, and the start record with the last commit record of the start.
+void Bindings::EraseCommitRecord(const Pod& pod, ApplyContext* ctx) {
   if (!states_.Of(pod.id).recorded) return;
   State& state = states_[pod.id];
   state.recorded = false;
-  DeleteCommitRecord(pod.facts.uid, step);
+  DeleteCommitRecord(pod.facts.uid, ctx);
   const int64_t start = std::exchange(state.start, 0);
   if (start == 0) return;
-  const auto parts = started_.find(start);
-  MUSTER_CHECK(parts != started_.end());
-  if (--parts->second > 0) return;
-  started_.erase(parts);
-  DeleteStartRecord(start, step);
+  const auto commits = started_.find(start);
+  MUSTER_CHECK(commits != started_.end());
+  if (--commits->second > 0) return;
+  started_.erase(commits);
+  DeleteStartRecord(start, ctx);
 }
 
-bool Bindings::TakeUp(const Pod& pod, const Commitment& commitment, Step* step) {
+bool Bindings::RestoreCommitment(const Pod& pod, const Commitment& commitment, ApplyContext* ctx) {
   const bool possible = pod.state == MemberState::kPending && pod.cls != kNoClass && !commitment.node.empty() &&
                         (pod.gang == nullptr || !pod.gang->submitted);
   if (!possible) return false;
   if (!commitment.permitted) {
     const bool alone = pod.gang == nullptr && commitment.gang.empty();
     const NodeId sent_to = r_.cluster->FindNode(commitment.node);
-    if (!alone || !TakeUpSent(pod, sent_to, step->now_ms() + settings_.answer_limit_ms)) return false;
-    NoteRecorded(pod, /*start=*/0);
+    if (!alone || !RestoreSentBinding(pod, sent_to, ctx->now_ms() + settings_.answer_limit_ms)) return false;
+    OnCommitRecorded(pod, /*start=*/0);
     return true;
   }
-  // It may be away for a while: who was permitted there is bound there all the same.
+  // InternNode: the node may be absent for a while, but the permitted pod is bound there all the same.
   const NodeId node = r_.cluster->InternNode(commitment.node);
-  NoteRecorded(pod, commitment.start);
+  OnCommitRecorded(pod, commitment.start);
   SetBindWithin(pod, commitment.bind_within_ms);
   r_.ledger->ChargePod(pod.id, node, pod.cls, ChargeKind::kUsed);
   r_.barrier->SetNode(pod, node);
-  BeginPermit(pod, step);
+  BeginPermit(pod, ctx);
   return true;
 }
 
-// What the node cannot take any more is not waited for.
-bool Bindings::TakeUpSent(const Pod& pod, NodeId node, int64_t until_ms) {
+// Restores a binding that may have been sent. False: the node cannot take the pod any more.
+bool Bindings::RestoreSentBinding(const Pod& pod, NodeId node, int64_t until_ms) {
   if (node == kNoNode || r_.cluster->FindObstacle(node, pod.cls) != Obstacle::kNone) return false;
   if (r_.ledger->Reserves(pod.id)) r_.ledger->DischargePod(pod.id, /*gained=*/false);
-  if (!r_.cluster->FitsWith(node, pod.cls, {})) {
-    Renominate(pod);
+  if (!r_.cluster->FitsAfterRelease(node, pod.cls, {})) {
+    RestoreNomination(pod);
     return false;
   }
   r_.nominations->Remove(pod);
   r_.ledger->ChargePod(pod.id, node, pod.cls, ChargeKind::kUsed);
-  r_.ledger->NoteGoing(pod.id);
+  r_.ledger->MarkInFlight(pod.id);
   r_.barrier->SetByPermit(pod, false);
   r_.barrier->SetNode(pod, node);
   State& state = states_[pod.id];
   state.binding = Binding{BindingPhase::kPending, r_.cluster->node(node).facts.name, "", 0, kNever};
-  state.resume_by_ms = until_ms;
+  state.restored_until_ms = until_ms;
   r_.gangs->SetState(pod, MemberState::kCommitted);
-  r_.deadlines->Look(pod.id);
+  r_.deadlines->MarkDirty(pod.id);
   return true;
 }
 
-void Bindings::Resume(const Pod& pod, HoldToken token, Step* step) {
-  MUSTER_CHECK(Resumable(pod));
-  states_[pod.id].resume_by_ms = kNever;
+void Bindings::RebindRestored(const Pod& pod, HoldToken token, ApplyContext* ctx) {
+  MUSTER_CHECK(IsRestored(pod));
+  states_[pod.id].restored_until_ms = kNever;
   r_.barrier->AddHold(pod, token);
-  r_.barrier->SetAnswerBy(pod, step->now_ms() + settings_.answer_limit_ms);
-  r_.calls->SetParked(pod, false);
-  Send(pod, step);
+  r_.barrier->SetAnswerBy(pod, ctx->now_ms() + settings_.answer_limit_ms);
+  r_.activations->SetUnschedulable(pod, false);
+  Send(pod, ctx);
 }
 
-void Bindings::EndResume(const Pod& pod, Step* step) {
-  MUSTER_CHECK(Resumable(pod));
-  states_[pod.id].resume_by_ms = kNever;
+void Bindings::ReleaseRestored(const Pod& pod, ApplyContext* ctx) {
+  MUSTER_CHECK(IsRestored(pod));
+  states_[pod.id].restored_until_ms = kNever;
   states_[pod.id].binding = Binding();
-  const bool felt = r_.claims->FeltElsewhere(pod);
+  const bool affects_others = r_.lifecycle->AffectsOtherNodes(pod);
   r_.ledger->DischargePod(pod.id, /*gained=*/true);
-  ForgetCommit(pod, step);
+  EraseCommitRecord(pod, ctx);
   r_.gangs->SetState(pod, MemberState::kPending);
-  r_.deadlines->Look(pod.id);
-  Renominate(pod);
-  if (felt) r_.claims->ReverifyElsewhere(/*all=*/false, step);
+  r_.deadlines->MarkDirty(pod.id);
+  RestoreNomination(pod);
+  if (affects_others) r_.lifecycle->WithdrawBrokenPlansElsewhere(/*all=*/false, ctx);
 }
 
 }  // namespace muster

@@ -1,8 +1,7 @@
-// Claims: gangs that want nodes as a whole, from the plan that is adopted to the plan that ends or is withdrawn (SPEC
-// P-11, G-3, G-6, G-7, D-10).
+// The life cycle of plans, from adoption to completion or withdrawal (SPEC P-11, G-3, G-6, G-7, D-10).
 //
-// The one way in which a plan comes and goes: reservations, calls, held members, the wait clock and the backlog are
-// brought along. Plans made together are given up together. Not thread-safe.
+// Every change of a plan goes through this class, which keeps slots, activations, held members, the wait clock and the
+// backlog consistent with it. Invariant: plans that were made together are withdrawn together. Not thread-safe.
 #ifndef MUSTER_STATE_BINDING_PLAN_LIFECYCLE_H_
 #define MUSTER_STATE_BINDING_PLAN_LIFECYCLE_H_
 
@@ -23,91 +22,92 @@
 
 namespace muster {
 
-// The rooms that claims lead through.
-struct ClaimRooms {
+// The components that a plan's life cycle changes or reads.
+struct PlanLifecycleRooms {
   Cluster* cluster;
   Ledger* ledger;
   Gangs* gangs;
   const Eligibility* eligibility;
   Backlog* backlog;
   Plans* plans;
-  Calls* calls;
+  Activations* activations;
   Barrier* barrier;
   Nominations* nominations;
   WaitClock* clock;
   Submissions* submissions;
   const Domains* domains;
-  Pipeline* pipeline;
-  Heads* heads;
+  FutureReservations* future_reservations;
+  Backfill* backfill;
   const Sources* sources;
   const Queues* queues;
 };
 
-class Claims {
+class PlanLifecycle {
  public:
-  explicit Claims(const ClaimRooms& rooms) : r_(rooms) {}
+  explicit PlanLifecycle(const PlanLifecycleRooms& rooms) : r_(rooms) {}
 
-  // The gang's plan stands: its members are called, or the submitted ones given their places at once.
+  // Adopts a plan: reserves its slots and activates the members. Members of a submitted gang get their slots at once.
   void Adopt(const Gang& gang, int64_t id, absl::Span<const Statement::Operation> operations, int32_t lowest_priority,
-             Step* step);
-  // Gives up what is not committed of the gang's plan, and of those made with it. REQUIRES: a plan.
-  void Withdraw(const Gang& gang, ReasonCode code, absl::string_view why, Step* step);
-  // Held binds came free.
+             ApplyContext* ctx);
+  // Withdraws the uncommitted part of the gang's plan; before its commit, the plans of its peers as well.
+  // REQUIRES: a plan.
+  void Withdraw(const Gang& gang, ReasonCode code, absl::string_view why, ApplyContext* ctx);
+  // Held binds ended: wakes the gangs that wait for that.
   void WakeHolds() { r_.backlog->WakeHolds(); }
-  // A plan whose slots were all bound, or are gone, ends.
-  void EndPlanIfDone(const Gang& gang);
-  // The pod gives up its slot; whoever calls decides what becomes of the plan.
-  void FreeSlot(const Pod& pod);
-  // K-5, P-6: kube-scheduler finds no node for a member that was called for its gang's plan. Others take its place, or
-  // the plan is given up and the gang goes behind its equals, later each time.
-  void NoteUnplaceable(const Pod& pod, Step* step);
-  // A plan that lost a member keeps its slots only if other members can take them.
-  void NoteMemberLoss(const Gang& gang, Step* step);
+  // Removes a plan whose slots are all bound or removed.
+  void RemovePlanIfDone(const Gang& gang);
+  // The pod leaves its slot; the caller decides whether the plan is withdrawn.
+  void ReleaseSlot(const Pod& pod);
+  // K-5, P-6: kube-scheduler found no node for a member that was activated for its gang's plan. Other members take its
+  // slot; if they cannot, the plan is withdrawn and its gangs are requeued with increasing back-off.
+  void OnUnplaceable(const Pod& pod, ApplyContext* ctx);
+  // The gang lost a member: an uncommitted plan stays only if other members can take its slots.
+  void OnMemberLost(const Gang& gang, ApplyContext* ctx);
 
-  // P-7: a member that came takes a place that was kept for it. What nobody needs any more is given back; a plan that
-  // is not committed and has not what its gang needs is withdrawn.
-  void SettleToCome(const Gang& gang, Step* step);
-  // Places of members to come who came are kept for whoever comes, like the others. REQUIRES: a committed plan.
-  void AwaitWhoCame(const Gang& gang);
-  // Nothing is kept for members to come any more. REQUIRES: a committed plan.
-  void GiveBackToCome(const Gang& gang);
+  // P-7: assigns future slots to members that arrived and releases those that are no longer needed. An uncommitted plan
+  // whose future slots do not match the gang's future members is withdrawn.
+  void ReconcileFutureSlots(const Gang& gang, ApplyContext* ctx);
+  // Turns free slots that no pod has claimed into future slots, so that they stay reserved. REQUIRES: a committed plan.
+  void RetainUnclaimedSlots(const Gang& gang);
+  // Releases all future slots of the gang. REQUIRES: a committed plan.
+  void ReleaseFutureSlots(const Gang& gang);
 
-  // A fact changed `node`: plans that it no longer carries are withdrawn, the last in order first.
-  void ReverifyNode(NodeId node, Step* step);
-  // A pod that is on a node uses it, whatever was charged for it before.
-  void UseNode(const Pod& pod, Step* step);
-  // The pod, which nobody planned, has a place on the node from now on: who waits before it was passed over, and
-  // plans that it is in the way of are withdrawn.
-  void NoteTaken(const Pod& pod, NodeId node, Step* step);
-  // ReverifyNode, and elsewhere where the pod, which is there, may be what others must not have near them (P-3).
-  void ReverifyAround(const Pod& pod, NodeId node, Step* step);
-  // The pod matters to places on other nodes than its own.
-  [[nodiscard]] bool FeltElsewhere(const Pod& pod) const;
+  // A fact changed `node`: withdraws plans with slots that the node can no longer take, the last in order first.
+  void WithdrawBrokenPlans(NodeId node, ApplyContext* ctx);
+  // Charges a bound pod to its node, whatever was charged for it before.
+  void ChargeBoundPod(const Pod& pod, ApplyContext* ctx);
+  // A pod without a plan uses the node from now on: marks the heads that it bypassed and withdraws the plans that
+  // it breaks.
+  void OnNodeTaken(const Pod& pod, NodeId node, ApplyContext* ctx);
+  // WithdrawBrokenPlans for the node of the pod, and for other nodes if the pod affects them by pod affinity (P-3).
+  void WithdrawBrokenPlansNear(const Pod& pod, NodeId node, ApplyContext* ctx);
+  // The pod affects, by pod affinity, which places are feasible on other nodes.
+  [[nodiscard]] bool AffectsOtherNodes(const Pod& pod) const;
 
-  // G-6: the gang goes behind its equals, with exponential back-off.
+  // G-6: puts the gang back behind its equals, with exponential back-off.
   void Requeue(const Gang& gang, int64_t now_ms);
-  // G-6: the gang held capacity for as long as it may. Everything waiting and reserved is released.
-  void ExpireWait(const Gang& gang, Step* step);
-  // Every member carries the mark of a wait time that ran out, and is told.
-  void MarkMembers(const Gang& gang, Step* step);
+  // G-6: the gang's wait time ran out: ends the waits and releases the reservations of the gang and its group.
+  void ExpireWait(const Gang& gang, ApplyContext* ctx);
+  // Marks every member as timed out and notifies its owner.
+  void MarkMembersTimedOut(const Gang& gang, ApplyContext* ctx);
   [[nodiscard]] static Reason TimedOutReason(const Gang& gang);
-  // Pods that came or went, or mean others now, or are in another domain with their node, may be what places elsewhere
-  // must not have near them, or must. `all`: a node went to another domain, of which gangs may want no other.
-  void ReverifyElsewhere(bool all, Step* step);
-  // Everybody who waits in the group goes back; nobody's reservation is left (G-3, G-7).
-  void ReleaseGroup(const Gang& gang, const Reason& reason, Step* step);
+  // Pods with pod affinity were added, removed or changed, or their node is in another domain: withdraws the plans that
+  // this breaks on any node. `all`: also plans without pod affinity, because a node changed its domain.
+  void WithdrawBrokenPlansElsewhere(bool all, ApplyContext* ctx);
+  // Ends the waits of all members of the group (G-3, G-7).
+  void ReleaseGroup(const Gang& gang, const Reason& reason, ApplyContext* ctx);
 
  private:
-  void PutBack(const Gang& gang, int64_t first_ms, int64_t now_ms);
+  void RequeueWithBackoff(const Gang& gang, int64_t first_ms, int64_t now_ms);
   void AssignSlots(const Gang& gang, int64_t now_ms);
-  void DropOpenSlots(const Gang& gang, const Reason& reason, Step* step);
-  [[nodiscard]] bool OthersCanTake(const Gang& gang, const Plan& plan) const;
-  [[nodiscard]] const Gang* LastOnNode(NodeId node, bool exceeded) const;
-  bool MeetThoseWhoCame(const Gang& gang, int64_t now_ms);
-  [[nodiscard]] int32_t PlaceToComeFor(const Pod& pod) const;
-  void KeepWhatIsDue(const Gang& gang);
+  void ReleaseUncommittedSlots(const Gang& gang, const Reason& reason, ApplyContext* ctx);
+  [[nodiscard]] bool CanOthersTake(const Gang& gang, const Plan& plan) const;
+  [[nodiscard]] const Gang* FindLastOnNode(NodeId node, bool exceeded) const;
+  bool AssignFutureSlots(const Gang& gang, int64_t now_ms);
+  [[nodiscard]] int32_t FindFutureSlot(const Pod& pod) const;
+  void TrimFutureSlots(const Gang& gang);
 
-  const ClaimRooms r_;
+  const PlanLifecycleRooms r_;
 };
 
 }  // namespace muster

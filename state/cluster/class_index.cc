@@ -26,7 +26,7 @@ void ClassIndex::Fitting::Iterator::Seek() {
       return;
     }
     if (found_ || !chunk.loose) continue;
-    // Walked in vain: told exactly now, it is passed over the next time.
+    // No node of the chunk fits. With exact maxima, the chunk is skipped the next time.
     chunk.loose = false;
     std::fill(chunk.most.begin(), chunk.most.end(), 0);
     for (const Entry& entry : chunk.entries) {
@@ -47,7 +47,7 @@ ClassIndex::Fitting ClassIndex::Best(ClassId cls) {
     family = known.get();
     family->position = -1;
     keys_.push_back(key);
-    if (families_.size() > MaxFamilies()) EvictOne();
+    if (families_.size() > MaxFamilies()) EvictOneFamily();
   }
   family->last_used = ++uses_;
   CatchUp(cls, family);
@@ -59,9 +59,10 @@ size_t ClassIndex::MaxFamilies() const {
   return std::max(kMinFamilies, kMaxBytes / (nodes * kBytesPerNode));
 }
 
-// Of a few that are drawn, the one unused for longest: with somewhat more families than there is room for, used in
-// turn, the longest unused of all would always be the very one that is needed next. The newest is the last of `keys_`.
-void ClassIndex::EvictOne() {
+// Drops the family unused for longest among a few that are drawn at random. If somewhat more families than fit are used
+// in turn, the one unused for longest of all is always the one needed next. The newest is the last of `keys_`; it is
+// not drawn.
+void ClassIndex::EvictOneFamily() {
   constexpr int kDrawn = 4;
   const size_t others = keys_.size() - 1;
   size_t oldest = others;
@@ -79,11 +80,11 @@ void ClassIndex::EvictOne() {
 void ClassIndex::CatchUp(ClassId cls, Family* family) {
   const int64_t behind = cluster_->log_end() - family->position;
   if (family->position < cluster_->log_start() || family->rank_epoch != cluster_->order().epoch() ||
-      behind > 2 * int64_t{cluster_->node_limit()} + 64 || !AsksForAlike(cls, *family)) {
+      behind > 2 * int64_t{cluster_->node_limit()} + 64 || !RequestsSameResources(cls, *family)) {
     Rebuild(cls, family);
     return;
   }
-  // A node that changed many times is looked at once.
+  // A node that changed many times is updated once.
   changed_.clear();
   for (; family->position < cluster_->log_end(); ++family->position) {
     const ClusterChange& change = cluster_->log_at(family->position);
@@ -98,8 +99,8 @@ void ClassIndex::CatchUp(ClassId cls, Family* family) {
   }
 }
 
-// A name that was given back may have another id now.
-bool ClassIndex::AsksForAlike(ClassId cls, const Family& family) const {
+// A resource name that was released may have another id now.
+bool ClassIndex::RequestsSameResources(ClassId cls, const Family& family) const {
   auto known = family.resources.begin();
   for (const ResourceVector::Entry& entry : cluster_->pod_class(cls).request.entries()) {
     if (entry.amount <= 0) continue;
@@ -109,13 +110,13 @@ bool ClassIndex::AsksForAlike(ClassId cls, const Family& family) const {
   return known == family.resources.end();
 }
 
-// A learned refusal is its class's alone.
+// A learned refusal applies to its class only, not to the family.
 bool ClassIndex::Allows(ClassId cls, NodeId node) const {
   const Obstacle obstacle = cluster_->FindObstacle(node, cls);
   return obstacle == Obstacle::kNone || obstacle == Obstacle::kLearned;
 }
 
-bool ClassIndex::HasSome(NodeId node, const Family& family) const {
+bool ClassIndex::HasAnyFree(NodeId node, const Family& family) const {
   const ResourceVector& free = cluster_->node(node).free;
   return std::all_of(family.resources.begin(), family.resources.end(),
                      [&](ResourceId resource) { return free.Get(resource) > 0; });
@@ -130,7 +131,7 @@ void ClassIndex::Rebuild(ClassId cls, Family* family) {
   family->rank_epoch = cluster_->order().epoch();
   const auto nodes = static_cast<size_t>(cluster_->node_limit());
   family->allowed.assign(nodes, 0);
-  family->malus.assign(nodes, 0);
+  family->taint_penalty.assign(nodes, 0);
   family->listed.assign(nodes, 0);
   family->score.assign(nodes, 0);
   family->rank.assign(nodes, 0);
@@ -140,14 +141,14 @@ void ClassIndex::Rebuild(ClassId cls, Family* family) {
     if (!Allows(cls, node)) continue;
     const auto at = static_cast<size_t>(node);
     family->allowed[at] = 1;
-    family->malus[at] = cluster_->Malus(node, cls);
-    if (!HasSome(node, *family)) continue;
+    family->taint_penalty[at] = cluster_->TaintPenalty(node, cls);
+    if (!HasAnyFree(node, *family)) continue;
     family->listed[at] = 1;
-    family->score[at] = cluster_->Taken(node, cls) - family->malus[at];
+    family->score[at] = cluster_->UtilizationScore(node, cls) - family->taint_penalty[at];
     family->rank[at] = cluster_->order().rank(node);
   }
   const std::vector<Entry> entries = Sorted(*family);
-  constexpr size_t kFull = kChunk * 3 / 4;  // room for those that come between
+  constexpr size_t kFull = kChunk * 3 / 4;  // leaves room for insertions
   for (size_t begin = 0; begin < entries.size(); begin += kFull) {
     auto chunk = std::make_unique<Chunk>();
     chunk->entries.reserve(kChunk + 1);
@@ -161,9 +162,10 @@ void ClassIndex::Rebuild(ClassId cls, Family* family) {
   }
 }
 
-// Scores are few, and names are in order already: counted, not compared, where that is cheaper.
+// Names are in order already and there are few scores, so entries are counted instead of compared where that is
+// cheaper.
 std::vector<ClassIndex::Entry> ClassIndex::Sorted(const Family& family) {
-  constexpr int32_t kMostScores = 8'192;
+  constexpr int32_t kMaxScores = 8'192;
   if (named_ != cluster_->order().version() || by_name_.size() != cluster_->order().ids().size()) {
     by_name_.clear();
     for (const auto& [name, node] : cluster_->order().ids()) by_name_.push_back(node);
@@ -181,12 +183,12 @@ std::vector<ClassIndex::Entry> ClassIndex::Sorted(const Family& family) {
   }
   if (entries.empty() || least == most) return entries;
   const auto before = [](const Entry& a, const Entry& b) { return a.negative_score < b.negative_score; };
-  if (int64_t{most} - least >= kMostScores) {
+  if (int64_t{most} - least >= kMaxScores) {
     std::stable_sort(entries.begin(), entries.end(), before);
     return entries;
   }
   std::vector<size_t> next(static_cast<size_t>(int64_t{most} - least) + 2,
-                           0);  // where the first, or next, of a score goes
+                           0);  // the next position for each score
   for (const Entry& entry : entries) ++next[static_cast<size_t>(int64_t{most} + entry.negative_score) + 1];
   for (size_t i = 1; i < next.size(); ++i) next[i] += next[i - 1];
   std::vector<Entry> out(entries.size());
@@ -249,7 +251,7 @@ void ClassIndex::Update(ClassId cls, NodeId node, bool constraints, Family* fami
   const auto at = static_cast<size_t>(node);
   if (at >= family->score.size()) {
     family->allowed.resize(at + 1, 0);
-    family->malus.resize(at + 1, 0);
+    family->taint_penalty.resize(at + 1, 0);
     family->listed.resize(at + 1, 0);
     family->score.resize(at + 1, 0);
     family->rank.resize(at + 1, 0);
@@ -258,13 +260,14 @@ void ClassIndex::Update(ClassId cls, NodeId node, bool constraints, Family* fami
   const bool listed = family->listed[at] != 0;
   if (constraints) {
     family->allowed[at] = Allows(cls, node) ? 1 : 0;
-    family->malus[at] = cluster_->Malus(node, cls);
+    family->taint_penalty[at] = cluster_->TaintPenalty(node, cls);
   }
-  const bool lists = family->allowed[at] != 0 && HasSome(node, *family);
+  const bool lists = family->allowed[at] != 0 && HasAnyFree(node, *family);
   if (!listed && !lists) return;
-  // An id that serves another name now has another rank.
+  // A reused id has the rank of its new name.
   const Entry before{-family->score[at], node, family->rank[at]};
-  const Entry now{lists ? family->malus[at] - cluster_->Taken(node, cls) : 0, node, cluster_->order().rank(node)};
+  const Entry now{lists ? family->taint_penalty[at] - cluster_->UtilizationScore(node, cls) : 0, node,
+                  cluster_->order().rank(node)};
   family->listed[at] = lists ? 1 : 0;
   family->score[at] = -now.negative_score;
   family->rank[at] = now.rank;

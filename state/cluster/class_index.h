@@ -1,9 +1,9 @@
 // For each class in use: the nodes that can take at least one more pod of it, best first.
 //
-// Classes that differ only in how much they ask for are one family: the same nodes in the same order, of which each
-// class passes over those without room for it. So what the list costs goes with the number of distinct constraints, not
-// of sizes. A family's list is kept up to date by reading the cluster's change log when it is next asked for: the cost
-// of a change is paid once by each family that cares. Where memory is short, a family not used for long is dropped. Not
+// Classes that differ only in their requested amounts form one family. A family has one ordered list of nodes, and each
+// class skips the nodes without room for it. The cost of the lists therefore depends on the number of distinct
+// constraints, not of sizes. A family's list is updated from the cluster's change log at its next use, so that each
+// affected family pays once for a change. If memory is short, a family that was not used for long is dropped. Not
 // thread-safe.
 #ifndef MUSTER_STATE_CLUSTER_CLASS_INDEX_H_
 #define MUSTER_STATE_CLUSTER_CLASS_INDEX_H_
@@ -28,34 +28,34 @@ class ClassIndex {
     int64_t rank = 0;
     friend bool operator<(const Entry& a, const Entry& b) {
       if (a.negative_score != b.negative_score) return a.negative_score < b.negative_score;
-      return a.rank != b.rank ? a.rank < b.rank : a.node < b.node;  // a rank may be another node's, which is gone
+      return a.rank != b.rank ? a.rank < b.rank : a.node < b.node;  // a removed node may have had the same rank
     }
   };
 
  private:
-  // A stretch of a family's list.
+  // A part of a family's list.
   struct Chunk {
     std::vector<Entry> entries;
-    absl::InlinedVector<int64_t, 4> most;  // of each resource asked for: no node of it has more free
-    bool loose = false;                    // perhaps none has as much
+    absl::InlinedVector<int64_t, 4> most;  // by requested resource: no node of the chunk has more free
+    bool loose = false;                    // `most` may be above the exact maximum
   };
   struct Family {
     int64_t position = 0;
     int64_t rank_epoch = -1;
     int64_t last_used = 0;
-    std::vector<ResourceId> resources;  // what its classes ask for
-    std::vector<uint8_t> allowed;       // by NodeId: no obstacle
-    std::vector<int32_t> malus;         // by NodeId, where it is allowed: Cluster::Malus
-    std::vector<uint8_t> listed;        // by NodeId: and something of every resource is free
-    std::vector<int32_t> score;         // by NodeId: the score it is listed with
-    std::vector<int64_t> rank;          // by NodeId: the rank it is listed with
+    std::vector<ResourceId> resources;   // requested by its classes
+    std::vector<uint8_t> allowed;        // by NodeId: no obstacle
+    std::vector<int32_t> taint_penalty;  // by NodeId, for allowed nodes: Cluster::TaintPenalty
+    std::vector<uint8_t> listed;         // by NodeId: allowed, and some of every resource is free
+    std::vector<int32_t> score;          // by NodeId: the score it is listed with
+    std::vector<int64_t> rank;           // by NodeId: the rank it is listed with
     std::vector<std::unique_ptr<Chunk>> chunks;
-    std::vector<Entry> bounds;  // of each chunk: none of its entries comes before it, all of the chunk before do
+    std::vector<Entry> bounds;  // by chunk: not after its first entry, after all entries of the chunk before
   };
 
  public:
-  // Who has room for one pod of a class, best first. The order is that of the call which made it; room is looked at as
-  // it goes on, so the cluster may be charged meanwhile.
+  // The nodes with room for one pod of a class, best first. The order is fixed when the object is made. Room is checked
+  // during the iteration, so the cluster may be charged meanwhile.
   class Fitting {
    public:
     struct End {};
@@ -74,7 +74,7 @@ class ClassIndex {
       friend bool operator==(const Iterator& it, End) { return it.chunk_ == it.family_->chunks.size(); }
 
      private:
-      // Goes on to the next that fits, itself included.
+      // Advances to the next entry that fits, beginning with the current one.
       void Seek();
 
       const Cluster* cluster_;
@@ -82,7 +82,7 @@ class ClassIndex {
       const Family* family_;
       size_t chunk_ = 0;
       size_t at_ = 0;
-      bool found_ = false;  // in this chunk
+      bool found_ = false;  // some entry of this chunk fits
     };
 
     Fitting(const Cluster* cluster, ClassId cls, const Family* family)
@@ -96,45 +96,46 @@ class ClassIndex {
     const Family* family_;
   };
 
-  // Lists are kept up to this much memory, and always so many of them: what one costs goes with the number of nodes.
+  // The memory limit of the lists, and the number of lists that are retained in any case. The size of a list is
+  // proportional to the number of nodes.
   static constexpr size_t kMaxBytes = size_t{128} << 20;
   static constexpr size_t kMinFamilies = 64;
   static constexpr size_t kBytesPerNode = 44;
 
   explicit ClassIndex(Cluster* cluster) : cluster_(cluster) {}
 
-  // The feasible nodes of `cls` that have room for one pod, best first, as of now. Valid until the next call.
+  // The feasible nodes of `cls` with room for one pod now, best first. Valid until the next call.
   Fitting Best(ClassId cls);
 
  private:
   static constexpr size_t kChunk = 64;
 
   void Rebuild(ClassId cls, Family* family);
-  // Those that are listed, in their order.
+  // The listed nodes, in order.
   [[nodiscard]] std::vector<Entry> Sorted(const Family& family);
   void CatchUp(ClassId cls, Family* family);
   void Update(ClassId cls, NodeId node, bool constraints, Family* family);
   void Insert(const Entry& entry, Family* family) const;
   static void Erase(const Entry& entry, Family* family);
-  [[nodiscard]] bool AsksForAlike(ClassId cls, const Family& family) const;
-  // The chunk that has the entry, or is to have it.
+  [[nodiscard]] bool RequestsSameResources(ClassId cls, const Family& family) const;
+  // The chunk that has the entry, or into which it must be inserted.
   static size_t Find(const Entry& entry, const Family& family);
   void Raise(NodeId node, const Family& family, Chunk* chunk) const;
   [[nodiscard]] bool Allows(ClassId cls, NodeId node) const;
-  [[nodiscard]] bool HasSome(NodeId node, const Family& family) const;
+  [[nodiscard]] bool HasAnyFree(NodeId node, const Family& family) const;
   [[nodiscard]] size_t MaxFamilies() const;
-  void EvictOne();
+  void EvictOneFamily();
 
   Cluster* cluster_;
-  // By what a family is, not by a class's id: a job that ends and comes again finds the list of its template.
+  // By PodClass::family, not by class id: a job that ends and is submitted again finds the list of its template.
   absl::flat_hash_map<std::string, std::unique_ptr<Family>> families_;
-  std::vector<std::string> keys_;  // of all of them
-  uint64_t draw_ = 1;              // who is looked at when one must go
+  std::vector<std::string> keys_;  // of all families
+  uint64_t draw_ = 1;              // random state: selects the families to consider when one is dropped
   int64_t uses_ = 0;
-  std::vector<NodeId> changed_;   // scratch of CatchUp: nodes that changed since,
-  std::vector<uint8_t> pending_;  // and by NodeId whether (1) and whether its constraints did (2)
-  std::vector<NodeId> by_name_;   // all nodes, in order of names,
-  int64_t named_ = -1;            // as of this version of the order
+  std::vector<NodeId> changed_;   // scratch of CatchUp: the changed nodes
+  std::vector<uint8_t> pending_;  // scratch of CatchUp, by NodeId: 1: changed, 2: its constraints changed
+  std::vector<NodeId> by_name_;   // all nodes, in order of names
+  int64_t named_ = -1;            // the version of the order in by_name_
 };
 
 }  // namespace muster

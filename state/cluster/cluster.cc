@@ -11,7 +11,7 @@
 namespace muster {
 namespace {
 
-// The log keeps this many changes; a reader that is further behind starts over.
+// The largest number of changes in the log; a reader that is further behind rebuilds its data.
 constexpr size_t kMaxLog = 1 << 16;
 
 bool SamePlacementFacts(const NodeDescription& a, const NodeDescription& b) {
@@ -19,17 +19,17 @@ bool SamePlacementFacts(const NodeDescription& a, const NodeDescription& b) {
          a.allocatable == b.allocatable;
 }
 
-// As near as node.free tells it: what is below this is far below what anybody asks for.
-constexpr int64_t kLeastTold = -(int64_t{1} << 62);
-int64_t Told(WideSum left) { return static_cast<int64_t>(std::max<WideSum>(left, kLeastTold)); }
+// node.free is clamped to this minimum, which is far below any request.
+constexpr int64_t kMinFree = -(int64_t{1} << 62);
+int64_t ClampFree(WideSum left) { return static_cast<int64_t>(std::max<WideSum>(left, kMinFree)); }
 
 int32_t& PodsOf(Node* node, ChargeKind kind) {
-  if (kind == ChargeKind::kKept) return node->kept_pods;
+  if (kind == ChargeKind::kFutureReserved) return node->future_reserved_pods;
   return kind == ChargeKind::kUsed ? node->used_pods : node->reserved_pods;
 }
 
 ResourceSum& SumsOf(Node* node, ChargeKind kind) {
-  if (kind == ChargeKind::kKept) return node->kept;
+  if (kind == ChargeKind::kFutureReserved) return node->future_reserved;
   return kind == ChargeKind::kUsed ? node->used : node->reserved;
 }
 
@@ -47,10 +47,10 @@ absl::StatusOr<bool> Cluster::UpsertNode(const NodeDescription& facts) {
   const absl::StatusOr<ResourceVector> allocatable = names_.ToVector(facts.allocatable);
   names_.Release(node.allocatable);
   node.allocatable = *allocatable;
-  ForgetRefusals(id);
+  ClearExclusions(id);
   Refresh(&node);
   CountFree(node, 1);
-  neighbours_.NoteNode(id);
+  pod_affinity_.NoteNode(id);
   preferred_.NoteNode(id);
   Log(id, /*constraints=*/true, /*gained=*/true);
   return true;
@@ -61,35 +61,35 @@ void Cluster::RemoveNode(absl::string_view name) {
   if (id == kNoNode || !node(id).present) return;
   Node& node = mutable_node(id);
   CountFree(node, -1);
-  if (node.heard != Heard::kNow) --stale_nodes_;
+  if (node.freshness != Freshness::kCurrent) --stale_nodes_;
   node.present = false;
-  node.heard = Heard::kNow;
+  node.freshness = Freshness::kCurrent;
   --present_nodes_;
   names_.Release(node.allocatable);
   node.allocatable.Clear();
   node.facts = NodeDescription{.name = node.facts.name, .labels = {}, .taints = {}, .allocatable = {}};
   Refresh(&node);
-  neighbours_.NoteNode(id);
+  pod_affinity_.NoteNode(id);
   preferred_.NoteNode(id);
-  // Its pods are nobody's neighbours any more.
-  Log(id, /*constraints=*/true, /*gained=*/neighbours_.any_learned());
-  ForgetIfUnused(id);
+  // The pods on the node no longer count for pod affinity.
+  Log(id, /*constraints=*/true, /*gained=*/pod_affinity_.any_learned());
+  RemoveIfUnused(id);
 }
 
-void Cluster::SetHeard(NodeId id, Heard heard) {
+void Cluster::SetFreshness(NodeId id, Freshness freshness) {
   Node& node = mutable_node(id);
   MUSTER_CHECK(node.present);
-  const bool was_shut = node.heard == Heard::kTooLongAgo;
-  const bool shut = heard == Heard::kTooLongAgo;
-  stale_nodes_ += (heard != Heard::kNow ? 1 : 0) - (node.heard != Heard::kNow ? 1 : 0);
+  const bool was_expired = node.freshness == Freshness::kExpired;
+  const bool expired = freshness == Freshness::kExpired;
+  stale_nodes_ += (freshness != Freshness::kCurrent ? 1 : 0) - (node.freshness != Freshness::kCurrent ? 1 : 0);
   CountFree(node, -1);
-  node.heard = heard;
+  node.freshness = freshness;
   CountFree(node, 1);
-  if (shut != was_shut) Log(id, /*constraints=*/true, /*gained=*/was_shut);
+  if (expired != was_expired) Log(id, /*constraints=*/true, /*gained=*/was_expired);
 }
 
-// Flattened: out of line, the table's search reads the two halves of the name's view, just written, as one, which waits
-// for both to reach memory: 20 ns a name (core_bench filter).
+// Flattened: out of line, the table's search loads the name's string_view, just written as two halves, at once and
+// waits until both are in memory. That costs 20 ns per name (core_bench filter).
 [[gnu::flatten]] NodeId Cluster::FindNode(absl::string_view name) const {
   const auto found = node_ids_.find(name);
   return found == node_ids_.end() ? kNoNode : found->second;
@@ -114,10 +114,10 @@ NodeId Cluster::InternNode(absl::string_view name) {
   return id;
 }
 
-void Cluster::ForgetIfUnused(NodeId id) {
+void Cluster::RemoveIfUnused(NodeId id) {
   const Node& node = this->node(id);
-  if (node.present || node.used_pods != 0 || node.reserved_pods != 0 || node.kept_pods != 0) return;
-  ForgetRefusals(id);
+  if (node.present || node.used_pods != 0 || node.reserved_pods != 0 || node.future_reserved_pods != 0) return;
+  ClearExclusions(id);
   order_.Remove(node.facts.name);
   node_ids_.erase(node.facts.name);
   mutable_node(id).known = false;
@@ -132,10 +132,10 @@ void Cluster::CountFree(const Node& node, int64_t times) {
   total_allocatable_.AddTimes(node.allocatable, times);
 }
 
-absl::StatusOr<ClassId> Cluster::AcquireClass(const Shared<PodTemplate>& shape, const Kin& kin) {
+absl::StatusOr<ClassId> Cluster::AcquireClass(const Shared<PodTemplate>& shape, const LabelIdentity& label_identity) {
   std::string key = shape->Key();
-  if (!kin.required.empty()) AppendText(kin.required, &key.append("k"));
-  if (!kin.preferred.empty()) AppendText(kin.preferred, &key.append("q"));
+  if (!label_identity.required.empty()) AppendText(label_identity.required, &key.append("k"));
+  if (!label_identity.preferred.empty()) AppendText(label_identity.preferred, &key.append("q"));
   const auto found = class_ids_.find(key);
   if (found != class_ids_.end()) {
     ++classes_[static_cast<size_t>(found->second)]->pods;
@@ -159,11 +159,11 @@ absl::StatusOr<ClassId> Cluster::AcquireClass(const Shared<PodTemplate>& shape, 
   cls->request = cls->named;
   cls->request.Set(kPods, 1);
   cls->pods = 1;
-  cls->kin = kin;
-  cls->has_neighbours = !kin.required.empty() || !shape->neighbours.empty();
-  if (cls->has_neighbours) neighbours_.AddClass(id, shape->neighbours, shape, kin.required);
-  cls->has_preferred = !kin.preferred.empty() || !shape->preferences.neighbours.empty();
-  if (cls->has_preferred) preferred_.AddClass(id, Counted(shape->preferences), shape, kin.preferred);
+  cls->label_identity = label_identity;
+  cls->has_pod_affinity = !label_identity.required.empty() || !shape->pod_affinity.empty();
+  if (cls->has_pod_affinity) pod_affinity_.AddClass(id, shape->pod_affinity, shape, label_identity.required);
+  cls->has_preferred = !label_identity.preferred.empty() || !shape->preferences.pod_affinity.empty();
+  if (cls->has_preferred) preferred_.AddClass(id, Counted(shape->preferences), shape, label_identity.preferred);
   classes_[static_cast<size_t>(id)] = std::move(cls);
   class_ids_.emplace(std::move(key), id);
   return id;
@@ -175,7 +175,7 @@ void Cluster::ReleaseClass(ClassId id) {
   if (--cls.pods > 0) return;
   exclusions_ -= static_cast<int64_t>(cls.excluded.size());
   for (const auto& [node, until] : cls.excluded) Log(node, /*constraints=*/true, /*gained=*/true);
-  if (cls.has_neighbours) neighbours_.RemoveClass(id);
+  if (cls.has_pod_affinity) pod_affinity_.RemoveClass(id);
   if (cls.has_preferred) preferred_.RemoveClass(id);
   names_.Release(cls.named);
   class_ids_.erase(cls.key);
@@ -194,7 +194,7 @@ void Cluster::Exclude(ClassId cls, NodeId node, int64_t until_ms) {
   Log(node, /*constraints=*/true, /*gained=*/false);
 }
 
-bool Cluster::ForgetRefusals(NodeId node) {
+bool Cluster::ClearExclusions(NodeId node) {
   if (exclusions_ == 0) return false;
   const int64_t before = exclusions_;
   for (auto& cls : classes_) {
@@ -224,13 +224,13 @@ int64_t Cluster::ExpireExclusions(int64_t now_ms) {
 
 void Cluster::Refresh(Node* node) {
   node->free.Clear();
-  const auto tell = [node](const auto& amounts) {
-    for (const auto& entry : amounts.entries()) node->free.Set(entry.id, Told(node->Left(entry.id)));
+  const auto set_free = [node](const auto& amounts) {
+    for (const auto& entry : amounts.entries()) node->free.Set(entry.id, ClampFree(node->Left(entry.id)));
   };
-  tell(node->allocatable);
-  tell(node->used);
-  tell(node->reserved);
-  tell(node->kept);
+  set_free(node->allocatable);
+  set_free(node->used);
+  set_free(node->reserved);
+  set_free(node->future_reserved);
 }
 
 void Cluster::Add(Node* node, const PodClass& cls, ChargeKind kind, int32_t times) {
@@ -242,8 +242,8 @@ void Cluster::Add(Node* node, const PodClass& cls, ChargeKind kind, int32_t time
     const WideSum change = WideSum{amount} * times;
     sums.Add(id, change);
     const int64_t before = node->free.Get(id);
-    // What could be told before is exact, but at its bound.
-    const int64_t after = Told(before == kLeastTold ? node->Left(id) : before - change);
+    // The previous value is exact unless it was clamped.
+    const int64_t after = ClampFree(before == kMinFree ? node->Left(id) : before - change);
     node->free.Set(id, after);
     if (counted) total_free_.Add(id, WideSum{std::max<int64_t>(0, after)} - std::max<int64_t>(0, before));
   }
@@ -253,7 +253,7 @@ void Cluster::Charge(NodeId id, ClassId cls, ChargeKind kind, int32_t times, boo
   MUSTER_CHECK(node(id).known);
   MUSTER_CHECK(times > 0);
   const PodClass& c = pod_class(cls);
-  MUSTER_CHECK(kind != ChargeKind::kKept || (c.shape->host_ports.empty() && !c.has_neighbours));
+  MUSTER_CHECK(kind != ChargeKind::kFutureReserved || (c.shape->host_ports.empty() && !c.has_pod_affinity));
   Node& node = mutable_node(id);
   Add(&node, c, kind, times);
   for (const HostPort& port : c.shape->host_ports) {
@@ -261,8 +261,8 @@ void Cluster::Charge(NodeId id, ClassId cls, ChargeKind kind, int32_t times, boo
     if (held == node.ports.end()) held = node.ports.insert(held, PortCharges{port});
     (kind == ChargeKind::kUsed ? held->used : held->reserved) += times;
   }
-  // Who waits for a neighbour may have it now; what is only promised is nobody's neighbour yet but its own gang's.
-  const bool opens = c.has_neighbours && neighbours_.Charge(id, cls, times) && kind == ChargeKind::kUsed;
+  // A bound pod may enable pods with affinity to it. A reservation enables only members of its own gang.
+  const bool opens = c.has_pod_affinity && pod_affinity_.Charge(id, cls, times) && kind == ChargeKind::kUsed;
   if (c.has_preferred) preferred_.Charge(id, cls, times);
   Log(id, /*constraints=*/false, /*gained=*/opens && !again);
 }
@@ -280,13 +280,13 @@ void Cluster::Discharge(NodeId id, ClassId cls, ChargeKind kind, int32_t times, 
     count -= times;
     if (held->used + held->reserved == 0) node.ports.erase(held);
   }
-  if (c.has_neighbours) neighbours_.Charge(id, cls, -times);
+  if (c.has_pod_affinity) pod_affinity_.Charge(id, cls, -times);
   if (c.has_preferred) preferred_.Charge(id, cls, -times);
-  // K-6: a learned refusal stands until the node changes. Whoever ran there and left is a change; a promise that is
-  // given back is none - kube-scheduler never saw it.
-  const bool changed = gained && kind == ChargeKind::kUsed && ForgetRefusals(id);
+  // K-6: a learned refusal holds until the node changes. A pod that leaves is a change. A released reservation is not,
+  // as kube-scheduler never saw it.
+  const bool changed = gained && kind == ChargeKind::kUsed && ClearExclusions(id);
   Log(id, /*constraints=*/changed, gained);
-  ForgetIfUnused(id);
+  RemoveIfUnused(id);
 }
 
 void Cluster::Log(NodeId node, bool constraints, bool gained) {
@@ -315,10 +315,10 @@ void Cluster::Hash(StateHasher* hasher) const {
     add(node.allocatable);
     add(node.used);
     add(node.reserved);
-    add(node.kept);
+    add(node.future_reserved);
     hasher->Add(node.used_pods);
     hasher->Add(node.reserved_pods);
-    hasher->Add(node.kept_pods);
+    hasher->Add(node.future_reserved_pods);
     int64_t ports = 0;
     for (const PortCharges& held : node.ports)
       ports += (held.port.port + 1) * int64_t{held.used + 1000 * held.reserved};
@@ -328,10 +328,10 @@ void Cluster::Hash(StateHasher* hasher) const {
   for (const auto& cls : classes_) {
     if (cls != nullptr) classes.emplace(cls->key, cls.get());
   }
-  const auto add_charged = [&](const Neighbours& counted, ClassId cls) {
-    absl::btree_map<absl::string_view, int64_t> there;
-    for (const auto& [id, pods] : counted.ChargedOf(cls)) there.emplace(node(id).facts.name, pods);
-    for (const auto& [name, pods] : there) {
+  const auto add_charged = [&](const PodAffinity& counted, ClassId cls) {
+    absl::btree_map<absl::string_view, int64_t> by_node;
+    for (const auto& [id, pods] : counted.ChargedOf(cls)) by_node.emplace(node(id).facts.name, pods);
+    for (const auto& [name, pods] : by_node) {
       hasher->Add(name);
       hasher->Add(pods);
     }
@@ -345,10 +345,10 @@ void Cluster::Hash(StateHasher* hasher) const {
       hasher->Add(name);
       hasher->AddTime(until);
     }
-    if (cls->has_neighbours) add_charged(neighbours_, class_ids_.at(key));
+    if (cls->has_pod_affinity) add_charged(pod_affinity_, class_ids_.at(key));
     if (cls->has_preferred) add_charged(preferred_, class_ids_.at(key));
   }
-  neighbours_.HashLearned(hasher);
+  pod_affinity_.HashLearned(hasher);
   preferred_.HashLearned(hasher);
   for (const auto& [name, labels] : namespaces_) {
     hasher->Add(name);

@@ -29,7 +29,7 @@ absl::string_view ObstaclePhrase(Obstacle obstacle) {
   return "";
 }
 
-Obstacle OwnObstacle(const NodeDescription& node, const PodTemplate& shape) {
+Obstacle PodSideObstacle(const NodeDescription& node, const PodTemplate& shape) {
   for (const auto& [key, value] : shape.node_selector) {
     const auto label = node.labels.find(key);
     if (label == node.labels.end() || label->second != value) return Obstacle::kSelector;
@@ -42,26 +42,26 @@ Obstacle Cluster::FindObstacle(NodeId id, ClassId cls) const {
   const Node& node = this->node(id);
   const PodClass& c = pod_class(cls);
   if (!node.present) return Obstacle::kAbsent;
-  if (node.heard == Heard::kTooLongAgo) return Obstacle::kStale;
+  if (node.freshness == Freshness::kExpired) return Obstacle::kStale;
   if (node.facts.unschedulable) {
-    // kube-scheduler reads `unschedulable` as this taint, which a pod may tolerate.
+    // kube-scheduler treats `unschedulable` as this taint, which a pod may tolerate.
     static const Taint kUnschedulableTaint{"node.kubernetes.io/unschedulable", "", TaintEffect::kNoSchedule};
     const bool tolerated =
         absl::c_any_of(c.shape->tolerations, [](const Toleration& t) { return Tolerates(t, kUnschedulableTaint); });
     if (!tolerated) return Obstacle::kUnschedulable;
   }
   if (FirstUntolerated(node.facts.taints, c.shape->tolerations) != nullptr) return Obstacle::kTaint;
-  if (const Obstacle own = OwnObstacle(node.facts, c.shape); own != Obstacle::kNone) return own;
+  if (const Obstacle own = PodSideObstacle(node.facts, c.shape); own != Obstacle::kNone) return own;
   if (!c.excluded.empty() && c.excluded.contains(id)) return Obstacle::kLearned;
   return Obstacle::kNone;
 }
 
 int32_t Cluster::Room(NodeId id, ClassId cls, int32_t limit) const {
-  const int32_t room = RoomAlone(id, cls, limit);
-  return room > 0 && pod_class(cls).has_neighbours ? neighbours_.Room(id, cls, room) : room;
+  const int32_t room = RoomIgnoringOtherNodes(id, cls, limit);
+  return room > 0 && pod_class(cls).has_pod_affinity ? pod_affinity_.Room(id, cls, room) : room;
 }
 
-int32_t Cluster::RoomAlone(NodeId id, ClassId cls, int32_t limit) const {
+int32_t Cluster::RoomIgnoringOtherNodes(NodeId id, ClassId cls, int32_t limit) const {
   const Node& node = this->node(id);
   const PodClass& c = pod_class(cls);
   if (!c.shape->host_ports.empty()) {
@@ -72,12 +72,12 @@ int32_t Cluster::RoomAlone(NodeId id, ClassId cls, int32_t limit) const {
     }
     limit = std::min(limit, 1);
   }
-  if (limit > 1 && c.has_neighbours && neighbours_.OneOn(id, cls)) limit = 1;
-  if (limit == 1) return c.request.FitsIn(node.free) ? 1 : 0;  // without dividing
-  return static_cast<int32_t>(c.request.TimesIn(node.free, limit));
+  if (limit > 1 && c.has_pod_affinity && pod_affinity_.AtMostOneOn(id, cls)) limit = 1;
+  if (limit == 1) return c.request.FitsIn(node.free) ? 1 : 0;  // avoids a division
+  return static_cast<int32_t>(c.request.CountFitting(node.free, limit));
 }
 
-int32_t Cluster::RoomWith(NodeId id, ClassId cls, const ResourceSum& regained, int32_t limit) const {
+int32_t Cluster::RoomAfterRelease(NodeId id, ClassId cls, const ResourceSum& regained, int32_t limit) const {
   const Node& node = this->node(id);
   WideSum times = limit;
   for (const auto& [resource, amount] : pod_class(cls).request.entries()) {
@@ -86,15 +86,15 @@ int32_t Cluster::RoomWith(NodeId id, ClassId cls, const ResourceSum& regained, i
   return static_cast<int32_t>(std::max<WideSum>(times, 0));
 }
 
-bool Cluster::TakesInstead(NodeId id, ClassId cls, ClassId gone) const {
+bool Cluster::FitsReplacing(NodeId id, ClassId cls, ClassId gone) const {
   if (FindObstacle(id, cls) != Obstacle::kNone) return false;
   ResourceSum regained;
   regained.AddTimes(pod_class(gone).request, 1);
-  if (!FitsWith(id, cls, regained)) return false;
+  if (!FitsAfterRelease(id, cls, regained)) return false;
   const bool collides = absl::c_any_of(pod_class(cls).shape->host_ports, [&](const HostPort& port) {
     return absl::c_any_of(node(id).ports, [&](const PortCharges& held) { return Conflicts(held.port, port); });
   });
-  return !collides && (!pod_class(cls).has_neighbours || neighbours_.Room(id, cls, 1) > 0);
+  return !collides && (!pod_class(cls).has_pod_affinity || pod_affinity_.Room(id, cls, 1) > 0);
 }
 
 int32_t Cluster::SoftTaints(NodeId id, ClassId cls) const {
@@ -105,15 +105,15 @@ int32_t Cluster::SoftTaints(NodeId id, ClassId cls) const {
   }));
 }
 
-// Where a taint asks a pod to stay away it comes later than wherever none does.
-int32_t Cluster::Malus(NodeId id, ClassId cls) const {
-  constexpr int32_t kMostTaints = 100;  // that are told apart
-  return 2000 * std::min(SoftTaints(id, cls), kMostTaints);
+// A node with a soft taint that the pod does not tolerate comes after every node without one.
+int32_t Cluster::TaintPenalty(NodeId id, ClassId cls) const {
+  constexpr int32_t kMaxTaints = 100;  // more taints are not distinguished
+  return 2000 * std::min(SoftTaints(id, cls), kMaxTaints);
 }
 
-// Where something that is counted (GPUs and the like) is free, a pod that asks for none of it comes last: it would take
-// what others need beside it (docs/project/performance.md, "How full a cluster gets").
-int32_t Cluster::Taken(NodeId id, ClassId cls) const {
+// If counted resources (GPUs and the like) are free on a node, it comes last for a pod that requests none of them: the
+// pod would use what GPU pods need beside them (docs/project/performance.md, "How full a cluster gets").
+int32_t Cluster::UtilizationScore(NodeId id, ClassId cls) const {
   const Node& node = this->node(id);
   const ResourceVector& request = pod_class(cls).request;
   int64_t sum = 0;
@@ -123,7 +123,7 @@ int32_t Cluster::Taken(NodeId id, ClassId cls) const {
     ++count;
     if (offered <= 0) return;
     const int64_t taken = std::clamp<int64_t>(offered - node.free.Get(resource), 0, offered);
-    sum += taken * 1000 / offered;  // fits: at most 2^53 is offered
+    sum += taken * 1000 / offered;  // no overflow: at most 2^53 is offered
   };
   for (const auto& [resource, amount] : request.entries()) {
     if (resource != kPods && amount > 0) add(resource);
@@ -138,11 +138,11 @@ int32_t Cluster::Taken(NodeId id, ClassId cls) const {
 bool Cluster::ReservationsExceed(NodeId id) const {
   const Node& node = this->node(id);
   return absl::c_any_of(node.reserved.entries(), [&](const ResourceSum::Entry& entry) {
-    return entry.amount > 0 && node.free.Get(entry.id) + node.kept.Get(entry.id) < 0;
+    return entry.amount > 0 && node.free.Get(entry.id) + node.future_reserved.Get(entry.id) < 0;
   });
 }
 
-bool Cluster::PortsCollide(NodeId id, ClassId cls) const {
+bool Cluster::HasPortConflict(NodeId id, ClassId cls) const {
   const std::vector<HostPort>& ports = pod_class(cls).shape->host_ports;
   return absl::c_any_of(ports, [&](const HostPort& port) {
     int32_t holders = 0;
@@ -154,9 +154,9 @@ bool Cluster::PortsCollide(NodeId id, ClassId cls) const {
   });
 }
 
-bool Cluster::Carries(NodeId id, ClassId cls) const {
-  return FindObstacle(id, cls) == Obstacle::kNone && !ReservationsExceed(id) && !PortsCollide(id, cls) &&
-         (!pod_class(cls).has_neighbours || neighbours_.Agree(id, cls));
+bool Cluster::ReservationFits(NodeId id, ClassId cls) const {
+  return FindObstacle(id, cls) == Obstacle::kNone && !ReservationsExceed(id) && !HasPortConflict(id, cls) &&
+         (!pod_class(cls).has_pod_affinity || pod_affinity_.Satisfied(id, cls));
 }
 
 }  // namespace muster

@@ -16,35 +16,35 @@ void Ledger::ChargePod(int32_t pod, NodeId node, ClassId cls, ChargeKind kind) {
   if (cls == kNoClass) return;
   const PodCharge& charged = pods_.Of(pod);
   if (charged.node == node && charged.kind == kind) return;
-  cluster_->Charge(node, cls, kind, 1);  // first: a node without any charge may be forgotten
+  cluster_->Charge(node, cls, kind, 1);  // first, as a node without charges may be removed
   DischargePod(pod, /*gained=*/true);
   pods_[pod] = {node, cls, kind};
   Book(payers_.Of(pod), cls, 1);
   MarkNode(node);
 }
 
-void Ledger::NoteGoing(int32_t pod) {
-  if (pods_.Of(pod).node == kNoNode || std::exchange(pods_[pod].going, true)) return;
-  ++going_[pods_.Of(pod).node];
+void Ledger::MarkInFlight(int32_t pod) {
+  if (pods_.Of(pod).node == kNoNode || std::exchange(pods_[pod].in_flight, true)) return;
+  ++in_flight_[pods_.Of(pod).node];
 }
 
-void Ledger::NoteThere(int32_t pod) {
-  if (!pods_.Of(pod).going) return;
-  pods_[pod].going = false;
-  const auto at = going_.find(pods_.Of(pod).node);
-  MUSTER_CHECK(at != going_.end());
-  if (--at->second == 0) going_.erase(at);
+void Ledger::ClearInFlight(int32_t pod) {
+  if (!pods_.Of(pod).in_flight) return;
+  pods_[pod].in_flight = false;
+  const auto at = in_flight_.find(pods_.Of(pod).node);
+  MUSTER_CHECK(at != in_flight_.end());
+  if (--at->second == 0) in_flight_.erase(at);
 }
 
-void Ledger::ForgetUnheard(int64_t now_ms) {
-  for (auto at = unheard_.begin(); at != unheard_.end();)
-    at = at->second <= now_ms ? unheard_.erase(at) : std::next(at);
+void Ledger::ExpireUnobservedBinds(int64_t now_ms) {
+  for (auto at = unobserved_binds_.begin(); at != unobserved_binds_.end();)
+    at = at->second <= now_ms ? unobserved_binds_.erase(at) : std::next(at);
 }
 
 void Ledger::DischargePod(int32_t pod, bool gained) {
   const PodCharge charge = pods_.Of(pod);
   if (charge.node == kNoNode) return;
-  NoteThere(pod);
+  ClearInFlight(pod);
   pods_.Reset(pod);
   Book(payers_.Of(pod), charge.cls, -1);
   if (gained && payers_.Of(pod).account != kNoAccount) ++times_freed_;
@@ -66,8 +66,8 @@ void Ledger::OpenAccounts(std::vector<int32_t> parents) {
 
 void Ledger::Book(const Payer& payer, ClassId cls, int64_t pods) {
   if (payer.account == kNoAccount) return;
-  used_.Book(payer.account, cluster_->pod_class(cls).request, pods);
-  if (payer.fixed) fixed_.Book(payer.account, cluster_->pod_class(cls).request, pods);
+  used_.AddAmounts(payer.account, cluster_->pod_class(cls).request, pods);
+  if (payer.fixed) fixed_.AddAmounts(payer.account, cluster_->pod_class(cls).request, pods);
 }
 
 void Ledger::SetPayer(int32_t pod, Payer payer) {
@@ -99,7 +99,7 @@ void Ledger::BookPromise(int32_t claim, ClassId cls, int32_t pods) {
   auto entry =
       std::find_if(of.promised.begin(), of.promised.end(), [&](const auto& each) { return each.first == cls; });
   if (entry == of.promised.end()) {
-    // In the place of one that is no more: there are as many as the claim has classes at once.
+    // Reuses an entry with count 0, so that there are only as many entries as the claim has classes at once.
     entry = std::find_if(of.promised.begin(), of.promised.end(), [](const auto& each) { return each.second == 0; });
     if (entry == of.promised.end()) entry = of.promised.insert(entry, {cls, 0});
     entry->first = cls;
@@ -108,7 +108,7 @@ void Ledger::BookPromise(int32_t claim, ClassId cls, int32_t pods) {
   MUSTER_CHECK(entry->second >= 0);
 }
 
-void Ledger::TakeOver(int32_t claim, NodeId node, ClassId cls, int32_t pods) {
+void Ledger::AdoptSlots(int32_t claim, NodeId node, ClassId cls, int32_t pods) {
   AddPromise(claim, node, cls, pods);
   BookPromise(claim, cls, pods);
 }
@@ -123,11 +123,11 @@ void Ledger::AddPromise(int32_t claim, NodeId node, ClassId cls, int32_t pods) {
   auto entry = std::find_if(here.made.begin(), here.made.end(), same);
   if (entry == here.made.end()) entry = here.made.insert(entry, Promise{claim, cls, 0});
   entry->pods += pods;
-  cluster_->HoldClass(cls, pods);
+  cluster_->RetainClass(cls, pods);
   MarkNode(node);
 }
 
-void Ledger::Unpromise(int32_t claim, NodeId node, ClassId cls) {
+void Ledger::RemovePromise(int32_t claim, NodeId node, ClassId cls) {
   Promises& here = promises_[node];
   const auto same = [&](const Promise& p) { return p.claim == claim && p.cls == cls; };
   const auto entry = std::find_if(here.made.begin(), here.made.end(), same);
@@ -141,22 +141,22 @@ void Ledger::Unpromise(int32_t claim, NodeId node, ClassId cls) {
   promised_.pop_back();
 }
 
-void Ledger::AddPlace(int32_t claim, NodeId node, ClassId cls) {
+void Ledger::ReserveSlot(int32_t claim, NodeId node, ClassId cls) {
   cluster_->Charge(node, cls, ChargeKind::kReserved, 1);
-  TakeOver(claim, node, cls, 1);
+  AdoptSlots(claim, node, cls, 1);
 }
 
-void Ledger::GiveBackPlace(int32_t claim, NodeId node, ClassId cls, bool gained) {
-  Unpromise(claim, node, cls);
+void Ledger::ReleaseSlot(int32_t claim, NodeId node, ClassId cls, bool gained) {
+  RemovePromise(claim, node, cls);
   BookPromise(claim, cls, -1);
   if (gained && claims_.Of(claim).payer.account != kNoAccount) ++times_freed_;
   cluster_->Discharge(node, cls, ChargeKind::kReserved, 1, gained);
   cluster_->ReleaseClass(cls);
 }
 
-void Ledger::ForgetKept(int32_t claim, NodeId node, ClassId cls, int32_t pods) {
+void Ledger::RemoveFutureReservation(int32_t claim, NodeId node, ClassId cls, int32_t pods) {
   for (int32_t i = 0; i < pods; ++i) {
-    Unpromise(claim, node, cls);
+    RemovePromise(claim, node, cls);
     cluster_->ReleaseClass(cls);
   }
 }

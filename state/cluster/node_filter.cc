@@ -22,13 +22,13 @@ std::string NodeFilter::Key() const {
 
 bool NodeFilter::Has(const NodeDescription& node) const {
   return absl::c_all_of(labels, [&](const std::string& label) { return LabelOf(node, label) != nullptr; }) &&
-         OwnObstacle(node, shape) == Obstacle::kNone &&
+         PodSideObstacle(node, shape) == Obstacle::kNone &&
          (!taints || FirstUntolerated(node.taints, shape.tolerations) == nullptr);
 }
 
 NodeFilter FilterOf(const SpreadConstraint& spread, const PodTemplate& shape) {
   NodeFilter out;
-  for (const SpreadConstraint& other : shape.neighbours.spread) {
+  for (const SpreadConstraint& other : shape.pod_affinity.spread) {
     if (other.topology_key != spread.topology_key) out.labels.push_back(other.topology_key);
   }
   absl::c_sort(out.labels);

@@ -1,4 +1,4 @@
-// Which nodes count for a topology spread (SPEC P-3), as kube-scheduler's node inclusion policies have it
+// The nodes that count for a topology spread (SPEC P-3), as in kube-scheduler's node inclusion policies
 // (k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread). Pure values.
 #ifndef MUSTER_STATE_CLUSTER_NODE_FILTER_H_
 #define MUSTER_STATE_CLUSTER_NODE_FILTER_H_
@@ -13,24 +13,25 @@
 
 namespace muster {
 
-// Of which each value is one node.
+// The label with a different value on each node.
 inline constexpr absl::string_view kHostnameLabel = "kubernetes.io/hostname";
 
-// The node's label of this name; nullptr: it has none. Kubernetes gives every node the host name's; whoever announces
-// nodes by other ways may not: then it is the node's name.
+// The node's label of this name; nullptr if it has none. The name of the node stands in for a missing host name label:
+// Kubernetes sets it on every node, but other announcers may not.
 [[nodiscard]] const std::string* LabelOf(const NodeDescription& node, const std::string& name);
 
 struct NodeFilter {
   std::vector<std::string> labels;  // a node has all of these
   PodTemplate shape;                // node selector, affinity and tolerations only: a node meets the first two
-  bool taints = false;              // and has no taint that is not tolerated
+  bool taints = false;              // and has no taint that the pod does not tolerate
 
-  // Equal exactly for equal ones; empty: every node counts.
+  // A text that is equal exactly for equal filters; empty: every node counts.
   [[nodiscard]] std::string Key() const;
+  // Whether the node counts.
   [[nodiscard]] bool Has(const NodeDescription& node) const;
 };
 
-// What counts for `spread`, one of those of a pod with this template.
+// The filter of `spread`. REQUIRES: it is one of the constraints of `shape`.
 [[nodiscard]] NodeFilter FilterOf(const SpreadConstraint& spread, const PodTemplate& shape);
 
 }  // namespace muster

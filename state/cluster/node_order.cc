@@ -5,7 +5,7 @@
 namespace muster {
 namespace {
 
-// Between neighbours that were numbered in a row; names that come in the middle halve it.
+// The gap between ranks that were assigned in a row; each insertion in the middle halves it.
 constexpr int64_t kGap = int64_t{1} << 32;
 
 }  // namespace

@@ -1,7 +1,7 @@
-// The order of nodes by name, as numbers: a node's rank is below another's when its name is.
+// The order of nodes by name, as numbers: a node's rank is below another's if its name is.
 //
-// Ranks have gaps, so that a node that joins takes one between its neighbours' and nobody else's moves. Where no gap is
-// left all ranks are given anew, and a new epoch begins: ranks of two epochs do not compare. Not thread-safe.
+// Ranks have gaps: a new node gets a rank between the two beside it, and no other rank changes. If no gap is left, all
+// ranks are assigned again and a new epoch begins; ranks of two epochs do not compare. Not thread-safe.
 #ifndef MUSTER_STATE_CLUSTER_NODE_ORDER_H_
 #define MUSTER_STATE_CLUSTER_NODE_ORDER_H_
 
@@ -24,15 +24,15 @@ class NodeOrder {
     ++version_;
   }
 
-  // REQUIRES: in the order.
+  // REQUIRES: the id is in the order.
   [[nodiscard]] int64_t rank(int32_t id) const { return ranks_[static_cast<size_t>(id)]; }
   [[nodiscard]] int64_t epoch() const { return epoch_; }
   // In order of names.
   [[nodiscard]] const absl::btree_map<std::string, int32_t>& ids() const { return ids_; }
-  // Another one whenever somebody joined or left; of this object only.
+  // Changes whenever a node is added or removed; comparable for this object only.
   [[nodiscard]] int64_t version() const { return version_; }
 
-  // What a recording keeps (state/recording/members.h).
+  // The members that a recording contains (state/recording/members.h).
   static constexpr auto Recorded() { return std::tuple(&NodeOrder::ids_, &NodeOrder::ranks_, &NodeOrder::epoch_); }
 
  private:

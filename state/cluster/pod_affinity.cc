@@ -14,7 +14,7 @@ std::string Pair(absl::string_view key, absl::string_view value) {
   return absl::StrCat(key, absl::string_view("\0", 1), value);
 }
 
-// What pods must have to be meant; empty: there is no one such pair.
+// A key and value that every selected pod must have; empty: there is no such pair.
 std::string IndexOf(const std::vector<PodSelector>& selectors) {
   for (const PodSelector& selector : selectors) {
     for (const SelectorRequirement& each : selector.requirements) {
@@ -24,15 +24,15 @@ std::string IndexOf(const std::vector<PodSelector>& selectors) {
   return "";
 }
 
-bool MeansUnlabelled(const PodSelector& selector) {
+bool SelectsUnlabelled(const PodSelector& selector) {
   return std::all_of(selector.requirements.begin(), selector.requirements.end(),
                      [](const SelectorRequirement& each) { return Meets(each, nullptr); });
 }
 
 template <typename Visit>
-void ForEachSelector(const NeighbourRules& rules, const Visit& visit) {
-  for (const NeighbourTerm& term : rules.affinity) visit(term.selector);
-  for (const NeighbourTerm& term : rules.anti_affinity) visit(term.selector);
+void ForEachSelector(const PodAffinityRules& rules, const Visit& visit) {
+  for (const PodAffinityTerm& term : rules.affinity) visit(term.selector);
+  for (const PodAffinityTerm& term : rules.anti_affinity) visit(term.selector);
   for (const SpreadConstraint& each : rules.spread) visit(each.selector);
 }
 
@@ -40,11 +40,11 @@ void ForEachSelector(const NeighbourRules& rules, const Visit& visit) {
 
 // --- labels ---
 
-bool Neighbours::Learn(const NeighbourRules& rules) {
+bool PodAffinity::Learn(const PodAffinityRules& rules) {
   bool more = false;
   ForEachSelector(rules, [&](const PodSelector& selector) {
-    if (!selector.all_namespaces && !selector.by_labels && selector.namespaces.empty()) return;  // it means nobody
-    if (MeansUnlabelled(selector)) more = !std::exchange(everyone_, true) || more;
+    if (!selector.all_namespaces && !selector.by_labels && selector.namespaces.empty()) return;  // it selects no pod
+    if (SelectsUnlabelled(selector)) more = !std::exchange(selects_unlabelled_, true) || more;
     for (const SelectorRequirement& each : selector.requirements) more = keys_.insert(each.key).second || more;
     if (!selector.by_labels) return;
     more = keys_.insert(NamespaceKey("")).second || more;
@@ -53,7 +53,7 @@ bool Neighbours::Learn(const NeighbourRules& rules) {
   return more;
 }
 
-bool Neighbours::TellsApart(const Labels* a, const Labels* b) const {
+bool PodAffinity::Distinguishes(const Labels* a, const Labels* b) const {
   if (!by_namespaces() || (a == nullptr && b == nullptr)) return false;
   if (a == nullptr || b == nullptr) return true;
   const auto named_in_one = [this](const Labels& one, const Labels& other) {
@@ -65,29 +65,29 @@ bool Neighbours::TellsApart(const Labels* a, const Labels* b) const {
   return named_in_one(*a, *b) || named_in_one(*b, *a);
 }
 
-std::string Neighbours::KinOf(absl::string_view name_space, absl::string_view labels,
-                              const Labels* of_namespace) const {
+std::string PodAffinity::LabelIdentityOf(absl::string_view name_space, absl::string_view labels,
+                                         const Labels* of_namespace) const {
   if (!any_learned()) return "";
-  std::string telling;
-  const auto tell = [&](absl::string_view key, absl::string_view value) {
+  std::string identity;
+  const auto append = [&](absl::string_view key, absl::string_view value) {
     if (!keys_.contains(key)) return;
-    absl::StrAppend(&telling, key, absl::string_view("\0", 1), value, absl::string_view("\0", 1));
+    absl::StrAppend(&identity, key, absl::string_view("\0", 1), value, absl::string_view("\0", 1));
   };
-  ForEachPacked(labels, tell);
-  if (telling.empty() && !everyone_) return "";
+  ForEachPacked(labels, append);
+  if (identity.empty() && !selects_unlabelled_) return "";
   if (of_namespace != nullptr && by_namespaces()) {
-    tell(NamespaceKey(""), "");
-    for (const auto& [key, value] : *of_namespace) tell(NamespaceKey(key), value);
+    append(NamespaceKey(""), "");
+    for (const auto& [key, value] : *of_namespace) append(NamespaceKey(key), value);
   }
-  return absl::StrCat(name_space, absl::string_view("\0", 1), telling);
+  return absl::StrCat(name_space, absl::string_view("\0", 1), identity);
 }
 
-void Neighbours::HashLearned(StateHasher* hasher) const {
-  hasher->Add(everyone_);
+void PodAffinity::HashLearned(StateHasher* hasher) const {
+  hasher->Add(selects_unlabelled_);
   for (const std::string& key : keys_) hasher->Add(key);
 }
 
-const absl::btree_map<NodeId, int64_t>& Neighbours::ChargedOf(ClassId cls) const {
+const absl::btree_map<NodeId, int64_t>& PodAffinity::ChargedOf(ClassId cls) const {
   static const absl::btree_map<NodeId, int64_t> kNothing;
   const auto charged = charged_.find(cls);
   return charged == charged_.end() ? kNothing : charged->second;
@@ -95,12 +95,12 @@ const absl::btree_map<NodeId, int64_t>& Neighbours::ChargedOf(ClassId cls) const
 
 // --- terms ---
 
-bool Neighbours::Means(const Term& term, const Known& known) {
+bool PodAffinity::Means(const Term& term, const Known& known) {
   return std::all_of(term.selectors.begin(), term.selectors.end(),
                      [&](const PodSelector& selector) { return Matches(selector, known.name_space, known.labels); });
 }
 
-const Neighbours::Label* Neighbours::AddLabel(const std::string& id, const std::string& name, NodeFilter nodes) {
+const PodAffinity::Label* PodAffinity::AddLabel(const std::string& id, const std::string& name, NodeFilter nodes) {
   std::unique_ptr<Label>& known = labels_[id];
   if (known == nullptr) known = std::make_unique<Label>();
   Label& label = *known;
@@ -108,33 +108,33 @@ const Neighbours::Label* Neighbours::AddLabel(const std::string& id, const std::
   label.name = name;
   label.filters = !nodes.Key().empty();
   label.filter = std::move(nodes);
-  label.domain_of.assign(static_cast<size_t>(cluster_->node_limit()), kNowhere);
+  label.domain_of.assign(static_cast<size_t>(cluster_->node_limit()), kNoTermDomain);
   for (NodeId node = 0; node < cluster_->node_limit(); ++node) {
     label.domain_of[static_cast<size_t>(node)] = Place(node, &label);
   }
   return known.get();
 }
 
-Neighbours::DomainId Neighbours::Place(NodeId node, Label* label) const {
+PodAffinity::DomainId PodAffinity::Place(NodeId node, Label* label) const {
   const Node& of = cluster_->node(node);
-  if (!of.present) return kNowhere;
+  if (!of.present) return kNoTermDomain;
   const std::string* value = LabelOf(of.facts, label->name);
-  if (value == nullptr || (label->filters && !label->filter.Has(of.facts))) return kNowhere;
+  if (value == nullptr || (label->filters && !label->filter.Has(of.facts))) return kNoTermDomain;
   return label->ids.try_emplace(*value, static_cast<DomainId>(label->ids.size())).first->second;
 }
 
-Neighbours::DomainId Neighbours::DomainOf(NodeId node, const Term& term) const {
+PodAffinity::DomainId PodAffinity::DomainOf(NodeId node, const Term& term) const {
   const std::vector<DomainId>& of = term.at->domain_of;
-  return static_cast<size_t>(node) < of.size() ? of[static_cast<size_t>(node)] : kNowhere;
+  return static_cast<size_t>(node) < of.size() ? of[static_cast<size_t>(node)] : kNoTermDomain;
 }
 
-int64_t Neighbours::CountIn(const absl::flat_hash_map<DomainId, int64_t>& counts, DomainId domain) {
+int64_t PodAffinity::CountIn(const absl::flat_hash_map<DomainId, int64_t>& counts, DomainId domain) {
   const auto found = counts.find(domain);
   return found == counts.end() ? 0 : found->second;
 }
 
-Neighbours::TermId Neighbours::AcquireTerm(const std::string& label, NodeFilter nodes,
-                                           std::vector<PodSelector> selectors, bool opens) {
+PodAffinity::TermId PodAffinity::AcquireTerm(const std::string& label, NodeFilter nodes,
+                                             std::vector<PodSelector> selectors, bool opens) {
   std::string where;
   AppendText(label, &where);
   AppendText(nodes.Key(), &where);
@@ -181,28 +181,28 @@ Neighbours::TermId Neighbours::AcquireTerm(const std::string& label, NodeFilter 
   return id;
 }
 
-// The term means the class if it does: then it counts its pods.
-void Neighbours::Connect(TermId id, ClassId cls) {
+// Connects the term with the class if it selects it, and counts the class's pods.
+void PodAffinity::Connect(TermId id, ClassId cls) {
   Term& term = *terms_[static_cast<size_t>(id)];
   Known& known = *known_[static_cast<size_t>(cls)];
   if (!Means(term, known) || !term.means.insert(cls).second) return;
-  known.meant_by.insert(id);
+  known.selected_by.insert(id);
   const auto charged = charged_.find(cls);
   if (charged == charged_.end()) return;
   for (const auto& [node, pods] : charged->second) {
     const DomainId domain = DomainOf(node, term);
-    if (domain == kNowhere) continue;
+    if (domain == kNoTermDomain) continue;
     term.pods[domain] += pods;
     term.all_pods += pods;
     ++term.version;
   }
 }
 
-void Neighbours::ReleaseTerm(TermId id, bool opens) {
+void PodAffinity::ReleaseTerm(TermId id, bool opens) {
   Term& term = *terms_[static_cast<size_t>(id)];
   term.openers -= opens ? 1 : 0;
   if (--term.users > 0) return;
-  for (const ClassId cls : term.means) known_[static_cast<size_t>(cls)]->meant_by.erase(id);
+  for (const ClassId cls : term.means) known_[static_cast<size_t>(cls)]->selected_by.erase(id);
   if (term.indexed.empty()) {
     not_indexed_.erase(id);
   } else if (const auto pair = by_pair_.find(term.indexed); pair->second.erase(id) > 0 && pair->second.empty()) {
@@ -217,14 +217,15 @@ void Neighbours::ReleaseTerm(TermId id, bool opens) {
 
 // --- classes ---
 
-void Neighbours::AddClass(ClassId cls, const NeighbourRules& rules, const PodTemplate& shape, absl::string_view kin) {
+void PodAffinity::AddClass(ClassId cls, const PodAffinityRules& rules, const PodTemplate& shape,
+                           absl::string_view label_identity) {
   if (static_cast<size_t>(cls) >= known_.size()) known_.resize(static_cast<size_t>(cls) + 1);
   known_[static_cast<size_t>(cls)] = std::make_unique<Known>();
   Known& known = *known_[static_cast<size_t>(cls)];
-  const size_t end = kin.find('\0');
+  const size_t end = label_identity.find('\0');
   if (end != absl::string_view::npos) {
-    known.name_space = std::string(kin.substr(0, end));
-    known.labels = UnpackLabels(kin.substr(end + 1));
+    known.name_space = std::string(label_identity.substr(0, end));
+    known.labels = UnpackLabels(label_identity.substr(end + 1));
     for (const TermId id : std::vector<TermId>(not_indexed_.begin(), not_indexed_.end())) Connect(id, cls);
     for (const auto& [key, value] : known.labels) {
       const std::string pair = Pair(key, value);
@@ -234,13 +235,13 @@ void Neighbours::AddClass(ClassId cls, const NeighbourRules& rules, const PodTem
       }
     }
   }
-  // A pod counts for an affinity if it is what all of the terms mean.
+  // A pod counts for an affinity only if all of its terms select it.
   std::vector<PodSelector> wanted;
-  for (const NeighbourTerm& term : rules.affinity) wanted.push_back(term.selector);
-  for (const NeighbourTerm& term : rules.affinity) {
+  for (const PodAffinityTerm& term : rules.affinity) wanted.push_back(term.selector);
+  for (const PodAffinityTerm& term : rules.affinity) {
     known.affinity.push_back(AcquireTerm(term.topology_key, {}, wanted, /*opens=*/true));
   }
-  for (const NeighbourTerm& term : rules.anti_affinity) {
+  for (const PodAffinityTerm& term : rules.anti_affinity) {
     known.anti.push_back(AcquireTerm(term.topology_key, {}, {term.selector}, /*opens=*/false));
   }
   for (const SpreadConstraint& each : rules.spread) {
@@ -251,13 +252,13 @@ void Neighbours::AddClass(ClassId cls, const NeighbourRules& rules, const PodTem
   }
 }
 
-void Neighbours::RemoveClass(ClassId cls) {
+void PodAffinity::RemoveClass(ClassId cls) {
   Known& known = *known_[static_cast<size_t>(cls)];
   MUSTER_CHECK(!charged_.contains(cls));
   for (const TermId id : known.affinity) ReleaseTerm(id, /*opens=*/true);
   for (const TermId id : known.anti) ReleaseTerm(id, /*opens=*/false);
   for (const Spread& each : known.spread) ReleaseTerm(each.term, /*opens=*/true);
-  for (const TermId id : known.meant_by) terms_[static_cast<size_t>(id)]->means.erase(cls);
+  for (const TermId id : known.selected_by) terms_[static_cast<size_t>(id)]->means.erase(cls);
   for (const auto& [key, value] : known.labels) {
     const auto pair = classes_by_pair_.find(Pair(key, value));
     pair->second.erase(cls);
@@ -268,12 +269,12 @@ void Neighbours::RemoveClass(ClassId cls) {
 
 // --- nodes and charges ---
 
-void Neighbours::NoteNode(NodeId node) {
+void PodAffinity::NoteNode(NodeId node) {
   ++epoch_;
   for (const auto& known : labels_) {
     Label& label = *known.second;
     if (static_cast<size_t>(node) >= label.domain_of.size()) {
-      label.domain_of.resize(static_cast<size_t>(node) + 1, kNowhere);
+      label.domain_of.resize(static_cast<size_t>(node) + 1, kNoTermDomain);
     }
     const DomainId now = Place(node, &label);
     DomainId& domain = label.domain_of[static_cast<size_t>(node)];
@@ -291,23 +292,23 @@ void Neighbours::NoteNode(NodeId node) {
   }
 }
 
-void Neighbours::Count(NodeId node, const Known& known, int64_t times, const Label* only) {
+void PodAffinity::Count(NodeId node, const Known& known, int64_t times, const Label* only) {
   const auto add = [&](TermId id, auto counts, auto all) {
     Term& term = *terms_[static_cast<size_t>(id)];
     if (only != nullptr && term.at != only) return;
     const DomainId domain = DomainOf(node, term);
-    if (domain == kNowhere) return;
+    if (domain == kNoTermDomain) return;
     const auto count = (term.*counts).try_emplace(domain, 0).first;
     count->second += times;
     if (count->second == 0) (term.*counts).erase(count);
     term.*all += times;
     ++term.version;
   };
-  for (const TermId id : known.meant_by) add(id, &Term::pods, &Term::all_pods);
+  for (const TermId id : known.selected_by) add(id, &Term::pods, &Term::all_pods);
   for (const TermId id : known.anti) add(id, &Term::holders, &Term::all_holders);
 }
 
-bool Neighbours::Charge(NodeId node, ClassId cls, int32_t times) {
+bool PodAffinity::Charge(NodeId node, ClassId cls, int32_t times) {
   auto& nodes = charged_[cls];
   const auto here = nodes.try_emplace(node, 0).first;
   here->second += times;
@@ -316,19 +317,21 @@ bool Neighbours::Charge(NodeId node, ClassId cls, int32_t times) {
   if (nodes.empty()) charged_.erase(cls);
   const Known& known = Of(cls);
   Count(node, known, times, nullptr);
-  return times > 0 &&
-         std::any_of(known.meant_by.begin(), known.meant_by.end(), [&](TermId id) { return TermAt(id).openers > 0; });
+  return times > 0 && std::any_of(known.selected_by.begin(), known.selected_by.end(),
+                                  [&](TermId id) { return TermAt(id).openers > 0; });
 }
 
-int64_t Neighbours::Near(NodeId node, ClassId cls, size_t term) const {
+int64_t PodAffinity::Near(NodeId node, ClassId cls, size_t term) const {
   const Term& of = TermAt(Of(cls).anti[term]);
   const DomainId domain = DomainOf(node, of);
-  return domain == kNowhere ? 0 : CountIn(of.pods, domain);
+  return domain == kNoTermDomain ? 0 : CountIn(of.pods, domain);
 }
 
-bool Neighbours::MeansItself(ClassId cls, size_t term) const { return TermAt(Of(cls).anti[term]).means.contains(cls); }
+bool PodAffinity::SelectsItself(ClassId cls, size_t term) const {
+  return TermAt(Of(cls).anti[term]).means.contains(cls);
+}
 
-void Neighbours::Rebuild() {
+void PodAffinity::Rebuild() {
   known_.clear();
   terms_.clear();
   unused_.clear();
@@ -341,18 +344,18 @@ void Neighbours::Rebuild() {
     if (!cluster_->has_class(cls)) continue;
     const PodClass& known = cluster_->pod_class(cls);
     if (preferred_ && known.has_preferred) {
-      AddClass(cls, Counted(known.shape->preferences), known.shape, known.kin.preferred);
-    } else if (!preferred_ && known.has_neighbours) {
-      AddClass(cls, known.shape->neighbours, known.shape, known.kin.required);
+      AddClass(cls, Counted(known.shape->preferences), known.shape, known.label_identity.preferred);
+    } else if (!preferred_ && known.has_pod_affinity) {
+      AddClass(cls, known.shape->pod_affinity, known.shape, known.label_identity.required);
     }
   }
-  // What is meant was counted as terms came; who wants none was not.
+  // Selected pods were counted as terms were added; pods that reject them were not.
   for (const auto& [cls, nodes] : charged_) {
     for (const auto& [node, pods] : nodes) {
       for (const TermId id : Of(cls).anti) {
         Term& term = *terms_[static_cast<size_t>(id)];
         const DomainId domain = DomainOf(node, term);
-        if (domain == kNowhere) continue;
+        if (domain == kNoTermDomain) continue;
         term.holders[domain] += pods;
         term.all_holders += pods;
       }

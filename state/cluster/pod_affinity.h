@@ -1,10 +1,10 @@
-// Which pods are near which: required inter-pod (anti-)affinity and hard topology spread (SPEC P-3), kept up to date as
-// the cluster is charged.
+// Required inter-pod (anti-)affinity and hard topology spread (SPEC P-3), updated as the cluster is charged. A second
+// instance counts for preferences.
 //
-// Only classes that say something of their neighbours, or of which the labels could be meant by somebody, are known
-// here; a pod's other labels cost nothing. Labels count by the keys that some selector ever named: a *kin* is a pod's
-// namespace and those of its labels. For each *term* - pods that are meant, and a label of nodes - it is counted how
-// many of them each domain has, and how many that want none of them. A part of Cluster. Not thread-safe.
+// It has only the classes with rules, or with labels that some selector could select; other labels of pods cost
+// nothing. Only label keys that some selector has named count: a *label identity* is a pod's namespace and its labels
+// with such keys. A *term* is a selection of pods and a node label. For each term and domain, the selected pods are
+// counted, and the pods that reject any of them (anti-affinity). A part of Cluster. Not thread-safe.
 #ifndef MUSTER_STATE_CLUSTER_POD_AFFINITY_H_
 #define MUSTER_STATE_CLUSTER_POD_AFFINITY_H_
 
@@ -27,125 +27,127 @@ namespace muster {
 
 class Cluster;
 
-class Neighbours {
+class PodAffinity {
  public:
-  // What is required of neighbours, or, `preferred`, what is counted for preferences: Counted() of those.
-  explicit Neighbours(const Cluster* cluster, bool preferred = false) : cluster_(cluster), preferred_(preferred) {}
-  Neighbours(const Neighbours&) = delete;
-  Neighbours& operator=(const Neighbours&) = delete;
+  // For required rules or, if `preferred`, for the terms of preferences, in the form of Counted().
+  explicit PodAffinity(const Cluster* cluster, bool preferred = false) : cluster_(cluster), preferred_(preferred) {}
+  PodAffinity(const PodAffinity&) = delete;
+  PodAffinity& operator=(const PodAffinity&) = delete;
 
   // --- labels ---
-  // From now on the labels that the rules name tell pods apart. True: pods known before may have another kin now.
-  bool Learn(const NeighbourRules& rules);
-  // Nothing that anybody names so far could mean the pod by its labels.
-  [[nodiscard]] bool any_learned() const { return everyone_ || !keys_.empty(); }
-  // Somebody goes by the labels of namespaces.
+  // From now on the labels that the rules name distinguish pods. True if known pods may have another label identity
+  // now.
+  bool Learn(const PodAffinityRules& rules);
+  // True if some selector so far could select pods by their labels.
+  [[nodiscard]] bool any_learned() const { return selects_unlabelled_ || !keys_.empty(); }
+  // True if some selector selects namespaces by labels.
   [[nodiscard]] bool by_namespaces() const { return keys_.contains(NamespaceKey("")); }
-  // Whether a namespace with the one labels is told from one with the others; nullptr: it is not known.
-  [[nodiscard]] bool TellsApart(const Labels* a, const Labels* b) const;
-  // Empty: nobody's selector can mean it. `labels`: as PackLabels has them. `of_namespace`: its namespace's; nullptr:
-  // they are not known.
-  [[nodiscard]] std::string KinOf(absl::string_view name_space, absl::string_view labels,
-                                  const Labels* of_namespace) const;
+  // Whether the two sets of labels of a namespace differ for some selector; nullptr: the namespace is not known.
+  [[nodiscard]] bool Distinguishes(const Labels* a, const Labels* b) const;
+  // The label identity of a pod; empty if no selector can select it. `labels`: in the form of PackLabels.
+  // `of_namespace`: the labels of its namespace; nullptr if they are not known.
+  [[nodiscard]] std::string LabelIdentityOf(absl::string_view name_space, absl::string_view labels,
+                                            const Labels* of_namespace) const;
 
   // --- classes and nodes ---
-  // `shape`: the template of its pods. REQUIRES: the rules are learned; rules or kin are not empty.
-  void AddClass(ClassId cls, const NeighbourRules& rules, const PodTemplate& shape, absl::string_view kin);
+  // `shape`: the template of its pods. REQUIRES: the rules are learned; the rules or the label identity are not empty.
+  void AddClass(ClassId cls, const PodAffinityRules& rules, const PodTemplate& shape, absl::string_view label_identity);
   void RemoveClass(ClassId cls);
-  // The node's labels changed, or it came or went.
+  // The node's labels changed, or it was added or removed.
   void NoteNode(NodeId node);
 
   // --- charges ---
-  // So many more of the class are on the node, or fewer. True: others may fit somewhere now that did not before.
-  // REQUIRES: AddClass.
+  // Adds `times` pods of the class to the node, or removes them. True if pods may fit somewhere now that did not
+  // before. REQUIRES: AddClass.
   bool Charge(NodeId node, ClassId cls, int32_t times);
 
-  // How many of the class are where.
+  // The number of pods of the class, by node.
   [[nodiscard]] const absl::btree_map<NodeId, int64_t>& ChargedOf(ClassId cls) const;
-  // Adds which labels tell pods apart.
+  // Adds the learned label keys.
   void HashLearned(StateHasher* hasher) const;
 
   // --- room ---
-  // How many pods of the class the others let on the node, at most `limit`. REQUIRES: AddClass.
+  // How many pods of the class, at most `limit`, pod affinity allows on the node. REQUIRES: AddClass.
   [[nodiscard]] int32_t Room(NodeId node, ClassId cls, int32_t limit) const;
-  // Whether one that is charged there may stay, as far as the others go.
-  [[nodiscard]] bool Agree(NodeId node, ClassId cls) const;
+  // Whether the rules allow a pod of the class that is charged on the node already.
+  [[nodiscard]] bool Satisfied(NodeId node, ClassId cls) const;
   // Pods of one class on one node.
-  struct Newcomer {
+  struct AddedPods {
     NodeId node;
     ClassId cls;
     int32_t pods;
   };
-  // The newcomers, who are charged already, could have come one after the other: each found those whom it wants to be
-  // with, or was the first of its kind. REQUIRES: each agrees, and wants company.
-  [[nodiscard]] bool InSomeOrder(std::vector<Newcomer> newcomers) const;
-  // Pods of the class want to be with others, or with each other.
-  [[nodiscard]] bool WantsCompany(ClassId cls) const { return !Of(cls).affinity.empty(); }
-  // What keeps one more of it off the node: "pod anti-affinity (kubernetes.io/hostname)"; empty: nothing.
+  // True if the added pods, which are charged already, could have been placed one after the other: each found a pod
+  // that its affinity requires, or was the first of its kind. REQUIRES: Satisfied and RequiresAffinity for each.
+  [[nodiscard]] bool HasFeasibleOrder(std::vector<AddedPods> added) const;
+  // True if pods of the class require other pods, or each other.
+  [[nodiscard]] bool RequiresAffinity(ClassId cls) const { return !Of(cls).affinity.empty(); }
+  // The rule that excludes one more pod of the class: "pod anti-affinity (kubernetes.io/hostname)"; empty: none.
   [[nodiscard]] std::string Obstacle(NodeId node, ClassId cls) const;
-  // What a pod of it may do to the room of others, or theirs to it, ends at the node.
+  // True if a pod of the class and other pods affect each other within one node only.
   [[nodiscard]] bool Local(ClassId cls) const;
-  // Two pods, of one class each, never share a node, whichever it is.
+  // True if a pod of `a` and a pod of `b` never share a node, whichever node it is.
   [[nodiscard]] bool Repel(ClassId a, ClassId b) const;
-  // Two pods of the class never share this node.
-  [[nodiscard]] bool OneOn(NodeId node, ClassId cls) const;
-  // One more pod of it may make room for another of it.
-  [[nodiscard]] bool Grows(ClassId cls) const;
-  // A pod of `placed` may make room for one of `cls`.
-  [[nodiscard]] bool Opens(ClassId placed, ClassId cls) const;
-  // Its pods keep apart by labels that do not lie within each other: the first place that will do may be a bad one.
-  [[nodiscard]] bool Tangled(ClassId cls) const;
-  // The label of which all pods of the class must be in one domain, while no pod elsewhere is meant; empty: none.
-  [[nodiscard]] std::string TogetherIn(ClassId cls) const;
+  // True if two pods of the class never share this node.
+  [[nodiscard]] bool AtMostOneOn(NodeId node, ClassId cls) const;
+  // True if a placed pod of the class may enable another one.
+  [[nodiscard]] bool SelfEnabling(ClassId cls) const;
+  // True if a placed pod of `placed` may enable a pod of `cls`.
+  [[nodiscard]] bool MayEnable(ClassId placed, ClassId cls) const;
+  // True if pods of the class exclude each other by several labels with domains that may overlap: the first feasible
+  // node may then be a bad one.
+  [[nodiscard]] bool OverlappingTopology(ClassId cls) const;
+  // The label with one domain for all pods of the class, while no selected pod exists elsewhere; empty: none.
+  [[nodiscard]] std::string CoLocationKey(ClassId cls) const;
 
-  // How many pods that the class's anti-affinity term `term` means are in the node's domain.
+  // The number of pods in the node's domain that the class's anti-affinity term `term` selects.
   [[nodiscard]] int64_t Near(NodeId node, ClassId cls, size_t term) const;
-  // Whether it means pods of the class itself.
-  [[nodiscard]] bool MeansItself(ClassId cls, size_t term) const;
+  // Whether the term selects pods of the class itself.
+  [[nodiscard]] bool SelectsItself(ClassId cls, size_t term) const;
 
-  // What of this a recording keeps; the rest follows from it and from the cluster.
+  // The members that a recording contains; the others are derived from them and from the cluster.
   static constexpr auto Recorded() {
-    return std::tuple(&Neighbours::keys_, &Neighbours::everyone_, &Neighbours::charged_);
+    return std::tuple(&PodAffinity::keys_, &PodAffinity::selects_unlabelled_, &PodAffinity::charged_);
   }
-  // Makes the rest.
+  // Rebuilds the derived members.
   void Rebuild();
 
  private:
   using TermId = int32_t;
   using DomainId = int32_t;
-  static constexpr DomainId kNowhere = -1;
+  static constexpr DomainId kNoTermDomain = -1;
 
-  // A label of nodes that terms name, and which nodes count.
+  // A node label that terms name, and the filter of the nodes that count.
   struct Label {
     std::string name;
     NodeFilter filter;
-    bool filters = false;  // not every node counts
+    bool filters = false;  // the filter excludes some nodes
     int32_t users = 0;
     std::vector<DomainId> domain_of;  // by NodeId
     absl::flat_hash_map<std::string, DomainId> ids;
   };
   struct Term {
-    std::string id;  // what it is, as text
+    std::string id;  // the term as text
     std::string label;
-    std::string at_id;                   // of `at`, in labels_
+    std::string at_id;                   // the key of `at` in labels_
     const Label* at = nullptr;           // in labels_
     std::vector<PodSelector> selectors;  // ANDed
-    std::string indexed;                 // the pair of key and value that what it means must have; empty: none
-    bool by_labels = false;              // it goes by labels of namespaces
+    std::string indexed;                 // a key and value that every selected pod has; empty: none
+    bool by_labels = false;              // it selects namespaces by labels
     int32_t users = 0;                   // classes that name it
-    int32_t openers = 0;                 // and of them, those for which one more pod may make room
+    int32_t openers = 0;                 // the users that one more pod may enable
     absl::btree_set<ClassId> means;
-    absl::flat_hash_map<DomainId, int64_t> pods;     // that are meant
-    absl::flat_hash_map<DomainId, int64_t> holders;  // that want none of them in their domain
+    absl::flat_hash_map<DomainId, int64_t> pods;     // selected pods
+    absl::flat_hash_map<DomainId, int64_t> holders;  // pods that reject selected ones in their domain
     int64_t all_pods = 0;
     int64_t all_holders = 0;
-    int64_t version = 0;  // of `pods`
+    int64_t version = 0;  // changes with `pods`
   };
   struct Spread {
     TermId term;
     int32_t max_skew;
     int32_t min_domains;
-    // The least that an eligible domain has, as of a version of the term and of the nodes.
+    // Cached: the smallest count of an eligible domain, for a version of the term and an epoch of the nodes.
     mutable int64_t version = -1;
     mutable int64_t epoch = -1;
     mutable std::vector<DomainId> eligible;
@@ -157,7 +159,7 @@ class Neighbours {
     std::vector<TermId> affinity;
     std::vector<TermId> anti;
     std::vector<Spread> spread;
-    absl::btree_set<TermId> meant_by;
+    absl::btree_set<TermId> selected_by;
   };
 
   [[nodiscard]] const Known& Of(ClassId cls) const { return *known_[static_cast<size_t>(cls)]; }
@@ -170,27 +172,29 @@ class Neighbours {
   void Connect(TermId id, ClassId cls);
   const Label* AddLabel(const std::string& id, const std::string& name, NodeFilter nodes);
   [[nodiscard]] DomainId Place(NodeId node, Label* label) const;
-  // Adds so many pods of the class to what its terms count in the node's domains; `only`: of this label; nullptr: all.
+  // Adds `times` pods of the class to the counts of its terms in the node's domains. `only`: for terms of this label;
+  // nullptr: for all.
   void Count(NodeId node, const Known& known, int64_t times, const Label* only);
   [[nodiscard]] int64_t Least(const Spread& spread) const;
-  // False: whom it means is not known, as no namespace is; it is left to whoever knows.
-  [[nodiscard]] bool Judged(const Term& term) const;
-  [[nodiscard]] bool AffinityHolds(NodeId node, const Known& known, int64_t own) const;
+  // False if the selected pods are not known because no namespace is. Such a term is not enforced here.
+  [[nodiscard]] bool IsResolvable(const Term& term) const;
+  [[nodiscard]] bool AffinitySatisfied(NodeId node, const Known& known, int64_t own) const;
   [[nodiscard]] int32_t SpreadRoom(NodeId node, ClassId cls, int32_t limit) const;
 
   const Cluster* const cluster_;
   const bool preferred_;
-  absl::btree_set<std::string> keys_;                                   // that some selector named
-  bool everyone_ = false;                                               // some selector means pods without any label
-  absl::btree_map<ClassId, absl::btree_map<NodeId, int64_t>> charged_;  // by class that is known here
+  absl::btree_set<std::string> keys_;  // label keys that some selector named
+  // Some selector selects pods without labels.
+  bool selects_unlabelled_ = false;
+  absl::btree_map<ClassId, absl::btree_map<NodeId, int64_t>> charged_;  // by known class
   std::vector<std::unique_ptr<Known>> known_;                           // by ClassId
   std::vector<std::unique_ptr<Term>> terms_;
   std::vector<TermId> unused_;
   absl::flat_hash_map<std::string, TermId> ids_;
-  absl::flat_hash_map<std::string, absl::btree_set<TermId>> by_pair_;  // terms, by what they are indexed by
+  absl::flat_hash_map<std::string, absl::btree_set<TermId>> by_pair_;  // terms, by Term::indexed
   absl::btree_set<TermId> not_indexed_;
   absl::flat_hash_map<std::string, absl::btree_set<ClassId>> classes_by_pair_;
-  absl::flat_hash_map<std::string, std::unique_ptr<Label>> labels_;  // by name, and which nodes count
+  absl::flat_hash_map<std::string, std::unique_ptr<Label>> labels_;  // by name and node filter
   int64_t epoch_ = 0;                                                // grows when a node changes
 };
 

@@ -1,4 +1,4 @@
-// What Neighbours says of the room there is.
+// PodAffinity: which pods fit where.
 #include <algorithm>
 #include <limits>
 
@@ -8,13 +8,13 @@
 
 namespace muster {
 
-int64_t Neighbours::Least(const Spread& spread) const {
+int64_t PodAffinity::Least(const Spread& spread) const {
   const Term& term = TermAt(spread.term);
   if (spread.epoch == epoch_ && spread.version == term.version) return spread.least;
   if (spread.epoch != epoch_) {
     spread.eligible.clear();
     for (const DomainId domain : term.at->domain_of) {
-      if (domain != kNowhere) spread.eligible.push_back(domain);
+      if (domain != kNoTermDomain) spread.eligible.push_back(domain);
     }
     std::sort(spread.eligible.begin(), spread.eligible.end());
     spread.eligible.erase(std::unique(spread.eligible.begin(), spread.eligible.end()), spread.eligible.end());
@@ -31,30 +31,30 @@ int64_t Neighbours::Least(const Spread& spread) const {
   return spread.least;
 }
 
-bool Neighbours::Judged(const Term& term) const { return !term.by_labels || !cluster_->namespaces().empty(); }
+bool PodAffinity::IsResolvable(const Term& term) const { return !term.by_labels || !cluster_->namespaces().empty(); }
 
-// The affinity holds on the node; `own`: so many of those that are counted are the pod that asks.
-bool Neighbours::AffinityHolds(NodeId node, const Known& known, int64_t own) const {
-  // Whoever is the first of those that want to be together may be anywhere that there are such domains.
+// Whether the affinity is satisfied on the node. `own`: how many of the counted pods are the pod itself.
+bool PodAffinity::AffinitySatisfied(NodeId node, const Known& known, int64_t own) const {
+  // The first of the pods that require each other may be on any node with the labels of all terms.
   const bool first = std::all_of(known.affinity.begin(), known.affinity.end(), [&](TermId id) {
-    return !Judged(TermAt(id)) || (known.meant_by.contains(id) && TermAt(id).all_pods <= own);
+    return !IsResolvable(TermAt(id)) || (known.selected_by.contains(id) && TermAt(id).all_pods <= own);
   });
   return std::all_of(known.affinity.begin(), known.affinity.end(), [&](TermId id) {
-    if (!Judged(TermAt(id))) return true;
+    if (!IsResolvable(TermAt(id))) return true;
     const DomainId domain = DomainOf(node, TermAt(id));
-    const int64_t self = known.meant_by.contains(id) ? own : 0;
-    return domain != kNowhere && (first || CountIn(TermAt(id).pods, domain) > self);
+    const int64_t self = known.selected_by.contains(id) ? own : 0;
+    return domain != kNoTermDomain && (first || CountIn(TermAt(id).pods, domain) > self);
   });
 }
 
-int32_t Neighbours::SpreadRoom(NodeId node, ClassId cls, int32_t limit) const {
+int32_t PodAffinity::SpreadRoom(NodeId node, ClassId cls, int32_t limit) const {
   const Known& known = Of(cls);
   for (const Spread& each : known.spread) {
     const Term& term = TermAt(each.term);
     const DomainId domain = DomainOf(node, term);
-    if (domain == kNowhere) return 0;
+    if (domain == kNoTermDomain) return 0;
     const int64_t more = each.max_skew + Least(each) - CountIn(term.pods, domain);
-    if (known.meant_by.contains(each.term)) {
+    if (known.selected_by.contains(each.term)) {
       limit = static_cast<int32_t>(std::clamp<int64_t>(more, 0, limit));
     } else if (more < 0) {
       return 0;
@@ -63,157 +63,159 @@ int32_t Neighbours::SpreadRoom(NodeId node, ClassId cls, int32_t limit) const {
   return limit;
 }
 
-int32_t Neighbours::Room(NodeId node, ClassId cls, int32_t limit) const {
+int32_t PodAffinity::Room(NodeId node, ClassId cls, int32_t limit) const {
   const Known& known = Of(cls);
   for (const TermId id : known.anti) {
     const Term& term = TermAt(id);
     const DomainId domain = DomainOf(node, term);
-    if (domain == kNowhere) continue;
+    if (domain == kNoTermDomain) continue;
     if (term.all_pods > 0 && CountIn(term.pods, domain) > 0) return 0;
-    if (known.meant_by.contains(id)) limit = std::min(limit, 1);
+    if (known.selected_by.contains(id)) limit = std::min(limit, 1);
   }
-  for (const TermId id : known.meant_by) {
+  for (const TermId id : known.selected_by) {
     const Term& term = TermAt(id);
     if (term.all_holders > 0 && CountIn(term.holders, DomainOf(node, term)) > 0) return 0;
   }
-  if (!known.affinity.empty() && !AffinityHolds(node, known, 0)) return 0;
+  if (!known.affinity.empty() && !AffinitySatisfied(node, known, 0)) return 0;
   return known.spread.empty() ? limit : SpreadRoom(node, cls, limit);
 }
 
-bool Neighbours::Agree(NodeId node, ClassId cls) const {
+bool PodAffinity::Satisfied(NodeId node, ClassId cls) const {
   const Known& known = Of(cls);
   for (const TermId id : known.anti) {
     const Term& term = TermAt(id);
-    if (CountIn(term.pods, DomainOf(node, term)) > (known.meant_by.contains(id) ? 1 : 0)) return false;
+    if (CountIn(term.pods, DomainOf(node, term)) > (known.selected_by.contains(id) ? 1 : 0)) return false;
   }
-  for (const TermId id : known.meant_by) {
+  for (const TermId id : known.selected_by) {
     const Term& term = TermAt(id);
     const int64_t own = std::count(known.anti.begin(), known.anti.end(), id);
     if (CountIn(term.holders, DomainOf(node, term)) > own) return false;
   }
-  if (!known.affinity.empty() && !AffinityHolds(node, known, 1)) return false;
+  if (!known.affinity.empty() && !AffinitySatisfied(node, known, 1)) return false;
   return std::all_of(known.spread.begin(), known.spread.end(), [&](const Spread& each) {
     const Term& term = TermAt(each.term);
     const DomainId domain = DomainOf(node, term);
-    return domain != kNowhere && CountIn(term.pods, domain) - Least(each) <= each.max_skew;
+    return domain != kNoTermDomain && CountIn(term.pods, domain) - Least(each) <= each.max_skew;
   });
 }
 
-bool Neighbours::InSomeOrder(std::vector<Newcomer> newcomers) const {
-  absl::flat_hash_map<TermId, absl::flat_hash_map<DomainId, int64_t>> absent;  // who has not come yet, by who means it
+bool PodAffinity::HasFeasibleOrder(std::vector<AddedPods> added) const {
+  // Added pods that are not placed yet, by term that selects them and domain.
+  absl::flat_hash_map<TermId, absl::flat_hash_map<DomainId, int64_t>> absent;
   absl::flat_hash_map<TermId, int64_t> all_absent;
-  const auto note = [&](const Newcomer& each, int64_t times) {
-    for (const TermId id : Of(each.cls).meant_by) {
+  const auto count = [&](const AddedPods& each, int64_t times) {
+    for (const TermId id : Of(each.cls).selected_by) {
       absent[id][DomainOf(each.node, TermAt(id))] += times * each.pods;
       all_absent[id] += times * each.pods;
     }
   };
-  for (const Newcomer& each : newcomers) note(each, 1);
-  const auto may_come = [&](const Newcomer& each, bool as_first) {
+  for (const AddedPods& each : added) count(each, 1);
+  const auto can_place = [&](const AddedPods& each, bool as_first) {
     const Known& known = Of(each.cls);
     return std::all_of(known.affinity.begin(), known.affinity.end(), [&](TermId id) {
       const Term& term = TermAt(id);
-      if (!Judged(term)) return true;
+      if (!IsResolvable(term)) return true;
       const DomainId domain = DomainOf(each.node, term);
-      if (domain == kNowhere) return false;
-      if (as_first) return known.meant_by.contains(id) && term.all_pods - all_absent[id] <= 0;
+      if (domain == kNoTermDomain) return false;
+      if (as_first) return known.selected_by.contains(id) && term.all_pods - all_absent[id] <= 0;
       return CountIn(term.pods, domain) - absent[id][domain] > 0;
     });
   };
-  while (!newcomers.empty()) {
-    const size_t before = newcomers.size();
-    std::erase_if(newcomers, [&](const Newcomer& each) {
-      const bool comes = may_come(each, /*as_first=*/false);
-      if (comes) note(each, -1);
-      return comes;
+  while (!added.empty()) {
+    const size_t before = added.size();
+    std::erase_if(added, [&](const AddedPods& each) {
+      const bool placeable = can_place(each, /*as_first=*/false);
+      if (placeable) count(each, -1);
+      return placeable;
     });
-    if (newcomers.size() < before) continue;
-    const auto first = std::find_if(newcomers.begin(), newcomers.end(),
-                                    [&](const Newcomer& each) { return may_come(each, /*as_first=*/true); });
-    if (first == newcomers.end()) return false;
-    note(*first, -1);
-    newcomers.erase(first);
+    if (added.size() < before) continue;
+    const auto first = std::find_if(added.begin(), added.end(),
+                                    [&](const AddedPods& each) { return can_place(each, /*as_first=*/true); });
+    if (first == added.end()) return false;
+    count(*first, -1);
+    added.erase(first);
   }
   return true;
 }
 
-std::string Neighbours::Obstacle(NodeId node, ClassId cls) const {
+std::string PodAffinity::Obstacle(NodeId node, ClassId cls) const {
   const Known& known = Of(cls);
   const auto named = [](absl::string_view what, const Term& term) { return absl::StrCat(what, " (", term.label, ")"); };
   for (const TermId id : known.anti) {
     const Term& term = TermAt(id);
     if (CountIn(term.pods, DomainOf(node, term)) > 0) return named("pod anti-affinity", term);
   }
-  const Term* refuses = nullptr;  // the first by its label: ids may differ after a restart
-  for (const TermId id : known.meant_by) {
+  const Term* refuses = nullptr;  // the first by its label, as ids may differ after a restart
+  for (const TermId id : known.selected_by) {
     const Term& term = TermAt(id);
     if (CountIn(term.holders, DomainOf(node, term)) == 0) continue;
     if (refuses == nullptr || term.label < refuses->label) refuses = &term;
   }
   if (refuses != nullptr) return named("anti-affinity of other pods", *refuses);
-  if (!known.affinity.empty() && !AffinityHolds(node, known, 0)) {
+  if (!known.affinity.empty() && !AffinitySatisfied(node, known, 0)) {
     return named("pod affinity", TermAt(known.affinity.front()));
   }
   for (const Spread& each : known.spread) {
     const Term& term = TermAt(each.term);
     const DomainId domain = DomainOf(node, term);
     const int64_t more = each.max_skew + Least(each) - CountIn(term.pods, domain);
-    if (domain == kNowhere || more < (known.meant_by.contains(each.term) ? 1 : 0)) {
+    if (domain == kNoTermDomain || more < (known.selected_by.contains(each.term) ? 1 : 0)) {
       return named("topology spread", term);
     }
   }
   return "";
 }
 
-bool Neighbours::Local(ClassId cls) const {
+bool PodAffinity::Local(ClassId cls) const {
   const Known& known = Of(cls);
   const auto local = [&](TermId id) { return TermAt(id).label == kHostnameLabel; };
   return known.affinity.empty() && known.spread.empty() && std::all_of(known.anti.begin(), known.anti.end(), local) &&
-         std::all_of(known.meant_by.begin(), known.meant_by.end(), local);
+         std::all_of(known.selected_by.begin(), known.selected_by.end(), local);
 }
 
-bool Neighbours::Repel(ClassId a, ClassId b) const {
+bool PodAffinity::Repel(ClassId a, ClassId b) const {
   const auto repels = [&](ClassId one, ClassId other) {
     const Known& of = Of(one);
     return std::any_of(of.anti.begin(), of.anti.end(), [&](TermId id) {
-      return TermAt(id).label == kHostnameLabel && Of(other).meant_by.contains(id);
+      return TermAt(id).label == kHostnameLabel && Of(other).selected_by.contains(id);
     });
   };
   return repels(a, b) || repels(b, a);
 }
 
-bool Neighbours::OneOn(NodeId node, ClassId cls) const {
+bool PodAffinity::AtMostOneOn(NodeId node, ClassId cls) const {
   const Known& known = Of(cls);
-  return std::any_of(known.anti.begin(), known.anti.end(),
-                     [&](TermId id) { return known.meant_by.contains(id) && DomainOf(node, TermAt(id)) != kNowhere; });
+  return std::any_of(known.anti.begin(), known.anti.end(), [&](TermId id) {
+    return known.selected_by.contains(id) && DomainOf(node, TermAt(id)) != kNoTermDomain;
+  });
 }
 
-bool Neighbours::Grows(ClassId cls) const { return Opens(cls, cls); }
+bool PodAffinity::SelfEnabling(ClassId cls) const { return MayEnable(cls, cls); }
 
-bool Neighbours::Opens(ClassId placed, ClassId cls) const {
-  const absl::btree_set<TermId>& meant_by = Of(placed).meant_by;
-  const auto means = [&](TermId id) { return meant_by.contains(id); };
+bool PodAffinity::MayEnable(ClassId placed, ClassId cls) const {
+  const absl::btree_set<TermId>& selected_by = Of(placed).selected_by;
+  const auto means = [&](TermId id) { return selected_by.contains(id); };
   return std::any_of(Of(cls).affinity.begin(), Of(cls).affinity.end(), means) ||
          std::any_of(Of(cls).spread.begin(), Of(cls).spread.end(),
                      [&](const Spread& each) { return means(each.term); });
 }
 
-bool Neighbours::Tangled(ClassId cls) const {
+bool PodAffinity::OverlappingTopology(ClassId cls) const {
   const Known& known = Of(cls);
   absl::btree_set<absl::string_view> labels;
   for (const TermId id : known.anti) {
-    if (known.meant_by.contains(id)) labels.insert(TermAt(id).label);
+    if (known.selected_by.contains(id)) labels.insert(TermAt(id).label);
   }
   for (const Spread& each : known.spread) {
-    if (known.meant_by.contains(each.term)) labels.insert(TermAt(each.term).label);
+    if (known.selected_by.contains(each.term)) labels.insert(TermAt(each.term).label);
   }
   return labels.size() > 1;
 }
 
-std::string Neighbours::TogetherIn(ClassId cls) const {
+std::string PodAffinity::CoLocationKey(ClassId cls) const {
   const Known& known = Of(cls);
   for (const TermId id : known.affinity) {
-    if (!known.meant_by.contains(id) || TermAt(id).all_pods > 0 || !Judged(TermAt(id))) return "";
+    if (!known.selected_by.contains(id) || TermAt(id).all_pods > 0 || !IsResolvable(TermAt(id))) return "";
   }
   return known.affinity.empty() ? "" : TermAt(known.affinity.front()).label;
 }

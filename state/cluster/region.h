@@ -1,5 +1,5 @@
-// A part of the cluster: the nodes that lie in some domain of every label that is named (SPEC P-4). Everywhere, when
-// none is.
+// A part of the cluster: the nodes in a given domain, or in any domain, of each of some labels (SPEC P-4). Without
+// labels, it is the whole cluster. A value that refers to tables of Topology.
 #ifndef MUSTER_STATE_CLUSTER_REGION_H_
 #define MUSTER_STATE_CLUSTER_REGION_H_
 
@@ -19,7 +19,7 @@ inline constexpr DomainId kNoDomain = -1;
 class Region {
  public:
   [[nodiscard]] bool everywhere() const { return bounds_.empty(); }
-  // Bounded alike.
+  // True if both have the same bounds.
   friend bool operator==(const Region& a, const Region& b) { return a.bounds_ == b.bounds_; }
   [[nodiscard]] bool Has(NodeId node) const {
     return std::all_of(bounds_.begin(), bounds_.end(), [node](const Bound& bound) {
@@ -27,9 +27,11 @@ class Region {
       return bound.domain == kNoDomain ? domain != kNoDomain : domain == bound.domain;
     });
   }
-  // What of this lies in some domain of the label.
-  [[nodiscard]] Region InsideAny(const std::vector<DomainId>* domain_of) const { return Inside(domain_of, kNoDomain); }
-  // What of this lies in the domain. `domain_of`: by NodeId; it outlives the region.
+  // The part of this region in any domain of the label.
+  [[nodiscard]] Region InsideAnyDomain(const std::vector<DomainId>* domain_of) const {
+    return Inside(domain_of, kNoDomain);
+  }
+  // The part of this region in the domain. `domain_of`: by NodeId. REQUIRES: it outlives the region.
   [[nodiscard]] Region Inside(const std::vector<DomainId>* domain_of, DomainId domain) const {
     Region out = *this;
     out.bounds_.push_back({domain_of, domain});

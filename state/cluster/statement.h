@@ -1,4 +1,4 @@
-// A trial placement: reservations made directly on the cluster, that can be taken back to any checkpoint (SPEC P-1).
+// A trial placement: reservations directly on the cluster that can be rolled back to any checkpoint (SPEC P-1).
 //
 // A statement that is neither committed nor rolled back is rolled back when it goes out of scope. After a rollback the
 // cluster hashes as it did at the checkpoint. Not thread-safe; one statement at a time.
@@ -17,7 +17,7 @@ class Statement {
     NodeId node;
     ClassId cls;
     int32_t pods;
-    int32_t part;  // of what is placed: as BeginPart said
+    int32_t part;  // the part of the placement, see BeginPart
   };
   using Checkpoint = size_t;
 
@@ -31,7 +31,7 @@ class Statement {
     cluster_->Charge(node, cls, ChargeKind::kReserved, pods);
     operations_.push_back({node, cls, pods, part_});
   }
-  // What is allocated from now on is for this part of what is placed.
+  // Later allocations are for this part of the placement.
   void BeginPart(int32_t part) { part_ = part; }
   [[nodiscard]] Checkpoint Mark() const { return operations_.size(); }
   void Rollback(Checkpoint mark) {

@@ -25,12 +25,12 @@ DomainId Topology::DomainOf(absl::string_view key, NodeId node) {
   return static_cast<size_t>(node) < of.size() ? of[static_cast<size_t>(node)] : kNoDomain;
 }
 
-std::string Topology::WiderThan(absl::string_view key) const {
+std::string Topology::ParentLevel(absl::string_view key) const {
   const auto found = std::find(levels_.begin(), levels_.end(), key);
   return found == levels_.end() || found == levels_.begin() ? "" : *(found - 1);
 }
 
-// Empty: it is in no domain.
+// The name of the node's domain; empty if it is in none.
 std::string Topology::NameFor(NodeId node, const Level& level) const {
   const Node& of = cluster_->node(node);
   if (!of.present) return "";
@@ -85,13 +85,13 @@ void Topology::CatchUp(Level* level) {
     const ClusterChange& change = cluster_->log_at(at);
     if (change.constraints) Assign(change.node, level);
   }
-  // Of labels that never repeat, values that are gone pile up.
+  // Without this, values of a label that never repeat would accumulate after their nodes are gone.
   if (level->names.size() > 2 * level->domain_of.size() + 64) Rebuild(level);
 }
 
 int32_t Topology::RoomOn(NodeId node, ClassId cls) const {
   if (cluster_->FindObstacle(node, cls) != Obstacle::kNone) return 0;
-  return cluster_->RoomAlone(node, cls, std::numeric_limits<int32_t>::max());
+  return cluster_->RoomIgnoringOtherNodes(node, cls, std::numeric_limits<int32_t>::max());
 }
 
 void Topology::CatchUp(ClassId cls, ClassRoom* of) {
@@ -123,7 +123,7 @@ void Topology::CatchUp(ClassId cls, ClassRoom* of) {
 
 const std::vector<int64_t>& Topology::Rooms(absl::string_view key, ClassId cls) {
   Level* const level = Find(key);
-  // A sum that stands has the domains of every node as they are: all levels are looked at before any sum moves.
+  // A valid sum is based on the current domain of every node. So all levels are updated before any sum changes.
   std::unique_ptr<ClassRoom>& known = classes_[cluster_->pod_class(cls).key];
   if (known == nullptr) {
     known = std::make_unique<ClassRoom>();
@@ -146,7 +146,7 @@ const std::vector<int64_t>& Topology::Rooms(absl::string_view key, ClassId cls) 
   return sum.rooms;
 }
 
-// The one that was not used for longest.
+// Drops the class that was not used for longest.
 void Topology::Forget() {
   auto oldest = classes_.begin();
   for (auto each = classes_.begin(); each != classes_.end(); ++each) {

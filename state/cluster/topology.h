@@ -1,8 +1,8 @@
-// Domains of nodes by their labels, and how much room each has for pods of a class (SPEC P-4).
+// Domains of nodes by label, and the room of each domain for pods of a class (SPEC P-4).
 //
-// Kept up to date by reading the cluster's change log when it is next asked for, as ClassIndex is: a charge moves the
-// sum of one domain, and nobody adds up a domain's nodes again. What has been dropped for want of memory is added up
-// anew; answers do not depend on it. Not thread-safe.
+// Updated from the cluster's change log at the next use, as ClassIndex is: a charge changes the sum of one domain,
+// without adding up its nodes again. Data that was dropped to save memory is computed again; results do not depend on
+// it. Not thread-safe.
 #ifndef MUSTER_STATE_CLUSTER_TOPOLOGY_H_
 #define MUSTER_STATE_CLUSTER_TOPOLOGY_H_
 
@@ -24,25 +24,25 @@ class Topology {
     std::string key;
     std::vector<DomainId> domain_of;         // by NodeId; kNoDomain: the node has no such label, or is gone
     std::vector<std::string> names;          // by DomainId
-    std::vector<std::vector<NodeId>> nodes;  // by DomainId, in no order; empty: nobody is left in it
+    std::vector<std::vector<NodeId>> nodes;  // by DomainId, in no order; may be empty
     absl::flat_hash_map<std::string, DomainId> ids;
     int64_t position = -1;  // in the cluster's log
     int64_t epoch = 0;      // grows when a node changes its domain
   };
 
-  // `levels`: keys of labels of which each lies within the one before it, the widest first; a domain of such a label is
-  // named by those around it too, so that two racks "1" in two blocks are two. Others stand for themselves.
+  // `levels`: label keys, widest first; the domains of each lie within those of the one before it. A domain of such a
+  // label is named with the domains around it, so that racks "1" in two blocks are different. Other domains have the
+  // label's value as name.
   Topology(const Cluster* cluster, std::vector<std::string> levels) : cluster_(cluster), levels_(std::move(levels)) {}
 
   [[nodiscard]] const std::vector<std::string>& levels() const { return levels_; }
-  // The domains of a label as they are now. Valid until the next change of the cluster; the address stays.
+  // The domains of a label now. Valid until the next change of the cluster; the address stays the same.
   [[nodiscard]] const Level& At(absl::string_view key);
-  // How many pods of `cls` there is room for in each domain of the label, by DomainId, as of now. Valid until the next
-  // call.
+  // How many pods of `cls` each domain of the label has room for now, by DomainId. Valid until the next call.
   [[nodiscard]] const std::vector<int64_t>& Rooms(absl::string_view key, ClassId cls);
-  // The label before `key` among the levels, which is wider; empty: there is none.
-  [[nodiscard]] std::string WiderThan(absl::string_view key) const;
-  // The node's domain; kNoDomain: it has no such label.
+  // The level before `key`, which is wider; empty if there is none.
+  [[nodiscard]] std::string ParentLevel(absl::string_view key) const;
+  // The node's domain; kNoDomain if it has no such label.
   [[nodiscard]] DomainId DomainOf(absl::string_view key, NodeId node);
 
  private:
@@ -70,7 +70,7 @@ class Topology {
   const Cluster* cluster_;
   const std::vector<std::string> levels_;
   absl::flat_hash_map<std::string, std::unique_ptr<Level>> known_;
-  absl::flat_hash_map<std::string, std::unique_ptr<ClassRoom>> classes_;  // by what a class is, as in ClassIndex
+  absl::flat_hash_map<std::string, std::unique_ptr<ClassRoom>> classes_;  // by PodClass::key, not by class id
   int64_t uses_ = 0;
 };
 

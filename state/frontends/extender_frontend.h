@@ -1,5 +1,5 @@
-// How kube-scheduler drives a pod to its place: it asks filter with the nodes it offers, binds through us - the call is
-// held until the quorum - and asks before it preempts (SPEC K-2 to K-6, K-9). Not thread-safe.
+// The frontend for kube-scheduler (extender): filter with the nodes that it offers, bind with a call that is held until
+// the quorum, and preempt (SPEC K-2 to K-6, K-9). Not thread-safe.
 #ifndef MUSTER_STATE_FRONTENDS_EXTENDER_FRONTEND_H_
 #define MUSTER_STATE_FRONTENDS_EXTENDER_FRONTEND_H_
 
@@ -17,12 +17,12 @@
 
 namespace muster {
 
-struct KubeSettings {
+struct ExtenderSettings {
   int64_t learned_refusal_ms = 0;   // K-6
   int32_t percentage_of_nodes = 0;  // kube-scheduler's percentageOfNodesToScore; 0: its adaptive default (K-6)
 };
 
-struct KubeRooms {
+struct ExtenderRooms {
   Cluster* cluster;
   const Ledger* ledger;
   ClassIndex* index;
@@ -31,58 +31,60 @@ struct KubeRooms {
   const Sources* sources;
   const WaitReasons* reasons;
   Plans* plans;
-  Calls* calls;
+  Activations* activations;
   Barrier* barrier;
-  Claims* claims;
+  PlanLifecycle* lifecycle;
   Bindings* bindings;
   const Domains* domains;
   Queues* queues;
 };
 
-class KubeScheduler {
+class ExtenderFrontend {
  public:
-  KubeScheduler(const KubeRooms& rooms, const KubeSettings& settings) : r_(rooms), settings_(settings) {}
+  ExtenderFrontend(const ExtenderRooms& rooms, const ExtenderSettings& settings) : r_(rooms), settings_(settings) {}
 
-  [[nodiscard]] FilterReply OnFilter(const Filter& question, Step* step);
-  // Answered through the step's held calls.
-  void OnBind(const Bind& call, Step* step);
-  [[nodiscard]] PreemptReply OnPreempt(const Preempt& question, Step* step);
-  // A member of a gang asks: its slot, or why there is none. REQUIRES: the pod is in a gang.
-  [[nodiscard]] FilterReply FilterMember(const Pod& pod, const NodeOffer& offer, Step* step);
-  // When the first learned refusal ends; kNever: there is none.
+  [[nodiscard]] FilterReply OnFilter(const Filter& question, ApplyContext* ctx);
+  // The reply is the end of the hold: ApplyContext::EndHold with the call's token, now or in a later command.
+  void OnBind(const Bind& call, ApplyContext* ctx);
+  [[nodiscard]] PreemptReply OnPreempt(const Preempt& question, ApplyContext* ctx);
+  // Filter for a member of a gang: its slot, or why it has none. REQUIRES: the pod is in a gang.
+  [[nodiscard]] FilterReply FilterMember(const Pod& pod, const NodeOffer& offer, ApplyContext* ctx);
+  // When the first learned refusal ends (K-6); kNever: there is none.
   [[nodiscard]] int64_t refusals_until_ms() const { return refusals_until_ms_; }
   void ExpireRefusals(int64_t now_ms);
 
-  // Gang members that may be taken for somebody, as was answered of late, until when: by their UID and his. Several may
-  // have been told so of one.
+  // Gang members that recent preempt replies allow to evict: (UID of the victim, UID of the preemptor) -> end of the
+  // entry. One victim can have several preemptors.
   using Victims = absl::btree_map<std::pair<std::string, std::string>, int64_t>;
   [[nodiscard]] const Victims& victims() const { return victims_; }
 
-  // What a recording keeps (state/recording/members.h).
-  static constexpr auto Recorded() { return std::tuple(&KubeScheduler::refusals_until_ms_, &KubeScheduler::victims_); }
+  // The recorded members (state/recording/members.h).
+  static constexpr auto Recorded() {
+    return std::tuple(&ExtenderFrontend::refusals_until_ms_, &ExtenderFrontend::victims_);
+  }
 
  private:
-  // `regained`: what would be free there too.
+  // `regained`: capacity that would become free on the node as well.
   [[nodiscard]] bool Guarded(const Pod& pod, NodeId node, const ResourceSum& regained) const;
   [[nodiscard]] FilterReply FilterFree(const Pod& pod, const NodeOffer& offer) const;
   [[nodiscard]] FilterReply FilterExtra(const Pod& pod, const NodeOffer& offer) const;
-  [[nodiscard]] FilterReply FilterPlanned(const Pod& pod, const NodeOffer& offer, Step* step);
-  [[nodiscard]] Reason CannotAsk(const Pod& pod, Step* step);
+  [[nodiscard]] FilterReply FilterPlanned(const Pod& pod, const NodeOffer& offer, ApplyContext* ctx);
+  [[nodiscard]] Reason QueryRefusal(const Pod& pod, ApplyContext* ctx);
   [[nodiscard]] FilterReply RefuseMember(const Pod& pod, Reason reason);
   [[nodiscard]] int32_t ChooseSlot(const Pod& pod, const NodeOffer& offer);
   [[nodiscard]] int32_t MoveSlot(const Pod& pod, const NodeOffer& offer);
-  void NoteAbsence(const Pod& pod, const NodeOffer& offer, Step* step);
+  void CountMissingOffer(const Pod& pod, const NodeOffer& offer, ApplyContext* ctx);
   using ByGang = absl::btree_map<const Gang*, std::vector<const Pod*>>;
-  // Members that may be taken for others, and are there still.
-  [[nodiscard]] ByGang PromisedToOthers(const std::string& preemptor) const;
+  // The bound members that other preemptors may evict, by gang.
+  [[nodiscard]] ByGang VictimsOfOthers(const std::string& preemptor) const;
   [[nodiscard]] bool BreaksGang(const ByGang& promised, const std::vector<std::string>& victims) const;
-  // What they use there; nullopt: of some of them it is not known.
+  // The requests of `pods` on the node; nullopt: not known for every pod.
   [[nodiscard]] std::optional<ResourceSum> UsedBy(const std::vector<std::string>& pods, NodeId node) const;
-  void NoteVictims(const std::string& preemptor, const std::vector<std::string>& victims, int64_t now_ms);
+  void AddVictims(const std::string& preemptor, const std::vector<std::string>& victims, int64_t now_ms);
   [[nodiscard]] Reason BindRefusal(const Pod& pod, const Bind& call) const;
 
-  const KubeRooms r_;
-  const KubeSettings settings_;
+  const ExtenderRooms r_;
+  const ExtenderSettings settings_;
   int64_t refusals_until_ms_ = kNever;
   Victims victims_;
 };

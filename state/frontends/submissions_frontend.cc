@@ -13,28 +13,28 @@ namespace muster {
 namespace {
 
 absl::Status NotKnown(const std::string& id) {
-  return absl::NotFoundError(absl::StrCat("no submission ", id, " is known, or it was long ago"));
+  return absl::NotFoundError(absl::StrCat("no submission ", id, " is known, or it ended too long ago"));
 }
 
 }  // namespace
 
-absl::StatusOr<bool> SubmissionDriver::AnswerKnown(const SubmitGang& command, Step* step) {
-  const absl::Status other = absl::InvalidArgumentError(
-      "request_id: was used for another submission; expected an id of its own for each gang");
+absl::StatusOr<bool> SubmissionsFrontend::ReplyIfKnown(const SubmitGang& command, ApplyContext* ctx) {
+  const absl::Status other =
+      absl::InvalidArgumentError("request_id: was used for another submission; expected a different id for each gang");
   if (const SubmissionReply* ended = r_.submissions->FindFinished(command.id); ended != nullptr) {
     if (ended->fingerprint != command.fingerprint) return other;
-    step->Answer(*ended);
+    ctx->ReplyWhenDurable(*ended);
     return true;
   }
   const Gang* known = r_.submissions->Find(command.id);
   if (known == nullptr) return false;
   if (r_.submissions->Of(*known)->fingerprint != command.fingerprint) return other;
-  r_.submissions->NoteAsked(*known, r_.plans->Of(*known) != nullptr, step->now_ms());
-  step->Answer(Stands(*known, step->now_ms()));
+  r_.submissions->OnQueried(*known, r_.plans->Of(*known) != nullptr, ctx->now_ms());
+  ctx->ReplyWhenDurable(CurrentReply(*known, ctx->now_ms()));
   return true;
 }
 
-absl::Status SubmissionDriver::CheckSum(const std::vector<PodDescription>& pods) {
+absl::Status SubmissionsFrontend::CheckSum(const std::vector<PodDescription>& pods) {
   constexpr size_t kAlwaysCounted = std::numeric_limits<int64_t>::max() / kMaxAmount;
   if (pods.size() <= kAlwaysCounted) return absl::OkStatus();
   ResourceList sum;
@@ -51,7 +51,7 @@ absl::Status SubmissionDriver::CheckSum(const std::vector<PodDescription>& pods)
   return absl::OkStatus();
 }
 
-absl::Status SubmissionDriver::Check(const SubmitGang& command) const {
+absl::Status SubmissionsFrontend::Check(const SubmitGang& command) const {
   if (r_.submissions->size() >= static_cast<size_t>(settings_.max_submissions)) {
     return absl::ResourceExhaustedError(absl::StrCat(r_.submissions->size(),
                                                      " submitted gangs wait or are planned, the limit is ",
@@ -63,7 +63,7 @@ absl::Status SubmissionDriver::Check(const SubmitGang& command) const {
     return absl::AlreadyExistsError(absl::StrCat("gang ", key, " exists already; choose another name"));
   }
   const std::vector<SubgroupDeclaration>& subgroups = command.declaration->subgroups;
-  const SubgroupReading tree = ReadSubgroups(subgroups, command.declaration->min_member);
+  const SubgroupParseResult tree = ParseSubgroups(subgroups, command.declaration->min_member);
   if (!tree.problem.empty()) return absl::InvalidArgumentError(absl::StrCat("subgroups: ", tree.problem));
   const int64_t minimum = subgroups.empty() ? command.declaration->min_member.value_or(0) : tree.tree.Least();
   if (minimum < 1 || static_cast<size_t>(minimum) > command.pods.size()) {
@@ -82,9 +82,9 @@ absl::Status SubmissionDriver::Check(const SubmitGang& command) const {
     if (!uids.insert(pod.uid).second) {
       return absl::InvalidArgumentError(absl::StrCat("pod ", pod.name, ": uid ", pod.uid, " is given twice"));
     }
-    if (!subgroups.empty() && tree.tree.LeafNamed(pod.gang.subgroup) < 0) {
-      return absl::InvalidArgumentError(absl::StrCat("pod ", pod.name, ": subgroup \"", pod.gang.subgroup,
-                                                     "\" is none of the gang's, or has children"));
+    if (!subgroups.empty() && tree.tree.FindLeaf(pod.gang.subgroup) < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("pod ", pod.name, ": subgroup \"", pod.gang.subgroup, "\" is not in the gang, or has children"));
     }
     if (r_.gangs->FindPod(pod.uid) != nullptr) {
       return absl::AlreadyExistsError(absl::StrCat("pod ", pod.name, ": uid ", pod.uid, " is known already"));
@@ -93,12 +93,12 @@ absl::Status SubmissionDriver::Check(const SubmitGang& command) const {
   return CheckSum(command.pods);
 }
 
-void SubmissionDriver::Open(const Gang& gang, const SubmitGang& command, int64_t now_ms) {
+void SubmissionsFrontend::Open(const Gang& gang, const SubmitGang& command, int64_t now_ms) {
   r_.submissions->Open(gang, command.id, command.ttl_ms > 0 ? command.ttl_ms : settings_.ttl_ms, command.fingerprint);
-  r_.submissions->NoteAsked(gang, /*planned=*/false, now_ms);
+  r_.submissions->OnQueried(gang, /*planned=*/false, now_ms);
 }
 
-std::vector<PodDescription> SubmissionDriver::Pods(const SubmitGang& command, int64_t now_ms) {
+std::vector<PodDescription> SubmissionsFrontend::Pods(const SubmitGang& command, int64_t now_ms) {
   std::vector<PodDescription> pods = command.pods;
   for (PodDescription& pod : pods) {
     pod.name_space = command.name_space;
@@ -117,14 +117,14 @@ std::vector<PodDescription> SubmissionDriver::Pods(const SubmitGang& command, in
   return pods;
 }
 
-SubmissionReply SubmissionDriver::Stands(const Gang& gang, int64_t now_ms) const {
+SubmissionReply SubmissionsFrontend::CurrentReply(const Gang& gang, int64_t now_ms) const {
   const Submission& submission = *r_.submissions->Of(gang);
   const Plan* plan = r_.plans->Of(gang);
   SubmissionReply reply;
   reply.gang = gang.key;
   reply.expires_ms = submission.expires_ms;
   if (plan == nullptr) {
-    reply.reason = r_.reasons->Named(gang, r_.reasons->Of(gang, now_ms));
+    reply.reason = r_.reasons->WithBlockerName(gang, r_.reasons->Of(gang, now_ms));
     return reply;
   }
   reply.state = SubmissionReply::State::kPlanned;
@@ -136,25 +136,26 @@ SubmissionReply SubmissionDriver::Stands(const Gang& gang, int64_t now_ms) const
   const MemberSet& pending = gang.in(MemberState::kPending);
   const auto more = std::count_if(pending.begin(), pending.end(),
                                   [this](const Pod* pod) { return pod->submitted && r_.plans->SlotIndex(*pod) < 0; });
-  if (more > 0) absl::StrAppend(&reply.reason.text, "; ", more, " more, beyond the minimum, left to Filter and Permit");
+  if (more > 0)
+    absl::StrAppend(&reply.reason.text, "; ", more, " more, beyond the minimum, are scheduled with Filter and Permit");
   if (!submission.confirmed) return reply;
-  for (const Gang* mate : r_.plans->MatesOf(gang)) {
-    if (const Submission* its = r_.submissions->Of(*mate); its != nullptr && its->confirmed) continue;
-    reply.reason.text = absl::StrCat("confirmed; gang ", mate->key, " of its group is not confirmed yet");
+  for (const Gang* other : r_.plans->PeersOf(gang)) {
+    if (const Submission* its = r_.submissions->Of(*other); its != nullptr && its->confirmed) continue;
+    reply.reason.text = absl::StrCat("confirmed; gang ", other->key, " of its group is not confirmed yet");
     break;
   }
   return reply;
 }
 
-absl::StatusOr<SubmissionReply> SubmissionDriver::OnAsk(const std::string& id, int64_t now_ms) {
+absl::StatusOr<SubmissionReply> SubmissionsFrontend::OnQuery(const std::string& id, int64_t now_ms) {
   if (const SubmissionReply* ended = r_.submissions->FindFinished(id); ended != nullptr) return *ended;
   const Gang* gang = r_.submissions->Find(id);
   if (gang == nullptr) return NotKnown(id);
-  r_.submissions->NoteAsked(*gang, r_.plans->Of(*gang) != nullptr, now_ms);
-  return Stands(*gang, now_ms);
+  r_.submissions->OnQueried(*gang, r_.plans->Of(*gang) != nullptr, now_ms);
+  return CurrentReply(*gang, now_ms);
 }
 
-absl::StatusOr<SubmissionReply> SubmissionDriver::OnConfirm(const ConfirmGang& command, Step* step) {
+absl::StatusOr<SubmissionReply> SubmissionsFrontend::OnConfirm(const ConfirmGang& command, ApplyContext* ctx) {
   if (const SubmissionReply* ended = r_.submissions->FindFinished(command.id); ended != nullptr) {
     if (ended->state == SubmissionReply::State::kConfirmed) return *ended;
     return absl::FailedPreconditionError(
@@ -165,55 +166,56 @@ absl::StatusOr<SubmissionReply> SubmissionDriver::OnConfirm(const ConfirmGang& c
   const Plan* plan = r_.plans->Of(*gang);
   if (plan == nullptr) {
     return absl::FailedPreconditionError(
-        absl::StrCat("gang ", gang->key, " has no plan to confirm: ", r_.reasons->Of(*gang, step->now_ms()).text));
+        absl::StrCat("gang ", gang->key, " has no plan to confirm: ", r_.reasons->Of(*gang, ctx->now_ms()).text));
   }
   if (plan->id != command.plan) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "plan ", command.plan, " does not stand any more; the gang's plan is ", plan->id, ": look at that one"));
+        "plan ", command.plan, " is no longer current; the gang's plan is ", plan->id, ": check that plan"));
   }
-  const Group together = r_.plans->MatesOf(*gang);
+  const Group together = r_.plans->PeersOf(*gang);
   for (const Gang* each : together) {
-    const Reason broken = r_.bindings->VerifyPlan(*each, step->now_ms());
+    const Reason broken = r_.bindings->VerifyPlan(*each, ctx->now_ms());
     if (broken.none()) continue;
-    r_.claims->Withdraw(*each, broken.code, broken.text, step);
+    r_.lifecycle->Withdraw(*each, broken.code, broken.text, ctx);
     return absl::FailedPreconditionError(absl::StrCat("the plan was withdrawn: ", broken.text));
   }
-  r_.submissions->SetConfirmed(*gang);
+  r_.submissions->MarkConfirmed(*gang);
   // D-10: a group starts when the plan of each of its gangs is confirmed.
   for (const Gang* each : together) {
     const Submission* its = r_.submissions->Of(*each);
-    if (its == nullptr || !its->confirmed) return Stands(*gang, step->now_ms());
+    if (its == nullptr || !its->confirmed) return CurrentReply(*gang, ctx->now_ms());
   }
   SubmissionReply answer;
   for (const Gang* each : together) {
-    BindPlan(*each, step);
-    if (each == gang) answer = *r_.submissions->FindFinished(command.id);  // the next may push it out of memory
+    BindPlan(*each, ctx);
+    if (each == gang)
+      answer = *r_.submissions->FindFinished(command.id);  // the next Finish may evict it from the finished ones
   }
   return answer;
 }
 
-// The caller starts the pods: they have their nodes from now on.
-void SubmissionDriver::BindPlan(const Gang& gang, Step* step) {
+// Assigns the pods to the nodes of the plan; the caller starts them.
+void SubmissionsFrontend::BindPlan(const Gang& gang, ApplyContext* ctx) {
   SubmissionReply reply;
   reply.state = SubmissionReply::State::kConfirmed;
   reply.plan = r_.plans->Of(gang)->id;
-  const std::vector<Slot> slots = r_.plans->TakeAll(gang);
+  const std::vector<Slot> slots = r_.plans->ReleaseAll(gang);
   for (const Slot& slot : slots) {
-    r_.ledger->GiveBackPlace(gang.id, slot.node, slot.cls, /*gained=*/false);
+    r_.ledger->ReleaseSlot(gang.id, slot.node, slot.cls, /*gained=*/false);
     r_.ledger->ChargePod(slot.pod->id, slot.node, slot.cls, ChargeKind::kUsed);
     reply.places.push_back({slot.pod->facts.uid, slot.pod->facts.name, r_.cluster->node(slot.node).facts.name});
   }
-  r_.bindings->NoteStarted(gang);
-  r_.bindings->NoteWhole(gang);
+  r_.bindings->OnQuorumStarted(gang);
+  r_.bindings->OnFullyBound(gang);
   r_.submissions->Finish(gang, std::move(reply));
   for (const Slot& slot : slots) {
     r_.gangs->SetNode(*slot.pod, r_.cluster->node(slot.node).facts.name);
-    r_.bindings->NotePermitted(*slot.pod);
-    r_.bindings->Follow(*slot.pod, MemberState::kBound, step);
+    r_.bindings->MarkPermitted(*slot.pod);
+    r_.bindings->OnStateChanged(*slot.pod, MemberState::kBound, ctx);
   }
 }
 
-absl::StatusOr<const SubmissionReply*> SubmissionDriver::CheckAbandon(const std::string& id) const {
+absl::StatusOr<const SubmissionReply*> SubmissionsFrontend::CheckAbandon(const std::string& id) const {
   const SubmissionReply* ended = r_.submissions->FindFinished(id);
   if (ended == nullptr) {
     if (r_.submissions->Find(id) == nullptr) return NotKnown(id);
@@ -221,19 +223,19 @@ absl::StatusOr<const SubmissionReply*> SubmissionDriver::CheckAbandon(const std:
   }
   if (ended->state != SubmissionReply::State::kConfirmed) return ended;
   return absl::FailedPreconditionError(
-      "the gang is confirmed and its pods are bound; remove the pods to give their places back");
+      "the gang is confirmed and its pods are bound; delete the pods to release their nodes");
 }
 
-std::vector<std::string> SubmissionDriver::Drop(const Gang& gang, SubmissionReply::State state, Reason reason,
-                                                Step* step) {
-  if (r_.plans->Of(gang) != nullptr) r_.claims->Withdraw(gang, reason.code, reason.text, step);
+std::vector<std::string> SubmissionsFrontend::EndUnconfirmed(const Gang& gang, SubmissionReply::State state,
+                                                             Reason reason, ApplyContext* ctx) {
+  if (r_.plans->Of(gang) != nullptr) r_.lifecycle->Withdraw(gang, reason.code, reason.text, ctx);
   std::vector<std::string> uids;
   for (const MemberSet& set : gang.members) {
     for (const Pod* pod : set) {
-      // Who runs was started by somebody, whatever became of the plan.
+      // A pod that has a node was started independently of the plan: it stays.
       if (!pod->submitted || !pod->facts.node_name.empty()) continue;
       if (uids.empty() && state == SubmissionReply::State::kExpired) {
-        step->Do(TellPod{RefOf(*pod), /*warning=*/true, reason});
+        ctx->EmitEffect(EmitPodEvent{RefOf(*pod), /*warning=*/true, reason});
       }
       uids.push_back(pod->facts.uid);
     }

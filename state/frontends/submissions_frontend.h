@@ -1,7 +1,8 @@
-// Whole gangs for callers without a scheduler of their own: submit, then confirm or abandon, within a time (SPEC S-1).
+// The frontend for callers without a scheduler of their own, which submit whole gangs and then confirm or abandon their
+// plans within a TTL (SPEC S-1).
 //
-// The gang is planned like any other, in the order of the queue; its slots are given to its pods at once. Nothing is
-// bound before the caller confirms the plan that it was shown. Not thread-safe.
+// A submitted gang is planned like any other, in the order of the queue; its slots are assigned to its pods at once. No
+// pod is bound before the caller confirms the plan. Not thread-safe.
 #ifndef MUSTER_STATE_FRONTENDS_SUBMISSIONS_FRONTEND_H_
 #define MUSTER_STATE_FRONTENDS_SUBMISSIONS_FRONTEND_H_
 
@@ -18,8 +19,8 @@
 namespace muster {
 
 struct SubmissionSettings {
-  int64_t ttl_ms = 0;           // of a submitted gang that names none
-  int32_t max_submissions = 0;  // that wait or are planned; more are refused
+  int64_t ttl_ms = 0;           // the TTL of a submitted gang that names none
+  int32_t max_submissions = 0;  // unfinished submissions (waiting or planned); more are refused
 };
 
 struct SubmissionRooms {
@@ -29,37 +30,41 @@ struct SubmissionRooms {
   const WaitReasons* reasons;
   Plans* plans;
   Submissions* submissions;
-  Claims* claims;
+  PlanLifecycle* lifecycle;
   Bindings* bindings;
 };
 
-class SubmissionDriver {
+class SubmissionsFrontend {
  public:
-  SubmissionDriver(const SubmissionRooms& rooms, const SubmissionSettings& settings) : r_(rooms), settings_(settings) {}
+  SubmissionsFrontend(const SubmissionRooms& rooms, const SubmissionSettings& settings)
+      : r_(rooms), settings_(settings) {}
 
-  // The same id again: how it stands (extended while it waits), or InvalidArgument when it was for something else.
-  // False: the id is new.
-  [[nodiscard]] absl::StatusOr<bool> AnswerKnown(const SubmitGang& command, Step* step);
-  // What makes the submission impossible; OK: it may be opened.
+  // If the id is known, replies with the submission's state, extends its TTL while it waits, and returns true. False:
+  // the id is new. InvalidArgument: the id was used for another submission.
+  [[nodiscard]] absl::StatusOr<bool> ReplyIfKnown(const SubmitGang& command, ApplyContext* ctx);
+  // OK: the submission may be opened. ResourceExhausted: too many submissions. AlreadyExists: its gang, or a pod with
+  // the UID of one of its pods. InvalidArgument: it is not valid.
   [[nodiscard]] absl::Status Check(const SubmitGang& command) const;
-  // The gang, which nobody is in, is a submitted one from now on.
+  // Makes the gang a submitted one. REQUIRES: Check returned OK.
   void Open(const Gang& gang, const SubmitGang& command, int64_t now_ms);
-  // Its pods, as they join the gang.
+  // The pods of the submission, as pending members of its gang.
   [[nodiscard]] static std::vector<PodDescription> Pods(const SubmitGang& command, int64_t now_ms);
-  // How the submitted gang stands.
-  [[nodiscard]] SubmissionReply Stands(const Gang& gang, int64_t now_ms) const;
+  // The state of the gang's submission.
+  [[nodiscard]] SubmissionReply CurrentReply(const Gang& gang, int64_t now_ms) const;
 
-  [[nodiscard]] absl::StatusOr<SubmissionReply> OnAsk(const std::string& id, int64_t now_ms);
-  [[nodiscard]] absl::StatusOr<SubmissionReply> OnConfirm(const ConfirmGang& command, Step* step);
-  // Whether and how an abandoned submission had ended before; nullopt: it is open and may be dropped.
+  [[nodiscard]] absl::StatusOr<SubmissionReply> OnQuery(const std::string& id, int64_t now_ms);
+  [[nodiscard]] absl::StatusOr<SubmissionReply> OnConfirm(const ConfirmGang& command, ApplyContext* ctx);
+  // The reply of a submission that has ended before; nullptr: it is open and may be abandoned. NotFound: the id is not
+  // known. FailedPrecondition: it is confirmed.
   [[nodiscard]] absl::StatusOr<const SubmissionReply*> CheckAbandon(const std::string& id) const;
-  // The submission ends unconfirmed: its places are given back. Returns the UIDs of its pods, which go with it.
-  [[nodiscard]] std::vector<std::string> Drop(const Gang& gang, SubmissionReply::State state, Reason reason,
-                                              Step* step);
+  // Ends the submission unconfirmed and withdraws its plan. Returns the UIDs of its pods without a node, which the
+  // caller must remove.
+  [[nodiscard]] std::vector<std::string> EndUnconfirmed(const Gang& gang, SubmissionReply::State state, Reason reason,
+                                                        ApplyContext* ctx);
 
  private:
   [[nodiscard]] static absl::Status CheckSum(const std::vector<PodDescription>& pods);
-  void BindPlan(const Gang& gang, Step* step);
+  void BindPlan(const Gang& gang, ApplyContext* ctx);
 
   const SubmissionRooms r_;
   const SubmissionSettings settings_;

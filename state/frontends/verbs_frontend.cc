@@ -10,64 +10,65 @@ namespace muster {
 
 namespace {
 
-// A member that passed PreFilter and did not come further within this time has lost its caller: its turn is over.
+// The turn of a member that passed PreFilter ends after this time: its caller is gone.
 constexpr int64_t kTurnMs = 30'000;
 
 }  // namespace
 
-// Why the pod may not try in its gang's schedule cycle; none: it may.
-Reason Verbs::TurnReason(const Pod& pod, int64_t now_ms) {
+// Why the pod has no turn in its gang's schedule cycle; none: it has one.
+Reason VerbsFrontend::TurnReason(const Pod& pod, int64_t now_ms) {
   const Gang& gang = *pod.gang;
-  const bool had_turn = pod.round >= gang.kept.cycle;
-  if (gang.kept.cycle_valid && !had_turn) return {};
+  const bool had_turn = pod.last_cycle >= gang.durable.cycle;
+  if (gang.durable.cycle_valid && !had_turn) return {};
   const bool under_way = pod.passed_ms != kNever;
-  if (gang.kept.cycle_valid && under_way && now_ms - pod.passed_ms >= kTurnMs) return {};
-  std::string text = gang.kept.cycle_valid ? absl::StrCat("the pod had its turn in schedule cycle ", gang.kept.cycle)
-                                           : absl::StrCat("schedule cycle ", gang.kept.cycle, " is invalid");
+  if (gang.durable.cycle_valid && under_way && now_ms - pod.passed_ms >= kTurnMs) return {};
+  std::string text = gang.durable.cycle_valid
+                         ? absl::StrCat("the pod had its turn in schedule cycle ", gang.durable.cycle)
+                         : absl::StrCat("schedule cycle ", gang.durable.cycle, " is invalid");
   absl::StrAppend(&text, "; the next begins when every member had its turn");
-  if (gang.kept.cycle_valid && under_way) {
-    absl::StrAppend(&text, ", and a turn after which neither Permit nor PostFilter comes ends after ", kTurnMs / 1000,
-                    " s");
+  if (gang.durable.cycle_valid && under_way) {
+    absl::StrAppend(&text, ", and a turn without Permit or PostFilter ends after ", kTurnMs / 1000, " s");
   }
   if (!gang.root_cause.empty()) absl::StrAppend(&text, "; ", gang.root_cause);
   return {ReasonCode::kScheduleCycle, std::move(text)};
 }
 
-// G-2, Strict only: whether the pod may try in this cycle. Whoever asks has had its turn, refused or not.
-Reason Verbs::TakeTurn(const Pod& pod, int64_t now_ms) {
+// G-2, mode Strict only: begins the pod's turn in this cycle, or returns why it has none. A refused attempt uses up the
+// turn as well.
+Reason VerbsFrontend::TryBeginTurn(const Pod& pod, int64_t now_ms) {
   const Gang& gang = *pod.gang;
   const bool cycles =
       gang.rules.mode == GangMode::kStrict && gang.rules.min_member > 0 && !gang.once_satisfied();  // D-8
   if (!cycles || pod.state != MemberState::kPending) return {};
   Reason reason = TurnReason(pod, now_ms);
-  r_.gangs->HadTurn(pod);
-  if (reason.none()) r_.gangs->NotePassed(pod, now_ms);
+  r_.gangs->MarkCycleAttempt(pod);
+  if (reason.none()) r_.gangs->MarkPreFilterPassed(pod, now_ms);
   r_.gangs->AdvanceCycle(gang);
   return reason;
 }
 
 // G-1.
-PreFilterReply Verbs::OnPreFilter(const PreFilter& question, int64_t now_ms) {
+PreFilterReply VerbsFrontend::OnPreFilter(const PreFilter& question, int64_t now_ms) {
   const Pod* pod = r_.gangs->FindPod(question.uid);
   if (pod == nullptr) return {false, {ReasonCode::kUnknownPod, absl::StrCat("no pod with uid ", question.uid)}};
   if (pod->gang == nullptr) return {true, {}};
   Reason reason = r_.eligibility->PodReason(*pod);
   Reason gate = r_.eligibility->GateReason(*pod->gang, now_ms);
-  // A member that cannot start has its turn all the same: the others wait for the cycle to end.
-  Reason turn = gate.none() ? TakeTurn(*pod, now_ms) : Reason();
+  // A refused member uses up its turn too, because the other members wait for the cycle to end.
+  Reason turn = gate.none() ? TryBeginTurn(*pod, now_ms) : Reason();
   if (reason.none()) reason = std::move(gate.none() ? turn : gate);
   if (reason.none()) return {true, {}};
   reason.text = absl::StrCat("gang ", pod->gang->key, ": ", reason.text);
   return {false, std::move(reason)};
 }
 
-void Verbs::OnPostFilter(const Pod& pod, const std::string& message, Step* step) {
+void VerbsFrontend::OnPostFilter(const Pod& pod, const std::string& message, ApplyContext* ctx) {
   const Gang* gang = pod.gang;
   if (gang == nullptr) return;
-  r_.gangs->NotePassed(pod, kNever);
+  r_.gangs->MarkPreFilterPassed(pod, kNever);
   if (gang->rules.min_member == 0 || gang->once_satisfied()) return;
   if (gang->rules.mode == GangMode::kNonStrict) {
-    if (pod.state == MemberState::kPending && pod.cls != kNoClass) MakeWay(pod, NodeOffer::Every(), step);
+    if (pod.state == MemberState::kPending && pod.cls != kNoClass) ResolveContention(pod, NodeOffer::AllNodes(), ctx);
     return;
   }
   const Group group = r_.eligibility->GroupOf(*gang);
@@ -76,33 +77,33 @@ void Verbs::OnPostFilter(const Pod& pod, const std::string& message, Step* step)
                                                each == gang ? "" : absl::StrCat(" of gang ", gang->key),
                                                message.empty() ? "" : ": ", message));
   }
-  r_.claims->ReleaseGroup(
-      *gang, {ReasonCode::kMemberUnschedulable, absl::StrCat("gang ", gang->key, ": ", gang->root_cause)}, step);
+  r_.lifecycle->ReleaseGroup(
+      *gang, {ReasonCode::kMemberUnschedulable, absl::StrCat("gang ", gang->key, ": ", gang->root_cause)}, ctx);
   for (const Gang* each : group) r_.gangs->InvalidateCycle(*each);
-  if (pod.state == MemberState::kPending) r_.gangs->HadTurn(pod);
+  if (pod.state == MemberState::kPending) r_.gangs->MarkCycleAttempt(pod);
   for (const Gang* each : group) r_.gangs->AdvanceCycle(*each);
 }
 
-void Verbs::OnUnreserve(const Pod& pod, UnreserveCause cause, Step* step) {
+void VerbsFrontend::OnUnreserve(const Pod& pod, UnreserveCause cause, ApplyContext* ctx) {
   const Gang* gang = pod.gang;
   if (pod.state == MemberState::kBound || pod.state == MemberState::kRunning) return;  // never undone by this call
-  // A pod whose binding is ours is bound whatever its caller does (K-4).
+  // Muster binds a committed pod even if its caller leaves (K-4).
   if (pod.state == MemberState::kCommitted && r_.bindings->Of(pod).phase == BindingPhase::kPending) return;
-  // Members report one timeout one by one, often after their calls have ended: it counts once.
+  // Each member reports the same timeout, often after its call has ended: it counts once.
   bool holds_something = false;
   if (gang != nullptr) {
     for (const Gang* each : r_.eligibility->GroupOf(*gang)) {
       holds_something = holds_something || r_.plans->Of(*each) != nullptr || each->count(MemberState::kWaiting) > 0;
     }
   }
-  if (pod.state == MemberState::kCommitted) r_.bindings->EndPermit(pod, step);
-  r_.barrier->End(pod, {ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " gave its place back")}, step);
+  if (pod.state == MemberState::kCommitted) r_.bindings->EndPermit(pod, ctx);
+  r_.barrier->EndWait(pod, {ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " released its node")}, ctx);
   if (gang == nullptr) return;
-  r_.gangs->NotePassed(pod, kNever);
-  if (gang->rules.min_member == 0 || gang->kept.satisfied) return;
+  r_.gangs->MarkPreFilterPassed(pod, kNever);
+  if (gang->rules.min_member == 0 || gang->durable.satisfied) return;
   if (cause == UnreserveCause::kPermitTimeout) {
-    const bool told_before = gang->kept.timed_out || gang->retry_at_ms > step->now_ms();
-    if (holds_something || !told_before) r_.claims->ExpireWait(*gang, step);
+    const bool reported_before = gang->durable.timed_out || gang->retry_at_ms > ctx->now_ms();
+    if (holds_something || !reported_before) r_.lifecycle->ExpireWait(*gang, ctx);
     r_.gangs->Touch(*gang);
     return;
   }
@@ -110,11 +111,11 @@ void Verbs::OnUnreserve(const Pod& pod, UnreserveCause cause, Step* step) {
   r_.gangs->SetRootCause(*gang,
                          absl::StrCat("member ", pod.facts.name,
                                       cause == UnreserveCause::kBindFailed ? " could not be bound" : " was rejected"));
-  r_.claims->ReleaseGroup(*gang, {ReasonCode::kWithdrawn, absl::StrCat("gang ", gang->key, ": ", gang->root_cause)},
-                          step);
+  r_.lifecycle->ReleaseGroup(*gang, {ReasonCode::kWithdrawn, absl::StrCat("gang ", gang->key, ": ", gang->root_cause)},
+                             ctx);
 }
 
-absl::Status Verbs::OnPostBind(const Pod& pod, const std::string& node, Step* step) {
+absl::Status VerbsFrontend::OnPostBind(const Pod& pod, const std::string& node, ApplyContext* ctx) {
   if (node.empty()) {
     return absl::InvalidArgumentError("node: is empty; expected the name of the node that the pod is bound to");
   }
@@ -124,18 +125,18 @@ absl::Status Verbs::OnPostBind(const Pod& pod, const std::string& node, Step* st
         absl::StrCat("pod ", pod.facts.name, " is bound to node ", pod.facts.node_name, " already"));
   }
   if (pod.state != MemberState::kCommitted || r_.barrier->Of(pod).node != r_.cluster->FindNode(node)) {
-    // Somebody who binds without asking, elsewhere, or too late, may have put two pods where one fits.
+    // The caller bound without a permit, to another node, or too late: two pods may now use capacity for one.
     return absl::FailedPreconditionError(absl::StrCat("pod ", pod.facts.name, " is ", ToString(pod.state),
-                                                      " and not permitted on node ", node,
-                                                      " (any more); take it down, or tell where it is as a fact"));
+                                                      " and not, or no longer, permitted on node ", node,
+                                                      "; delete the pod, or announce its node as a fact"));
   }
   r_.gangs->SetNode(pod, node);
-  r_.bindings->Follow(pod, MemberState::kBound, step);
+  r_.bindings->OnStateChanged(pod, MemberState::kBound, ctx);
   return absl::OkStatus();
 }
 
-// Why `pod` cannot go to `node` now; none when it can.
-Reason Verbs::Refusal(NodeId node, const Pod& pod) const {
+// Why the pod cannot use the node now; none: it can.
+Reason VerbsFrontend::Refusal(NodeId node, const Pod& pod) const {
   if (node == kNoNode || !r_.cluster->node(node).present) return {ReasonCode::kNoRoom, "there is no such node"};
   if (const Obstacle obstacle = r_.cluster->FindObstacle(node, pod.cls); obstacle != Obstacle::kNone) {
     return {ReasonCode::kNoRoom, std::string(ObstaclePhrase(obstacle))};
@@ -146,10 +147,10 @@ Reason Verbs::Refusal(NodeId node, const Pod& pod) const {
   if (r_.cluster->Room(node, pod.cls, 1) > 0) return {};
   const Node& at = r_.cluster->node(node);
   const ResourceVector& request = r_.cluster->pod_class(pod.cls).request;
-  const ResourceId lacking = request.FirstLacking(at.free);
+  const ResourceId lacking = request.FirstInsufficient(at.free);
   if (lacking < 0) {
-    const bool alone = r_.cluster->RoomAlone(node, pod.cls, 1) > 0;
-    return {ReasonCode::kNoRoom, alone ? r_.cluster->neighbours().Obstacle(node, pod.cls) : "a host port is taken"};
+    const bool alone = r_.cluster->RoomIgnoringOtherNodes(node, pod.cls, 1) > 0;
+    return {ReasonCode::kNoRoom, alone ? r_.cluster->pod_affinity().Obstacle(node, pod.cls) : "a host port is taken"};
   }
   const std::string& name = r_.cluster->names().Name(lacking);
   if (request.Get(lacking) <= at.free.Get(lacking) + at.reserved.Get(lacking)) {
@@ -158,19 +159,19 @@ Reason Verbs::Refusal(NodeId node, const Pod& pod) const {
   return {ReasonCode::kNoRoom, absl::StrCat("insufficient ", name)};
 }
 
-bool Verbs::PlacedAsWhole(const Pod& pod) const {
-  return pod.gang != nullptr && pod.served && !r_.eligibility->PassesOneByOne(*pod.gang);
+bool VerbsFrontend::IsPlacedAsGang(const Pod& pod) const {
+  return pod.gang != nullptr && pod.served && !r_.eligibility->SchedulesIndividually(*pod.gang);
 }
 
-// What filter and score would say together (P-3, P-4).
-NodesReply Verbs::FindNodes(const Pod& pod, const std::vector<std::string>& offered, Step* step) {
-  NodesReply reply = FeasibleNodes(pod, offered);
+// Filter and score in one call (P-3, P-4).
+NodesReply VerbsFrontend::FindNodes(const Pod& pod, const std::vector<std::string>& offered, ApplyContext* ctx) {
+  NodesReply reply = FindFeasibleNodes(pod, offered);
   if (!reply.nodes.empty()) return reply;
-  const NodeOffer offer = offered.empty() ? NodeOffer::Every() : NodeOffer(offered);
-  return MakeWay(pod, offer, step) ? FeasibleNodes(pod, offered) : reply;
+  const NodeOffer offer = offered.empty() ? NodeOffer::AllNodes() : NodeOffer(offered);
+  return ResolveContention(pod, offer, ctx) ? FindFeasibleNodes(pod, offered) : reply;
 }
 
-NodesReply Verbs::FeasibleNodes(const Pod& pod, const std::vector<std::string>& offered) {
+NodesReply VerbsFrontend::FindFeasibleNodes(const Pod& pod, const std::vector<std::string>& offered) {
   NodesReply reply;
   reply.reason = r_.queues->Check(pod);
   if (!reply.reason.none()) return reply;
@@ -195,7 +196,7 @@ NodesReply Verbs::FeasibleNodes(const Pod& pod, const std::vector<std::string>& 
       return a.score != b.score ? a.score > b.score : a.node < b.node;
     });
   }
-  // Who is told scores is told shares: what comes last by its GPUs has none, and keeps its place.
+  // Scores are reported as non-negative; nodes that would have a negative score keep their position in the order.
   for (NodesReply::Scored& node : reply.nodes) node.score = std::max(0, node.score);
   if (reply.nodes.empty()) reply.reason = {ReasonCode::kNoRoom, ExplainNoRoom(*r_.cluster, pod.cls)};
   return reply;

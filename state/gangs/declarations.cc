@@ -1,4 +1,4 @@
-// What was said about a gang, by its pods and by PodGroups, and the rules that follow (SPEC D-8, D-9).
+// Declarations of a gang, by its pods and by PodGroups, and the rules that result (SPEC D-8, D-9).
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -20,20 +20,20 @@ void Gangs::Warn(Gang* gang, std::string text) {
 }
 
 bool Gangs::PutObject(const Gang& gang, const GangObject& object) {
-  Gang& changed = Mut(gang);
+  Gang& changed = MutateTracked(gang);
   const auto known = gang.objects.find(object.dialect);
-  const bool said_before = known != gang.objects.end() && known->second.declaration == object.declaration &&
-                           known->second.created_ms == object.created_ms;
+  const bool unchanged = known != gang.objects.end() && known->second.declaration == object.declaration &&
+                         known->second.created_ms == object.created_ms;
   changed.objects[object.dialect] = object;
-  if (said_before) return false;  // its status changed, most often by our own hand
+  if (unchanged) return false;  // only its status changed, mostly by Muster itself
   changed.created_ms = object.created_ms;
   return true;
 }
 
 bool Gangs::DropObject(const Gang& gang, GangDialect dialect) {
-  Gang& changed = Mut(gang);
+  Gang& changed = MutateTracked(gang);
   if (changed.objects.erase(dialect) == 0) return false;
-  // Its age is what those say who are left; of nobody, that of the next to come.
+  // The age comes from the remaining object, else from the first member; kNever: from the next member or object.
   if (!gang.objects.empty()) {
     changed.created_ms = gang.objects.begin()->second.created_ms;
   } else {
@@ -45,18 +45,18 @@ bool Gangs::DropObject(const Gang& gang, GangDialect dialect) {
 bool Gangs::Adopt(const Pod& pod) {
   const GangMembership& membership = pod.facts.gang;
   if (!membership.declares) return false;
-  Gang& gang = Mut(*pod.gang);
-  const GangDeclaration& said = *membership.declaration;
-  for (const std::string& warning : said.warnings) Warn(&gang, absl::StrCat("pod ", pod.facts.name, ": ", warning));
-  if (!said.unreadable_minimum.empty()) {
-    std::string text = absl::StrCat("pod ", pod.facts.name, ": ", said.unreadable_minimum);
+  Gang& gang = MutateTracked(*pod.gang);
+  const GangDeclaration& declared = *membership.declaration;
+  for (const std::string& warning : declared.warnings) Warn(&gang, absl::StrCat("pod ", pod.facts.name, ": ", warning));
+  if (!declared.unreadable_minimum.empty()) {
+    std::string text = absl::StrCat("pod ", pod.facts.name, ": ", declared.unreadable_minimum);
     if (gang.unreadable.empty()) gang.unreadable = text;
     Warn(&gang, std::move(text));
     return false;
   }
-  // Without a minimum a declaration says too little to stand against one that has it (D-8).
+  // A declaration with a minimum overrides one without (D-8).
   const bool first = !gang.annotations.has_value();
-  if (first || (!(*gang.annotations)->min_member.has_value() && said.min_member.has_value())) {
+  if (first || (!(*gang.annotations)->min_member.has_value() && declared.min_member.has_value())) {
     gang.annotations = membership.declaration;
     gang.declared_by = pod.facts.uid;
     gang.declared_as = membership.declared_in();
@@ -64,32 +64,34 @@ bool Gangs::Adopt(const Pod& pod) {
     return true;
   }
   if (membership.declaration == *gang.annotations) {
-    Mut(pod).facts.gang.declaration = *gang.annotations;  // one for all that say the same
+    MutateTracked(pod).facts.gang.declaration = *gang.annotations;  // equal declarations share one object
     return false;
   }
-  const std::string contradiction = Contradiction(*gang.annotations, said);
+  const std::string contradiction = DescribeContradiction(*gang.annotations, declared);
   if (!contradiction.empty()) {
-    Warn(&gang, absl::StrCat("pod ", pod.facts.name, " contradicts an earlier pod, which stands: ", contradiction));
+    Warn(&gang,
+         absl::StrCat("pod ", pod.facts.name, " contradicts an earlier pod, which takes precedence: ", contradiction));
   }
   return false;
 }
 
-bool Gangs::HandOverDeclaration(const Gang& gang) {
+bool Gangs::TransferDeclaration(const Gang& gang) {
   for (const MemberSet& set : gang.members) {
     for (const Pod* pod : set) {
-      const GangMembership& said = pod->facts.gang;
-      if (!said.declares || !(said.declaration == *gang.annotations) || said.declared_in() != gang.declared_as)
+      const GangMembership& membership = pod->facts.gang;
+      if (!membership.declares || !(membership.declaration == *gang.annotations) ||
+          membership.declared_in() != gang.declared_as)
         continue;
-      Mut(gang).declared_by = pod->facts.uid;
+      MutateTracked(gang).declared_by = pod->facts.uid;
       return true;
     }
   }
   return false;
 }
 
-// The pod whose declaration stood goes first, then the others in order of creation (D-9).
+// The pod whose declaration was in force comes first, then the others in order of creation (D-9).
 void Gangs::Redeclare(const Gang& declared) {
-  Gang& gang = Mut(declared);
+  Gang& gang = MutateTracked(declared);
   gang.annotations.reset();
   gang.unreadable.clear();
   gang.warnings.clear();
@@ -108,17 +110,17 @@ void Gangs::Redeclare(const Gang& declared) {
 }
 
 void Gangs::ReadRules(const Gang& read) {
-  Gang& gang = Mut(read);
+  Gang& gang = MutateTracked(read);
   const GangDeclaration* object = gang.objects.empty() ? nullptr : &*gang.objects.begin()->second.declaration;
   const GangDeclaration* annotations = gang.annotations.has_value() ? &**gang.annotations : nullptr;
   const bool by_object = object != nullptr && (annotations == nullptr || !annotations->min_member.has_value());
   const GangDialect dialect = by_object ? gang.objects.begin()->first : gang.declared_as;
   GangRules rules = ResolveRules(annotations, object, dialect, settings_.defaults);
   SubgroupTree tree = std::exchange(rules.tree, std::exchange(gang.rules.tree, {}));
-  gang.rules = std::move(rules);  // with the tree that its members are counted by
+  gang.rules = std::move(rules);  // still with the old tree, which the counts of its members refer to
   SetTree(std::move(tree), &gang);
   if (annotations != nullptr && object != nullptr) {
-    const std::string differs = Contradiction(*object, *annotations);
+    const std::string differs = DescribeContradiction(*object, *annotations);
     if (!differs.empty()) Warn(&gang, absl::StrCat("the pods' annotations override the PodGroup: ", differs));
   }
   if (gang.rules.group == std::vector<std::string>{gang.key}) gang.rules.group.clear();

@@ -12,10 +12,10 @@ namespace muster {
 
 namespace {
 
-// REQUIRES: the pod is not able.
-Reason UnableReason(const Pod& pod) {
+// REQUIRES: !pod.valid.
+Reason InvalidPodReason(const Pod& pod) {
   if (!pod.facts.gang.problem.none()) return pod.facts.gang.problem;
-  if (pod.stranger) {
+  if (pod.foreign) {
     return {ReasonCode::kConflict,
             absl::StrCat("gang ", pod.gang->key, " was submitted as a whole, without pod ", pod.facts.name)};
   }
@@ -35,7 +35,7 @@ Reason UnableReason(const Pod& pod) {
 }  // namespace
 
 Reason Eligibility::PodReason(const Pod& pod) const {
-  if (!pod.able) return UnableReason(pod);
+  if (!pod.valid) return InvalidPodReason(pod);
   if (pod.gang == nullptr || !gangs_->OnePriority(*pod.gang)) return {};
   const Pod& first = Gangs::FirstMember(*pod.gang);
   if (first.facts.priority == pod.facts.priority) return {};
@@ -45,14 +45,13 @@ Reason Eligibility::PodReason(const Pod& pod) const {
 }
 
 int32_t Eligibility::Missing(const Gang& gang) const {
-  const bool finishing = gang.kept.satisfied;
+  const bool finishing = gang.durable.satisfied;
   if (!gang.submitted || !gang.rules.tree.empty()) return gang.quorum().Missing(finishing);
-  // Who only names a submitted gang takes nobody's place in it.
+  // Foreign pods do not count towards a submitted gang.
   int32_t active = 0;
   for (const MemberState state : {MemberState::kCommitted, MemberState::kBound, MemberState::kRunning}) {
     const MemberSet& set = gang.in(state);
-    active +=
-        static_cast<int32_t>(std::count_if(set.begin(), set.end(), [](const Pod* pod) { return !pod->stranger; }));
+    active += static_cast<int32_t>(std::count_if(set.begin(), set.end(), [](const Pod* pod) { return !pod->foreign; }));
   }
   const MemberCounts counts{.active = active, .succeeded = gang.count(MemberState::kSucceeded)};
   return Quorum(gang.rules.min_member, gang.rules.match_policy, counts).Missing(finishing);
@@ -60,19 +59,19 @@ int32_t Eligibility::Missing(const Gang& gang) const {
 
 bool Eligibility::ServedBy(const Gang& gang, int32_t places, const std::vector<int32_t>& by_leaf) const {
   if (gang.rules.tree.empty()) return places == Missing(gang);
-  return gang.quorum().ServedBy(gang.kept.satisfied, by_leaf);
+  return gang.quorum().ServedBy(gang.durable.satisfied, by_leaf);
 }
 
-bool Eligibility::PassesOneByOne(const Gang& gang) const {
-  if (!PassesAlone(gang)) return false;
+bool Eligibility::SchedulesIndividually(const Gang& gang) const {
+  if (!SchedulesIndividuallyAlone(gang)) return false;
   return gang.rules.group.empty() || gang.once_satisfied() || GroupReason(gang).none();
 }
 
-// What concerns the gang itself; its group must stand besides, or it was satisfied once.
-bool Eligibility::PassesAlone(const Gang& gang) const {
-  if (gang.rules.min_member < 0 || gang.kept.evicting || gang.objects.size() > 1) return false;
+// The same for the gang without its group.
+bool Eligibility::SchedulesIndividuallyAlone(const Gang& gang) const {
+  if (gang.rules.min_member < 0 || gang.durable.evicting || gang.objects.size() > 1) return false;
   if (gang.once_satisfied()) return true;
-  if (gang.kept.timed_out) return false;
+  if (gang.durable.timed_out) return false;
   return Missing(gang) == 0;
 }
 
@@ -90,12 +89,12 @@ int32_t Eligibility::Priority(const Gang& gang) const {
 }
 
 QueueKey Eligibility::KeyOf(const Gang& gang) const {
-  QueueKey key{gang.half_bound(), Priority(gang), gang.kept.requeues, gang.created_ms, gang.key};
+  QueueKey key{gang.partially_bound(), Priority(gang), gang.durable.requeues, gang.created_ms, gang.key};
   if (gang.rules.group.empty()) return key;
   const Look* group = Standing(gang);
   if (group == nullptr || group->unplaced.empty()) return key;
   // The group is one item: its highest priority, its most requeues, its earliest creation.
-  key.half_bound = group->half_bound;
+  key.partially_bound = group->partially_bound;
   key.priority = std::max(key.priority, group->key.priority);
   key.requeues = std::max(key.requeues, group->key.requeues);
   key.created_ms = std::min(key.created_ms, group->key.created_ms);
@@ -107,14 +106,14 @@ Reason Eligibility::ChildrenReason(const Gang& gang) const {
   if (quorum.Enough()) return {};
   std::string text = gang.rules.tree.empty()
                          ? absl::StrCat(quorum.Children(), " of ", gang.rules.min_member, " pods exist")
-                         : quorum.LacksChildren();
+                         : quorum.DescribeMissingChildren();
   if (gang.gated > 0) absl::StrAppend(&text, " (", gang.gated, " more held by another scheduling gate)");
   return {ReasonCode::kNotEnoughPods, std::move(text)};
 }
 
 namespace {
 
-// Where the gang's minimum is to be declared, in the words of whoever declares it.
+// The key that declares the gang's minimum, in the gang's dialect.
 absl::string_view MinimumKey(const Gang& gang) {
   if (!gang.objects.empty()) {
     return gang.objects.begin()->first == GangDialect::kNative ? "the PodGroup's spec.schedulingPolicy.gang.minCount"
@@ -131,7 +130,7 @@ Reason Eligibility::UninitialisedReason(const Gang& gang) {
   if (!gang.rules.tree_problem.empty()) return {ReasonCode::kUninitialised, gang.rules.tree_problem};
   const MemberSet& pending = gang.in(MemberState::kPending);
   if (gang.objects.empty() && !pending.empty() && !(*pending.begin())->facts.gang.problem.none()) {
-    return (*pending.begin())->facts.gang.problem;  // the pods' own words cannot be used
+    return (*pending.begin())->facts.gang.problem;  // the pods' own declaration cannot be used
   }
   if (!gang.objects.empty() && !gang.objects.begin()->second.declaration->unreadable_minimum.empty()) {
     return {ReasonCode::kUninitialised,
@@ -146,7 +145,7 @@ Reason Eligibility::UninitialisedReason(const Gang& gang) {
   return {ReasonCode::kUninitialised, absl::StrCat("no minimum is declared: set ", MinimumKey(gang))};
 }
 
-// SPEC section 1: what cannot be counted is refused, never wrapped.
+// SPEC section 1: an amount that overflows is refused, never wrapped.
 Reason Eligibility::SizeReason(const Gang& gang) {
   constexpr int64_t kAlwaysCounted = std::numeric_limits<int64_t>::max() / kMaxAmount;
   if (gang.rules.min_member <= kAlwaysCounted || gang.children() == 0) return {};
@@ -167,7 +166,7 @@ Reason Eligibility::StructureReason(const Gang& gang) const {
   }
   if (gang.rules.min_member < 0) return UninitialisedReason(gang);
   if (Reason size = SizeReason(gang); !size.none()) return size;
-  const bool timed_out = gang.kept.timed_out && !gang.once_satisfied();  // G-1: who was satisfied once passes
+  const bool timed_out = gang.durable.timed_out && !gang.once_satisfied();  // G-1: once-satisfied gangs pass
   if (timed_out && !gang.rules.group.empty()) {
     return {ReasonCode::kTimedOut,
             "the wait time of its gang group ran out before the group could start; delete its pods to free it"};
@@ -176,20 +175,20 @@ Reason Eligibility::StructureReason(const Gang& gang) const {
     return {ReasonCode::kTimedOut, absl::StrCat("the wait time of ", WriteDuration(gang.rules.wait_time_ms),
                                                 " ran out before the gang could start; delete its pods to free it")};
   }
-  if (gang.kept.evicting) return {ReasonCode::kEvicted, "its members are being evicted so that it can start anew"};
+  if (gang.durable.evicting) return {ReasonCode::kEvicted, "its members are being evicted so that it can start again"};
   return QueueReason(gang);
 }
 
-// Whether there is a queue for it, and one that takes gangs that declare their total. Who has started
-// stays.
+// Whether a queue exists for the gang and accepts gangs that declare their total. A gang that has started
+// is not checked.
 Reason Eligibility::QueueReason(const Gang& gang) const {
   if (!queues_->any() || gang.once_satisfied() || gang.active() > 0) return {};
-  QueueTree::Home home = queues_->HomeOf(gang.rules.queue);
+  QueueTree::Home home = queues_->ResolveQueue(gang.rules.queue);
   if (!home.refusal.none() || !gang.rules.declares_total) return std::move(home.refusal);
   const QueueSpec& spec = queues_->at(home.queue).spec;
   if (spec.sort != QueueSort::kFair) return {};
   return {ReasonCode::kQueueRejected, absl::StrCat("it declares its total, and queue ", spec.name,
-                                                   ", whose sort policy is fair, takes no such gangs")};
+                                                   ", with sort policy fair, accepts no such gangs")};
 }
 
 Reason Eligibility::GateReason(const Gang& gang, int64_t now_ms) const {
@@ -198,10 +197,10 @@ Reason Eligibility::GateReason(const Gang& gang, int64_t now_ms) const {
   if (Reason children = ChildrenReason(gang); !children.none()) return children;
   if (!gang.rules.group.empty()) {
     if (Reason group = GroupReason(gang); !group.none()) return group;
-    if (Reason mates = MatesReason(gang); !mates.none()) return mates;
+    if (Reason peers = GroupMatesReason(gang); !peers.none()) return peers;
   }
   if (gang.retry_at_ms > now_ms) {
-    std::string text = absl::StrCat("put back ", gang.kept.requeues, gang.kept.requeues == 1 ? " time" : " times",
+    std::string text = absl::StrCat("requeued ", gang.durable.requeues, gang.durable.requeues == 1 ? " time" : " times",
                                     ", waiting before the next try");
     if (!gang.root_cause.empty()) absl::StrAppend(&text, "; ", gang.root_cause);
     return {ReasonCode::kBackoff, std::move(text)};
@@ -212,20 +211,20 @@ Reason Eligibility::GateReason(const Gang& gang, int64_t now_ms) const {
 Reason Eligibility::PlanReason(const Gang& gang, int64_t now_ms) const {
   if (Reason gate = GateReason(gang, now_ms); !gate.none()) return gate;
   if (Reason members = MembersReason(gang); !members.none() || gang.rules.group.empty()) return members;
-  return MatesMembersReason(gang, now_ms);
+  return GroupMatesMembersReason(gang, now_ms);
 }
 
 Reason Eligibility::MembersReason(const Gang& gang) const {
-  const int32_t missing = PassesOneByOne(gang) ? 0 : Missing(gang);
+  const int32_t missing = SchedulesIndividually(gang) ? 0 : Missing(gang);
   const int32_t plannable = gang.count(MemberState::kWaiting) + gangs_->PlannableMembers(gang);
-  // P-7: members to come are planned with one that is there and is missing as well, or for those that started without
-  // them.
-  const int32_t all_to_come = gang.rules.tree.empty() ? 0 : gang.quorum().AllToCome();
-  const bool some =
-      gang.half_bound() || (all_to_come > 0 ? gang.quorum().SomebodyServes(gang.kept.satisfied) : plannable > 0);
-  const int32_t to_come = some ? all_to_come : 0;
-  if (plannable + to_come >= missing && (some || missing == 0) &&
-      (missing == 0 || gang.rules.tree.empty() || gang.quorum().Placeable(gang.kept.satisfied))) {
+  // P-7: future members are planned together with an existing member that the minimum still needs, or for a gang that
+  // started without them.
+  const int32_t all_future = gang.rules.tree.empty() ? 0 : gang.quorum().FutureMembers();
+  const bool some = gang.partially_bound() ||
+                    (all_future > 0 ? gang.quorum().AnyUsefulMember(gang.durable.satisfied) : plannable > 0);
+  const int32_t future = some ? all_future : 0;
+  if (plannable + future >= missing && (some || missing == 0) &&
+      (missing == 0 || gang.rules.tree.empty() || gang.quorum().Placeable(gang.durable.satisfied))) {
     return {};
   }
   Reason culprit;
@@ -237,13 +236,13 @@ Reason Eligibility::MembersReason(const Gang& gang) const {
       culprit = {ReasonCode::kNotServed,
                  absl::StrCat("pod ", pod->facts.name, " is placed by ",
                               scheduler.empty() ? "its caller" : absl::StrCat("scheduler \"", scheduler, "\""),
-                              ", which asks pod by pod")};
+                              ", which schedules pod by pod")};
     }
     if (!culprit.none()) break;
   }
   if (culprit.none() && !some && plannable >= missing) {
     return {ReasonCode::kNotEnoughPods,
-            absl::StrCat("none of the members that are missing exists yet; ", gang.quorum().LacksPresent())};
+            absl::StrCat("no missing member exists yet; ", gang.quorum().DescribeMissingPresent())};
   }
   std::string text = absl::StrCat(plannable, " of ", missing, " missing members can be planned");
   if (!culprit.none()) absl::StrAppend(&text, "; ", culprit.text);

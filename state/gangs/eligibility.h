@@ -1,8 +1,8 @@
 // Whether a gang may start, alone and with its group, and what is in its way (SPEC G-1, G-5, G-8 to G-11, D-10, D-11).
 //
-// Judges what Gangs holds; keeps nothing itself but what it saw last of each group. A group stands only when every gang
-// in it lists the same set, itself included. One of its gangs, the first by key that still needs places, stands in the
-// queue for all. Not thread-safe.
+// Pure questions about the state in Gangs; the only own state is a cached snapshot of each group. A group exists only
+// while every gang in it lists the same set of gangs, itself included. One gang of a group represents it in the queue:
+// the first by key that still needs places. Not thread-safe.
 #ifndef MUSTER_STATE_GANGS_ELIGIBILITY_H_
 #define MUSTER_STATE_GANGS_ELIGIBILITY_H_
 
@@ -17,7 +17,7 @@
 
 namespace muster {
 
-// Gangs that are looked at together, in order of keys.
+// Gangs that are considered together, in order of keys.
 using Group = absl::InlinedVector<const Gang*, 4>;
 
 class Eligibility {
@@ -26,86 +26,88 @@ class Eligibility {
   Eligibility(const Gangs* gangs, const QueueTree* queues, bool cross_namespace_groups)
       : gangs_(gangs), queues_(queues), cross_namespace_groups_(cross_namespace_groups) {}
 
-  // --- reasons; none: nothing stands in the way ---
-  // What concerns only this pod.
+  // --- reasons; none: nothing prevents the start ---
+  // Problems of this pod alone.
   [[nodiscard]] Reason PodReason(const Pod& pod) const;
-  // The gang itself cannot start, whoever asks.
+  // Why the gang itself cannot start, by a plan or pod by pod.
   [[nodiscard]] Reason StructureReason(const Gang& gang) const;
   // G-1, then back-off.
   [[nodiscard]] Reason GateReason(const Gang& gang, int64_t now_ms) const;
-  // What G-1 does not ask, but a plan needs: enough members that Muster may place, in every gang of the group.
+  // GateReason, then what only a plan needs: enough members that Muster may place, in every gang of the group.
   [[nodiscard]] Reason PlanReason(const Gang& gang, int64_t now_ms) const;
-  // Why the gang's group does not stand; none when it does, or when the gang is in no group.
+  // Why the gang's group does not exist; none when it does, or when the gang lists no group.
   [[nodiscard]] Reason GroupReason(const Gang& gang) const;
-  // How far the gang is whose members wait one by one, and which gang of its group is behind.
+  // Why members wait at the barrier: how many of the gang wait, and the first gang of its group without quorum.
   [[nodiscard]] Reason BarrierReason(const Gang& gang) const;
 
   // --- counts ---
   // How many places the minimum still needs (G-11).
   [[nodiscard]] int32_t Missing(const Gang& gang) const;
-  // So many places more are what the minimum needs: exactly, or, with subgroups, `by_leaf` makes enough of them.
+  // Whether `places` more places are exactly what the minimum needs. With subgroups: whether `by_leaf`, the places of
+  // each leaf, satisfies enough subgroups.
   [[nodiscard]] bool ServedBy(const Gang& gang, int32_t places, const std::vector<int32_t>& by_leaf) const;
-  // The gang's minimum needs no places: its members are scheduled one by one (G-8).
-  [[nodiscard]] bool PassesOneByOne(const Gang& gang) const;
-  // D-11: the declared one, else the highest member's.
+  // The minimum needs no more places: the members are scheduled one by one (G-8).
+  [[nodiscard]] bool SchedulesIndividually(const Gang& gang) const;
+  // D-11: the declared priority, else the highest priority of a member.
   [[nodiscard]] int32_t Priority(const Gang& gang) const;
-  // G-9: its place in the order, or its group's.
+  // G-9: the position of the gang, or of its group, in the queue order.
   [[nodiscard]] QueueKey KeyOf(const Gang& gang) const;
 
   // --- groups (D-10) ---
-  // The gang and those that start with it; the gang alone while its group does not stand.
+  // The gang and the gangs that start with it; the gang alone while its group does not exist.
   [[nodiscard]] Group GroupOf(const Gang& gang) const;
-  // Those of its group that need places together.
+  // The gangs of its group that still need places.
   [[nodiscard]] Group Unplaced(const Gang& gang) const;
-  // G-4, G-5: the minimum of every gang of the group is met by who waits, or was met before.
+  // G-4, G-5: in every gang of the group, the waiting members meet the minimum, or it was met before.
   [[nodiscard]] bool GroupQuorum(const Gang& gang) const;
-  // The gang that stands in the queue for its group.
+  // The gang that represents its group in the queue.
   [[nodiscard]] const Gang& LeaderOf(const Gang& gang) const;
 
-  // --- who names whom ---
+  // --- references between gangs ---
   // The gangs that list `key` in their group, itself aside, in order of keys.
   [[nodiscard]] Group Naming(const std::string& key) const;
   [[nodiscard]] bool IsNamed(const std::string& key) const { return gangs_->groups().IsNamed(key); }
-  // What would let a gang go whose reason is kGroupDisagrees.
+  // How to resolve the reason kGroupDisagrees of this gang.
   [[nodiscard]] std::string GroupHint(const Gang& gang) const;
 
  private:
-  // What keeps one gang of a group from starting keeps all of it: the first in order, and the reason.
-  struct Culprit {
-    const Gang* gang = nullptr;  // nullptr: nobody
+  // The first gang in order that cannot start, and why; it blocks its whole group.
+  struct Blocker {
+    const Gang* gang = nullptr;  // nullptr: no gang
     Reason reason;
   };
-  // A group that stands, as it was when somebody last asked: asking costs the same however many gangs there are, until
-  // one of them changes.
+  // Cached facts about one group, so that a question does not visit every gang of it. Recomputed on the first question
+  // after any gang changed.
   struct Look {
-    int64_t changes = -1;             // Gangs::changes() then
-    Reason disagreement;              // why the group does not stand, and then nothing else is known of it
-    Group gangs;                      // in order of keys
-    Group unplaced;                   // those that need places together
-    Culprit lacks;                    // the first that G-1 stops
-    Culprit short_of;                 // the first of the unplaced ones with too few members that Muster may place
-    const Gang* submitted = nullptr;  // the first unplaced one that was submitted as a whole, and that was not
-    const Gang* not_submitted = nullptr;
-    const Gang* by_callers = nullptr;  // the first unplaced one that its own scheduler places,
-    const Gang* by_plan = nullptr;     // and that Muster places
-    int64_t last_retry_ms = 0;         // of the unplaced ones
-    bool quorum = false;               // G-4, G-5
-    bool half_bound = false;           // K-13: of one that was never whole, some member has a node
-    QueueKey key;                      // G-9: folded over the unplaced ones
+    int64_t changes = -1;                 // Gangs::changes() when it was computed
+    Reason disagreement;                  // why the group does not exist; if set, the fields below are empty
+    Group gangs;                          // in order of keys
+    Group unplaced;                       // the gangs that still need places
+    Blocker lacks;                        // the first gang that G-1 blocks
+    Blocker short_of;                     // the first unplaced gang with too few members that Muster may place
+    const Gang* submitted = nullptr;      // the first unplaced gang that was submitted as a whole
+    const Gang* not_submitted = nullptr;  // the first unplaced gang that was not
+    const Gang* by_callers = nullptr;     // the first unplaced gang that its own scheduler places
+    const Gang* by_plan = nullptr;        // the first unplaced gang that Muster places
+    int64_t last_retry_ms = 0;            // the latest retry_at_ms of the unplaced gangs
+    bool quorum = false;                  // G-4, G-5
+    bool partially_bound = false;         // K-13: some gang is partially bound
+    QueueKey key;                         // G-9: combined over the unplaced gangs
   };
-  [[nodiscard]] bool PassesAlone(const Gang& gang) const;
+  [[nodiscard]] bool SchedulesIndividuallyAlone(const Gang& gang) const;
   [[nodiscard]] Reason ChildrenReason(const Gang& gang) const;
   [[nodiscard]] Reason MembersReason(const Gang& gang) const;
-  [[nodiscard]] Reason MatesReason(const Gang& gang) const;
-  [[nodiscard]] Reason MatesMembersReason(const Gang& gang, int64_t now_ms) const;
+  [[nodiscard]] Reason GroupMatesReason(const Gang& gang) const;
+  [[nodiscard]] Reason GroupMatesMembersReason(const Gang& gang, int64_t now_ms) const;
   [[nodiscard]] static Reason UninitialisedReason(const Gang& gang);
   [[nodiscard]] Reason QueueReason(const Gang& gang) const;
   [[nodiscard]] static Reason SizeReason(const Gang& gang);
-  // What the gang's group is now; nullptr: the gang is alone, or its group does not stand.
+  // The current snapshot of the gang's group; nullptr: the gang lists no group, or the group does not exist.
   [[nodiscard]] const Look* Standing(const Gang& gang) const;
-  // REQUIRES: the gang lists a group and is named in it, and all who may ask are of its namespace or any may.
+  // The snapshot, recomputed if outdated.
+  // REQUIRES: the gang lists a group that names it, and the group is in one namespace or may cross namespaces.
   [[nodiscard]] const Look& LookAt(const Gang& gang) const;
-  void LookAgain(const Gang& gang, const std::vector<std::string>& ids, Look* look) const;
+  void RecomputeSnapshot(const Gang& gang, const std::vector<std::string>& ids, Look* look) const;
   void Fold(const Gang& gang, Look* look) const;
   [[nodiscard]] Reason Disagreement(const Gang& gang, const std::vector<std::string>& ids) const;
 

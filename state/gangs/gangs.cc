@@ -42,7 +42,7 @@ absl::string_view ToString(MemberState state) {
       return "Succeeded";
     case MemberState::kFailed:
       return "Failed";
-    case MemberState::kLeaving:
+    case MemberState::kTerminating:
       return "Leaving";
   }
   return "";
@@ -75,11 +75,11 @@ bool Gangs::Serves(const Pod& pod) const {
 }
 
 bool Gangs::Plannable(const Pod& pod) const {
-  if (pod.state != MemberState::kPending || pod.facts.other_gates || !pod.served || !pod.able) return false;
+  if (pod.state != MemberState::kPending || pod.facts.other_gates || !pod.served || !pod.valid) return false;
   return pod.gang == nullptr || !OnePriority(*pod.gang) || FirstMember(*pod.gang).facts.priority == pod.facts.priority;
 }
 
-// One priority for all is a rule about each other: counted anew.
+// With one priority for all, a member depends on another one: counted here each time.
 int32_t Gangs::PlannableMembers(const Gang& gang) const {
   if (!OnePriority(gang)) return gang.plannable;
   return static_cast<int32_t>(
@@ -88,10 +88,10 @@ int32_t Gangs::PlannableMembers(const Gang& gang) const {
 
 const Pod& Gangs::FirstMember(const Gang& gang) {
   if (gang.first != nullptr) return *gang.first;
-  Pod below;  // before all of the next lower priority
+  Pod below;  // sorts before all members of the next lower priority
   below.facts.created_ms = std::numeric_limits<int64_t>::min();
   for (const MemberSet& set : gang.members) {
-    // Of one priority the first of the set is the first created.
+    // Among members of one priority, the first of the set was created first.
     for (auto member = set.begin(); member != set.end(); member = set.lower_bound(&below)) {
       if (gang.first == nullptr || CreatedBefore(**member, *gang.first)) gang.first = *member;
       if ((*member)->facts.priority == std::numeric_limits<int32_t>::min()) break;
@@ -104,10 +104,10 @@ const Pod& Gangs::FirstMember(const Gang& gang) {
 
 const std::vector<Candidates>& Gangs::CandidateRuns(const Gang& gang) {
   if (gang.runs_current) return gang.runs;
-  Gang& changed = Noted(gang);
+  Gang& changed = MutateUntracked(gang);
   changed.runs_current = true;
   changed.runs.clear();
-  std::vector<const Pod*> stuck;
+  std::vector<const Pod*> unplaceable;
   const auto add = [&](const Pod& pod) {
     std::vector<Candidates>& runs = changed.runs;
     if (runs.empty() || runs.back().cls != pod.cls || runs.back().priority != pod.facts.priority ||
@@ -118,32 +118,33 @@ const std::vector<Candidates>& Gangs::CandidateRuns(const Gang& gang) {
   };
   for (const Pod* pod : gang.in(MemberState::kPending)) {
     if (!Plannable(*pod)) continue;
-    if (pod->stuck) {
-      stuck.push_back(pod);
+    if (pod->unplaceable) {
+      unplaceable.push_back(pod);
     } else {
       add(*pod);
     }
   }
-  for (const Pod* pod : stuck) add(*pod);
-  if (!gang.rules.tree.empty()) AddToCome(&changed);
+  for (const Pod* pod : unplaceable) add(*pod);
+  if (!gang.rules.tree.empty()) AddFutureRuns(&changed);
   return gang.runs;
 }
 
-// P-7: members that do not exist yet come after all that do.
-void Gangs::AddToCome(Gang* gang) {
-  if (gang->quorum().AllToCome() == 0) return;
+// P-7: future members come after all existing members.
+void Gangs::AddFutureRuns(Gang* gang) {
+  if (gang->quorum().FutureMembers() == 0) return;
   int32_t priority = gang->rules.priority.value_or(FirstMember(*gang).facts.priority);
   for (const Candidates& run : gang->runs) priority = std::min(priority, run.priority);
-  const std::vector<int32_t> pods = gang->quorum().ToCome();
+  const std::vector<int32_t> pods = gang->quorum().FutureMembersByLeaf();
   for (size_t leaf = 0; leaf < pods.size(); ++leaf) {
     if (pods[leaf] == 0) continue;
-    gang->runs.push_back({gang->to_come[leaf], priority, pods[leaf], static_cast<int32_t>(leaf), /*to_come=*/true});
+    gang->runs.push_back(
+        {gang->future_classes[leaf], priority, pods[leaf], static_cast<int32_t>(leaf), /*future=*/true});
   }
 }
 
-std::vector<ClassId> Gangs::SetToCome(const Gang& gang, std::vector<ClassId> classes) {
-  Mut(gang).runs_current = false;
-  return std::exchange(Mut(gang).to_come, std::move(classes));
+std::vector<ClassId> Gangs::SetFutureClasses(const Gang& gang, std::vector<ClassId> classes) {
+  MutateTracked(gang).runs_current = false;
+  return std::exchange(MutateTracked(gang).future_classes, std::move(classes));
 }
 
 const Pod& Gangs::AddPod(PodDescription facts, ClassId cls, MemberState state, bool submitted) {
@@ -158,7 +159,7 @@ const Pod& Gangs::AddPod(PodDescription facts, ClassId cls, MemberState state, b
   pod->submitted = submitted;
   pods_.emplace(pod->facts.uid, pod);
   Judge(pod);
-  NoteFacts(id);
+  MarkFactsChanged(id);
   return *pod;
 }
 
@@ -180,29 +181,29 @@ void Gangs::RemovePod(const Pod& pod) {
 }
 
 void Gangs::Join(const Pod& pod, const Gang& gang) {
-  Pod& joins = Mut(pod);
-  joins.round = 0;  // of the cycles of another gang (G-2)
+  Pod& joins = MutateTracked(pod);
+  joins.last_cycle = 0;  // the number of another gang's cycle (G-2)
   joins.gang = &gang;
-  JudgeStranger(pod);
+  UpdateForeignMember(pod);
   EnterSet(&joins);
-  Gang& joined = Mut(gang);
+  Gang& joined = MutateTracked(gang);
   if (gang.objects.empty()) joined.created_ms = std::min(gang.created_ms, pod.facts.created_ms);
 }
 
 void Gangs::Leave(const Pod& pod) {
   if (pod.gang == nullptr) return;
-  Pod& leaves = Mut(pod);
+  Pod& leaves = MutateTracked(pod);
   const Gang& gang = *pod.gang;
   LeaveSet(&leaves);
   leaves.gang = nullptr;
-  leaves.stranger = false;
+  leaves.foreign = false;
   Judge(&leaves);
   Touch(gang);
 }
 
 void Gangs::SetState(const Pod& pod, MemberState state) {
   if (pod.state == state) return;
-  Pod& changed = Mut(pod);
+  Pod& changed = MutateTracked(pod);
   if (state != MemberState::kPending) changed.passed_ms = kNever;
   if (pod.gang == nullptr) {
     changed.state = state;
@@ -215,31 +216,31 @@ void Gangs::SetState(const Pod& pod, MemberState state) {
 }
 
 void Gangs::SetFacts(const Pod& pod, PodDescription facts, ClassId cls) {
-  Pod& changed = Mut(pod);
-  // Out of its ordered set first: its place depends on its facts.
+  Pod& changed = MutateTracked(pod);
+  // Removed from its ordered set first: the order depends on the facts.
   if (pod.gang != nullptr) LeaveSet(&changed);
   changed.facts = std::move(facts);
   changed.cls = cls;
-  NoteFacts(pod.id);
+  MarkFactsChanged(pod.id);
   Judge(&changed);
   if (pod.gang == nullptr) return;
-  JudgeStranger(pod);
+  UpdateForeignMember(pod);
   EnterSet(&changed);
 }
 
 void Gangs::SetNode(const Pod& pod, std::string node_name) {
-  Mut(pod).facts.node_name = std::move(node_name);
-  NoteFacts(pod.id);
+  MutateTracked(pod).facts.node_name = std::move(node_name);
+  MarkFactsChanged(pod.id);
 }
 
 void Gangs::SetTimedOutMark(const Pod& pod) {
-  Mut(pod).facts.timed_out_mark = true;
-  NoteFacts(pod.id);
+  MutateTracked(pod).facts.timed_out_mark = true;
+  MarkFactsChanged(pod.id);
 }
 
-void Gangs::JudgeStranger(const Pod& pod) {
-  Pod& judged = Mut(pod);
-  judged.stranger = pod.gang != nullptr && pod.gang->submitted && !pod.submitted;
+void Gangs::UpdateForeignMember(const Pod& pod) {
+  Pod& judged = MutateTracked(pod);
+  judged.foreign = pod.gang != nullptr && pod.gang->submitted && !pod.submitted;
   Judge(&judged);
 }
 
@@ -263,11 +264,11 @@ Gangs::Interned Gangs::Intern(absl::string_view name_space, absl::string_view na
   return {gang, true};
 }
 
-void Gangs::Restore(const Gang& gang, const Kept& kept) {
-  Gang& restored = Mut(gang);
-  restored.kept = restored.written = kept;
+void Gangs::Restore(const Gang& gang, const DurableGangState& kept) {
+  Gang& restored = MutateTracked(gang);
+  restored.durable = restored.written = kept;
   restored.recorded = true;
-  restored.cycles_used = kept.cycle > 1 || !kept.cycle_valid;
+  restored.has_cycle_attempts = kept.cycle > 1 || !kept.cycle_valid;
 }
 
 const std::string& Gangs::Incarnation(const Gang& gang) {
@@ -278,30 +279,30 @@ const std::string& Gangs::Incarnation(const Gang& gang) {
   return gang.children() == 0 ? kNone : FirstMember(gang).facts.uid;
 }
 
-void Gangs::NoteIncarnation(const Gang& gang) {
+void Gangs::UpdateIncarnation(const Gang& gang) {
   const std::string& uid = Incarnation(gang);
-  if (gang.kept.incarnation != uid) Noted(gang).kept.incarnation = uid;
+  if (gang.durable.incarnation != uid) MutateUntracked(gang).durable.incarnation = uid;
 }
 
-void Gangs::NoteFailed(const Gang& gang) {
-  if (gang.kept.failed.empty() && gang.in(MemberState::kFailed).empty()) return;
+void Gangs::RecordFailedMembers(const Gang& gang) {
+  if (gang.durable.failed.empty() && gang.in(MemberState::kFailed).empty()) return;
   std::vector<std::string> failed;
   if (gang.rules.on_member_failure == OnMemberFailure::kAll) {
     for (const Pod* pod : gang.in(MemberState::kFailed)) failed.push_back(pod->facts.uid);
     std::sort(failed.begin(), failed.end());
   }
-  if (gang.kept.failed != failed) Noted(gang).kept.failed = std::move(failed);
+  if (gang.durable.failed != failed) MutateUntracked(gang).durable.failed = std::move(failed);
 }
 
-void Gangs::DropRestored(const Gang& gang) {
-  Gang& dropped = Mut(gang);
-  dropped.kept = Kept();
-  dropped.cycles_used = false;
+void Gangs::DiscardRestored(const Gang& gang) {
+  Gang& dropped = MutateTracked(gang);
+  dropped.durable = DurableGangState();
+  dropped.has_cycle_attempts = false;
 }
 
-void Gangs::Forget(const Gang& gang) {
+void Gangs::RemoveGang(const Gang& gang) {
   MUSTER_CHECK(gang.children() == 0);
-  MUSTER_CHECK(absl::c_all_of(gang.to_come, [](ClassId cls) { return cls == kNoClass; }));  // nobody declares any more
+  MUSTER_CHECK(absl::c_all_of(gang.future_classes, [](ClassId cls) { return cls == kNoClass; }));
   if (gang.touched) Untouch(gang);
   MarkChanged(gang);
   const GangId id = gang.id;
@@ -312,14 +313,14 @@ void Gangs::Forget(const Gang& gang) {
   free_gangs_.push_back(id);
 }
 
-void Gangs::EndSubmitted(const Gang& gang) {
-  Mut(gang).submitted = false;
+void Gangs::ClearSubmitted(const Gang& gang) {
+  MutateTracked(gang).submitted = false;
   for (const MemberSet& set : std::vector<MemberSet>(gang.members.begin(), gang.members.end())) {
     for (const Pod* pod : set) {
-      Pod& member = Mut(*pod);
+      Pod& member = MutateTracked(*pod);
       LeaveSet(&member);
-      member.submitted = member.stranger = false;
-      NoteFacts(member.id);
+      member.submitted = member.foreign = false;
+      MarkFactsChanged(member.id);
       Judge(&member);
       EnterSet(&member);
     }
@@ -328,7 +329,7 @@ void Gangs::EndSubmitted(const Gang& gang) {
 
 bool Gangs::SetReason(const Gang& gang, Reason reason, int64_t now_ms, int64_t notify_at_ms, int64_t reword_at_ms) {
   if (reason.code == gang.reason.code && reason.text == gang.reason.text) return false;
-  Gang& changed = Noted(gang);
+  Gang& changed = MutateUntracked(gang);
   if (reason.code != gang.reason.code) {
     changed.reason_since_ms = now_ms;
     changed.notify_at_ms = std::min(gang.notify_at_ms, notify_at_ms);
@@ -339,13 +340,13 @@ bool Gangs::SetReason(const Gang& gang, Reason reason, int64_t now_ms, int64_t n
   return true;
 }
 
-void Gangs::NoteWritten(const Gang& gang, bool recorded) {
-  Noted(gang).written = gang.kept;
-  Noted(gang).recorded = recorded;
+void Gangs::OnRecordWritten(const Gang& gang, bool recorded) {
+  MutateUntracked(gang).written = gang.durable;
+  MutateUntracked(gang).recorded = recorded;
 }
 
 void Gangs::Touch(const Gang& gang) {
-  Gang& touched = Noted(gang);
+  Gang& touched = MutateUntracked(gang);
   if (std::exchange(touched.touched, true)) return;
   touched_.push_back(&touched);
   std::push_heap(touched_.begin(), touched_.end(), LaterKey);
@@ -354,7 +355,7 @@ void Gangs::Touch(const Gang& gang) {
 void Gangs::Untouch(const Gang& gang) {
   touched_.erase(std::find(touched_.begin(), touched_.end(), &gang));
   std::make_heap(touched_.begin(), touched_.end(), LaterKey);
-  Noted(gang).touched = false;
+  MutateUntracked(gang).touched = false;
 }
 
 const Gang* Gangs::TakeTouched() {
@@ -367,7 +368,7 @@ const Gang* Gangs::TakeTouched() {
 }
 
 void Gangs::MarkChanged(const Gang& gang) {
-  if (!std::exchange(Noted(gang).changed, true)) changed_.push_back(gang.key);
+  if (!std::exchange(MutateUntracked(gang).changed, true)) changed_.push_back(gang.key);
 }
 
 std::vector<std::string> Gangs::TakeChanged() {

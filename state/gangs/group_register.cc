@@ -40,7 +40,7 @@ GroupId GroupRegister::Intern(const std::vector<std::string>& ids) {
   const GroupId id = unused_.back();
   unused_.pop_back();
   auto list = std::make_unique<List>();
-  list->serial = changes_;  // which grew just now
+  list->serial = changes_;  // unique: Set just incremented it
   list->ids = ids;
   for (const std::string& each : ids) {
     list->one_namespace = list->one_namespace && NamespaceOf(each) == NamespaceOf(ids.front());
@@ -72,7 +72,7 @@ std::vector<std::string> GroupRegister::Naming(const std::string& key) const {
       if (gang != key) out.push_back(gang);
     }
   }
-  std::sort(out.begin(), out.end());  // a gang lists one list
+  std::sort(out.begin(), out.end());  // without duplicates: a gang has one list
   return out;
 }
 

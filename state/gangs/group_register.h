@@ -1,6 +1,6 @@
-// Which gangs list which gangs as their group (SPEC D-10): every list once, with those who list it.
+// Which gangs list which gangs as their group (SPEC D-10): each distinct list once, with the gangs that list it.
 //
-// Knows only what was said; whether a group may start is Eligibility's to judge. Not thread-safe.
+// Holds declarations only; Eligibility decides whether a group may start. Not thread-safe.
 #ifndef MUSTER_STATE_GANGS_GROUP_REGISTER_H_
 #define MUSTER_STATE_GANGS_GROUP_REGISTER_H_
 
@@ -20,25 +20,24 @@ namespace muster {
 class GroupRegister {
  public:
   struct List {
-    int64_t serial = 0;            // no other list has it, whenever
+    int64_t serial = 0;            // unique over time; never reused
     std::vector<std::string> ids;  // "namespace/name", in order, without duplicates
     bool one_namespace = true;
     absl::btree_set<std::string> listed_by;  // keys of gangs
-    int32_t agreeing = 0;                    // of those, the ones that the list names
-    // Every gang that the list names lists the same.
+    int32_t agreeing = 0;                    // gangs in listed_by that the list names
+    // Every gang that the list names has this same list.
     [[nodiscard]] bool Agreed() const { return static_cast<size_t>(agreeing) == ids.size(); }
   };
 
-  // What the gang with this id and key lists from now on; empty: nothing. An id that is given out again must have been
-  // told to list nothing.
+  // Sets the list of the gang with this id and key; empty: none. Before an id is reused, its list must be set to empty.
   void Set(int32_t gang, const std::string& key, const std::vector<std::string>& ids);
   // kNoGroup: the gang lists nothing.
   [[nodiscard]] GroupId Of(int32_t gang) const { return members_.Of(gang).group; }
-  // The gang is in the list that it lists. REQUIRES: it lists one.
+  // Whether the gang's own list names it. REQUIRES: it has a list.
   [[nodiscard]] bool NamesItself(int32_t gang) const { return members_.Of(gang).names_itself; }
-  // REQUIRES: somebody lists it.
+  // REQUIRES: some gang lists it.
   [[nodiscard]] const List& list(GroupId id) const { return *lists_[static_cast<size_t>(id)]; }
-  // Of the gang's list; 0: it lists nothing.
+  // The serial of the gang's list; 0: it lists nothing.
   [[nodiscard]] int64_t SerialOf(int32_t gang) const { return Of(gang) == kNoGroup ? 0 : list(Of(gang)).serial; }
   // Keys of the gangs that list `key`, itself aside, in order.
   [[nodiscard]] std::vector<std::string> Naming(const std::string& key) const;
@@ -46,7 +45,7 @@ class GroupRegister {
   // Grows with every change.
   [[nodiscard]] int64_t changes() const { return changes_; }
 
-  // What a recording keeps (state/recording/members.h).
+  // The members that a recording contains (state/recording/members.h).
   static constexpr auto Recorded() {
     return std::tuple(&GroupRegister::members_, &GroupRegister::lists_, &GroupRegister::unused_,
                       &GroupRegister::by_ids_, &GroupRegister::naming_, &GroupRegister::changes_);

@@ -1,4 +1,4 @@
-// Gangs that start together (SPEC D-10): which gangs a group is, and what each may expect of the others.
+// Gang groups (SPEC D-10): the gangs of a group, and how they affect each other's start.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -51,21 +51,21 @@ const Eligibility::Look& Eligibility::LookAt(const Gang& gang) const {
   Look& look = looks_[group];
   if (look.changes != gangs_->changes()) {
     look = Look();
-    LookAgain(gang, gangs_->groups().list(group).ids, &look);
+    RecomputeSnapshot(gang, gangs_->groups().list(group).ids, &look);
     look.changes = gangs_->changes();
   }
   return look;
 }
 
-void Eligibility::LookAgain(const Gang& gang, const std::vector<std::string>& ids, Look* look) const {
+void Eligibility::RecomputeSnapshot(const Gang& gang, const std::vector<std::string>& ids, Look* look) const {
   look->disagreement = Disagreement(gang, ids);
   if (!look->disagreement.none()) return;
   look->quorum = true;
   for (const std::string& id : ids) {
     const Gang& each = *gangs_->FindGang(id);
     look->gangs.push_back(&each);
-    const bool placed = PassesAlone(each);
-    look->half_bound = look->half_bound || each.half_bound();
+    const bool placed = SchedulesIndividuallyAlone(each);
+    look->partially_bound = look->partially_bound || each.partially_bound();
     if (!placed) Fold(each, look);
     look->quorum = look->quorum && (each.once_satisfied() || each.quorum().Met());
     if (look->lacks.gang != nullptr) continue;
@@ -75,13 +75,13 @@ void Eligibility::LookAgain(const Gang& gang, const std::vector<std::string>& id
   }
 }
 
-// An unplaced gang of the group.
+// Adds an unplaced gang of the group to the snapshot.
 void Eligibility::Fold(const Gang& gang, Look* look) const {
   if (look->unplaced.empty()) {
-    look->key = {false, Priority(gang), gang.kept.requeues, gang.created_ms, ""};
+    look->key = {false, Priority(gang), gang.durable.requeues, gang.created_ms, ""};
   } else {
     look->key.priority = std::max(look->key.priority, Priority(gang));
-    look->key.requeues = std::max(look->key.requeues, gang.kept.requeues);
+    look->key.requeues = std::max(look->key.requeues, gang.durable.requeues);
     look->key.created_ms = std::min(look->key.created_ms, gang.created_ms);
   }
   look->unplaced.push_back(&gang);
@@ -105,13 +105,12 @@ Group Eligibility::GroupOf(const Gang& gang) const {
 Group Eligibility::Unplaced(const Gang& gang) const {
   if (const Look* look = Standing(gang); look != nullptr) return look->unplaced;
   Group out;
-  if (!PassesOneByOne(gang)) out.push_back(&gang);
+  if (!SchedulesIndividually(gang)) out.push_back(&gang);
   return out;
 }
 
-// G-1: what keeps another gang of the group from starting keeps this one, of which that is not so. The text names the
-// culprit.
-Reason Eligibility::MatesReason(const Gang& gang) const {
+// G-1: a gang of the group that cannot start blocks all others of the group. The text names that gang.
+Reason Eligibility::GroupMatesReason(const Gang& gang) const {
   const Look* look = Standing(gang);
   if (look == nullptr) return {};
   const Gang* other = gang.submitted ? look->not_submitted : look->submitted;
@@ -132,7 +131,7 @@ std::string Eligibility::GroupHint(const Gang& gang) const {
       return absl::StrCat("submit gang ", look->not_submitted->key,
                           " as a whole too (SubmitGang), or none of the group");
     }
-    return "have all gangs of the group placed by Muster, or all by schedulers of their own";
+    return "let Muster place all gangs of the group, or let their own schedulers place all of them";
   }
   const bool forbidden = group != kNoGroup && gangs_->groups().NamesItself(gang.id) &&
                          !gangs_->groups().list(group).one_namespace && !cross_namespace_groups_;
@@ -140,11 +139,11 @@ std::string Eligibility::GroupHint(const Gang& gang) const {
                    : "list the same gangs, itself included, on every gang of the group";
 }
 
-Reason Eligibility::MatesMembersReason(const Gang& gang, int64_t now_ms) const {
+Reason Eligibility::GroupMatesMembersReason(const Gang& gang, int64_t now_ms) const {
   const Look* look = Standing(gang);
   if (look == nullptr) return {};
-  const auto about = [](const Gang& mate, ReasonCode code, absl::string_view text) {
-    return Reason{code, absl::StrCat("gang ", mate.key, " of its group: ", text)};
+  const auto about = [](const Gang& peer, ReasonCode code, absl::string_view text) {
+    return Reason{code, absl::StrCat("gang ", peer.key, " of its group: ", text)};
   };
   if (look->by_callers != nullptr && look->by_plan != nullptr) {
     return {ReasonCode::kGroupDisagrees,
@@ -154,9 +153,9 @@ Reason Eligibility::MatesMembersReason(const Gang& gang, int64_t now_ms) const {
   }
   const Gang* culprit = look->short_of.gang;
   if (look->last_retry_ms > now_ms) {
-    for (const Gang* mate : look->unplaced) {
-      if (mate == culprit) break;
-      if (mate->retry_at_ms > now_ms) return about(*mate, ReasonCode::kBackoff, "waiting before the next try");
+    for (const Gang* peer : look->unplaced) {
+      if (peer == culprit) break;
+      if (peer->retry_at_ms > now_ms) return about(*peer, ReasonCode::kBackoff, "waiting before the next try");
     }
   }
   if (culprit == nullptr) return {};
@@ -177,12 +176,12 @@ Reason Eligibility::BarrierReason(const Gang& gang) const {
   const bool met = gang.quorum().Met();
   std::string text = gang.rules.tree.empty() || met
                          ? absl::StrCat(gang.quorum().Present(), " of ", gang.rules.min_member, " members wait")
-                         : gang.quorum().LacksPresent();
+                         : gang.quorum().DescribeMissingPresent();
   if (!gang.rules.group.empty() && met) {
-    for (const Gang* mate : Unplaced(gang)) {
-      const int32_t here = mate->quorum().Present();
-      if (mate == &gang || mate->quorum().Met()) continue;
-      absl::StrAppend(&text, "; gang ", mate->key, " of its group: ", here, " of ", mate->rules.min_member);
+    for (const Gang* peer : Unplaced(gang)) {
+      const int32_t present = peer->quorum().Present();
+      if (peer == &gang || peer->quorum().Met()) continue;
+      absl::StrAppend(&text, "; gang ", peer->key, " of its group: ", present, " of ", peer->rules.min_member);
       break;
     }
   }

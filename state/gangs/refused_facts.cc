@@ -7,7 +7,7 @@
 namespace muster {
 namespace {
 
-// How many nodes are remembered, and how much of a text.
+// Bounds: nodes with a stored reason, and bytes of a name and of a reason.
 constexpr size_t kMaxNodes = 1'024;
 constexpr size_t kMaxName = 253;
 constexpr size_t kMaxWhy = 512;
@@ -17,19 +17,19 @@ constexpr size_t kMaxWhy = 512;
 void RefusedFacts::NoteNode(absl::string_view name, absl::string_view why) {
   Note(FactKind::kNode);
   if (name.empty()) return;
-  const std::string kept(Beginning(name, kMaxName));
-  const auto [at, fresh] = nodes_.emplace(kept, Refusal{});
-  const std::string said(Beginning(why, kMaxWhy));
-  if (!fresh && at->second.why == said) return;
-  at->second.why = said;
-  changed_.push_back(kept);
+  const std::string node(Beginning(name, kMaxName));
+  const auto [at, fresh] = nodes_.emplace(node, Refusal{});
+  const std::string reason(Beginning(why, kMaxWhy));
+  if (!fresh && at->second.why == reason) return;
+  at->second.why = reason;
+  changed_.push_back(node);
   if (!fresh) return;
   at->second.turn = next_turn_++;
-  turns_.emplace(at->second.turn, kept);
-  if (nodes_.size() > kMaxNodes) ForgetNode(std::string(turns_.begin()->second));
+  turns_.emplace(at->second.turn, node);
+  if (nodes_.size() > kMaxNodes) ClearNode(std::string(turns_.begin()->second));
 }
 
-void RefusedFacts::ForgetNode(absl::string_view name) {
+void RefusedFacts::ClearNode(absl::string_view name) {
   if (nodes_.empty()) return;
   const auto known = nodes_.find(Beginning(name, kMaxName));
   if (known == nodes_.end()) return;
@@ -38,16 +38,16 @@ void RefusedFacts::ForgetNode(absl::string_view name) {
   nodes_.erase(known);
 }
 
-void RefusedFacts::ForgetNodes() {
+void RefusedFacts::ClearNodes() {
   for (const auto& [name, refusal] : std::exchange(nodes_, {})) changed_.push_back(name);
   turns_.clear();
 }
 
-const std::string& RefusedFacts::WhyNode(absl::string_view name) const {
-  static const std::string kNothing;
-  if (nodes_.empty()) return kNothing;
+const std::string& RefusedFacts::NodeRefusalReason(absl::string_view name) const {
+  static const std::string kNoReason;
+  if (nodes_.empty()) return kNoReason;
   const auto known = nodes_.find(Beginning(name, kMaxName));
-  return known == nodes_.end() ? kNothing : known->second.why;
+  return known == nodes_.end() ? kNoReason : known->second.why;
 }
 
 std::vector<std::string> RefusedFacts::TakeChanged() { return std::exchange(changed_, {}); }

@@ -1,5 +1,6 @@
-// What was announced and could not be taken: nothing of it is dropped in silence. Of nodes, which say nothing of
-// themselves elsewhere, why the last announcement was refused, until one is taken or the node goes. Not thread-safe.
+// Announced facts that Muster could not ingest, so that no refusal is silent: a count by kind, and for nodes the reason
+// of the last refusal, because a node has no other place to report it. The reason is removed when an announcement of
+// the node is accepted or the node is removed. Not thread-safe.
 #ifndef MUSTER_STATE_GANGS_REFUSED_FACTS_H_
 #define MUSTER_STATE_GANGS_REFUSED_FACTS_H_
 
@@ -18,27 +19,28 @@ class RefusedFacts {
  public:
   struct Refusal {
     std::string why;
-    int64_t turn = 0;  // in which it was remembered: the first is forgotten first
+    int64_t turn = 0;  // increases with each new node; the lowest is evicted first
   };
 
-  // One more announcement was refused.
+  // Counts one refused announcement.
   void Note(FactKind kind) { ++counts_[static_cast<size_t>(kind)]; }
-  // The same, of a node; bounded in number and length. `name` may be empty: only counted.
+  // Counts a refused announcement of a node and stores the reason; bounded in number and length. Empty `name`: only
+  // counted.
   void NoteNode(absl::string_view name, absl::string_view why);
-  // The node was taken, or is gone. Harmless when nothing is remembered.
-  void ForgetNode(absl::string_view name);
-  void ForgetNodes();
+  // The node was accepted or removed. No effect when no reason is stored.
+  void ClearNode(absl::string_view name);
+  void ClearNodes();
 
-  // Since the start.
+  // Refusals since the start, by kind.
   [[nodiscard]] const FactCounts& counts() const { return counts_; }
   // By name.
   [[nodiscard]] const absl::btree_map<std::string, Refusal>& nodes() const { return nodes_; }
-  // Why the node's last announcement was refused; empty: it was not, or too long ago.
-  [[nodiscard]] const std::string& WhyNode(absl::string_view name) const;
-  // Names, of nodes about which this changed since the last call.
+  // Why the node's last announcement was refused; empty: it was accepted, or the reason was evicted.
+  [[nodiscard]] const std::string& NodeRefusalReason(absl::string_view name) const;
+  // Names of the nodes with a changed reason since the last call.
   [[nodiscard]] std::vector<std::string> TakeChanged();
 
-  // What a recording keeps (state/recording/members.h).
+  // The members that a recording contains (state/recording/members.h).
   static constexpr auto Recorded() {
     return std::tuple(&RefusedFacts::counts_, &RefusedFacts::nodes_, &RefusedFacts::turns_, &RefusedFacts::next_turn_,
                       &RefusedFacts::changed_);

@@ -1,4 +1,4 @@
-// What a recording does not keep of who there is, found again.
+// Rebuilds what a recording omits of Gangs: the lookup maps and each member's pointer to its gang.
 #include <memory>
 
 #include "state/gangs/gangs.h"

@@ -1,5 +1,5 @@
-// Keeps what was told over gRPC, where nobody else does, and tells it again after a restart (SPEC S-2). In Kubernetes
-// that is gangs that were created; where nothing is kept over a restart, nothing. Not thread-safe.
+// Writes durable records of facts that no other system stores, so that a restart can replay them (SPEC S-2). Without
+// Kubernetes these are all facts announced over gRPC; with Kubernetes, the gangs created over gRPC. Not thread-safe.
 #ifndef MUSTER_STATE_MACHINE_FACT_RECORDER_H_
 #define MUSTER_STATE_MACHINE_FACT_RECORDER_H_
 
@@ -12,41 +12,43 @@
 
 namespace muster {
 
-class FactKeeper {
+class FactRecorder {
  public:
-  // `keeps`: everything; `keeps_created`: gangs that were created over gRPC.
-  FactKeeper(Gangs* gangs, Submissions* submissions, bool keeps, bool keeps_created)
-      : gangs_(gangs), submissions_(submissions), keeps_(keeps), keeps_created_(keeps_created) {}
+  // `persist_facts`: record all facts. `persist_created`: record the gangs that were created over gRPC.
+  FactRecorder(Gangs* gangs, Submissions* submissions, bool persist_facts, bool persist_created)
+      : gangs_(gangs), submissions_(submissions), records_all_(persist_facts), records_created_(persist_created) {}
 
-  [[nodiscard]] bool keeps() const { return keeps_; }
+  [[nodiscard]] bool keeps() const { return records_all_; }
 
-  void NodeIs(const NodeDescription& node, Step* step) const;
-  void NodeGoes(const std::string& name, Step* step) const;
-  // What a pod is, is written by EndCommand.
-  void PodGoes(const std::string& uid, Step* step) const;
-  void ObjectIs(const GangObject& object, Step* step) const;
-  void ObjectGoes(GangDialect dialect, const std::string& name_space, const std::string& name, Step* step) const;
-  // `source` announced `version`; silent since `stale_since_ms`, 0: it spoke to this process.
-  void StepTaken(const std::string& source, int64_t version, int64_t stale_since_ms, Step* step) const;
-  // Pods and submissions that the command changed.
-  void EndCommand(Step* step);
+  void RecordNode(const NodeDescription& node, ApplyContext* ctx) const;
+  void EraseNode(const std::string& name, ApplyContext* ctx) const;
+  // RecordChanges writes the records of pods.
+  void ErasePod(const std::string& uid, ApplyContext* ctx) const;
+  void RecordGangObject(const GangObject& object, ApplyContext* ctx) const;
+  void EraseGangObject(GangDialect dialect, const std::string& name_space, const std::string& name,
+                       ApplyContext* ctx) const;
+  // The announcer `source` is at `version`. `stale_since_ms`: since when it has sent nothing; 0: it has announced to
+  // this process.
+  void RecordStep(const std::string& source, int64_t version, int64_t stale_since_ms, ApplyContext* ctx) const;
+  // Writes the records of the pods and submissions that the command changed.
+  void RecordChanges(ApplyContext* ctx);
 
-  // What is told from here on was kept before, until it Ends.
-  void BeginTellingAgain() { telling_again_ = true; }
-  void EndTellingAgain();
+  // Between BeginReplay and EndReplay nothing is written: the facts are replayed from their records.
+  void BeginReplay() { replaying_ = true; }
+  void EndReplay();
 
  private:
-  [[nodiscard]] bool writes() const { return keeps_ && !telling_again_; }
+  [[nodiscard]] bool writes() const { return records_all_ && !replaying_; }
   [[nodiscard]] bool writes_created(GangDialect dialect) const {
-    return keeps_created_ && !keeps_ && !telling_again_ && dialect == GangDialect::kApi;
+    return records_created_ && !records_all_ && !replaying_ && dialect == GangDialect::kApi;
   }
-  void KeepSubmission(const std::string& id, Step* step) const;
+  void RecordSubmission(const std::string& id, ApplyContext* ctx) const;
 
   Gangs* gangs_;
   Submissions* submissions_;
-  const bool keeps_;
-  const bool keeps_created_;
-  bool telling_again_ = false;
+  const bool records_all_;
+  const bool records_created_;
+  bool replaying_ = false;
 };
 
 }  // namespace muster

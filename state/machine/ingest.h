@@ -1,5 +1,5 @@
-// What the outside world announces - nodes, pods, PodGroups - taken into the rooms (SPEC D-9, D-12, K-13, S-1).
-// Not thread-safe.
+// Takes announced facts - nodes, pods, namespaces, gang objects - into the components that own them, and restores them
+// after a restart (SPEC D-9, D-12, K-13, S-1). Not thread-safe.
 #ifndef MUSTER_STATE_MACHINE_INGEST_H_
 #define MUSTER_STATE_MACHINE_INGEST_H_
 
@@ -18,7 +18,7 @@
 
 namespace muster {
 
-struct AnnouncementRooms {
+struct IngestRooms {
   Cluster* cluster;
   Ledger* ledger;
   Gangs* gangs;
@@ -27,115 +27,117 @@ struct AnnouncementRooms {
   RefusedFacts* refused;
   Backlog* backlog;
   Plans* plans;
-  Calls* calls;
+  Activations* activations;
   Barrier* barrier;
   Nominations* nominations;
-  Claims* claims;
+  PlanLifecycle* lifecycle;
   Repair* repair;
   Bindings* bindings;
-  Restored* restored;
+  RestoredRecords* restored;
   Deadlines* deadlines;  // of pods
   Submissions* submissions;
-  FactKeeper* facts;
-  Pipeline* pipeline;
+  FactRecorder* facts;
+  FutureReservations* future_reservations;
   Queues* queues;
   Planning* planning;
 };
 
-class Announcements {
+class Ingest {
  public:
-  explicit Announcements(const AnnouncementRooms& rooms) : r_(rooms) {}
+  explicit Ingest(const IngestRooms& rooms) : r_(rooms) {}
 
-  // Announced, and could not be read. InvalidArgument, always.
-  [[nodiscard]] absl::Status NoteUnreadable(const UnreadableFact& fact);
+  // A fact was announced that could not be read. Always returns InvalidArgument.
+  [[nodiscard]] absl::Status OnUnreadableFact(const UnreadableFact& fact);
 
   // --- nodes ---
-  [[nodiscard]] absl::Status PutNode(const NodeDescription& node, Step* step);
-  void RemoveNode(const std::string& name, Step* step);
+  [[nodiscard]] absl::Status PutNode(const NodeDescription& node, ApplyContext* ctx);
+  void RemoveNode(const std::string& name, ApplyContext* ctx);
 
   // --- pods ---
-  // `submitted`: came with a whole gang. InvalidArgument: it has no identity, or another's.
-  [[nodiscard]] absl::Status PutPod(const PodDescription& facts, bool submitted, Step* step);
-  // Harmless when it is not known.
-  void RemovePod(const std::string& uid, Step* step);
+  // `submitted`: the pod is part of a submission. InvalidArgument: its UID or name is empty, or its UID belongs to
+  // another pod.
+  [[nodiscard]] absl::Status PutPod(const PodDescription& facts, bool submitted, ApplyContext* ctx);
+  // No effect if the pod is not known.
+  void RemovePod(const std::string& uid, ApplyContext* ctx);
 
   // --- namespaces ---
-  // `labels` nullptr: it is gone.
-  void PutNamespace(const std::string& name, const Labels* labels, Step* step);
+  // `labels` nullptr: the namespace was deleted.
+  void PutNamespace(const std::string& name, const Labels* labels, ApplyContext* ctx);
 
   // --- gangs ---
-  // The gang of that name, which is made up when it is not known.
+  // The gang of that name; added if it is not known.
   [[nodiscard]] const Gang& InternGang(absl::string_view name_space, absl::string_view name, int64_t created_ms,
                                        int64_t now_ms);
-  // AlreadyExists, NotFound: as the command's mode asks.
-  [[nodiscard]] absl::Status PutObject(const UpsertGangObject& command, Step* step);
-  [[nodiscard]] absl::Status RemoveObject(const RemoveGangObject& command, Step* step);
-  // The gang's pods say all there is to say about it, now that what stood above them is gone.
+  // AlreadyExists: mode kCreate and the object exists. NotFound: mode kReplace, or `must_exist`, and it does not.
+  [[nodiscard]] absl::Status PutObject(const UpsertGangObject& command, ApplyContext* ctx);
+  [[nodiscard]] absl::Status RemoveObject(const RemoveGangObject& command, ApplyContext* ctx);
+  // Recomputes the gang's rules after its declarations changed.
   void Redeclare(const Gang& gang);
 
-  // --- all of it ---
-  // What was kept of an earlier process's facts is announced again, and that is everything. Nothing was kept:
-  // everything is still to come.
-  void TakeUpFacts(Step* step);
-  // Everything that `source` knows has been announced; see Sources.
-  void Complete(const std::string& source, Step* step);
-  // Planning begins when these were read too.
-  void Expect(const std::vector<std::string>& sources);
-  // What makes nodes and pods impossible as a whole, found before anything of them is taken.
+  // --- snapshots, updates and restart ---
+  // Replays the facts that an earlier process recorded. If it recorded all facts, they are then complete. No effect if
+  // there are no records.
+  void RestoreFacts(ApplyContext* ctx);
+  // `source` has announced everything that it knows; see Sources. After the last source, unfinished starts are restored
+  // and planning begins.
+  void Complete(const std::string& source, ApplyContext* ctx);
+  // Planning does not begin before these sources are complete.
+  void ExpectSources(const std::vector<std::string>& sources);
+  // InvalidArgument: the nodes and pods cannot all be valid. Call it before the first of them is taken.
   [[nodiscard]] absl::Status Check(const std::vector<NodeDescription>& nodes,
                                    const std::vector<PodDescription>& pods) const;
-  void PutAll(const std::vector<NodeDescription>& nodes, const std::vector<PodDescription>& pods, Step* step);
-  // Who announced, and how far it is: a numbered step of its facts was taken.
-  void TakeStep(const FactsStep& taken, Step* step);
-  // The announcer has spoken, and stands by all it said to an earlier process.
-  void NoteSpoke(Step* step);
-  // It has not for too long: nothing new goes where nobody has said for so long what is there.
-  void ShutStale(Step* step);
-  // What is gone first, then gangs, nodes and pods.
-  void TakeUpdate(const UpdateFacts& update, Step* step);
-  // Pods and nodes that a snapshot does not name are gone; members of submitted gangs stay.
-  void RemoveUnnamed(const ReplaceFacts& snapshot, Step* step);
+  void PutAll(const std::vector<NodeDescription>& nodes, const std::vector<PodDescription>& pods, ApplyContext* ctx);
+  // A numbered update of the announcer was applied: records the announcer and its version.
+  void OnFactsStep(const FactsVersion& taken, ApplyContext* ctx);
+  // The announcer confirms the facts that it announced to an earlier process: they are no longer stale.
+  void ConfirmRestoredFacts(ApplyContext* ctx);
+  // The announcer has been silent for too long: nothing new is placed on the nodes that only an earlier process knew.
+  void ExpireStaleNodes(ApplyContext* ctx);
+  // Applies removals first, then gangs, nodes and pods.
+  void ApplyUpdate(const UpdateFacts& update, ApplyContext* ctx);
+  // Removes pods and nodes that the snapshot does not contain; members of submitted gangs stay.
+  void RemoveAbsent(const ReplaceFacts& snapshot, ApplyContext* ctx);
 
  private:
-  struct Change;  // what is new about a known pod
-  void NoteHeard(NodeId id);
-  void Unstale();
-  // Of every node that is there and was heard so.
-  void SetHeard(Heard from, Heard to);
-  void AddPod(PodDescription facts, bool submitted, Step* step);
-  void ChangePod(const Pod& pod, PodDescription facts, Step* step);
-  void TakeFacts(const Pod& pod, PodDescription facts, bool shape_changed, Step* step);
-  void ChangeGang(const Pod& pod, const Change& change, Step* step);
-  void SayWhatIsRead();
-  void FollowGate(const Pod& pod, bool was_gated, Step* step);
-  void FollowState(const Pod& pod, Step* step);
-  void FollowEnd(const Pod& pod, Step* step);
-  void FollowNomination(const Pod& pod);
-  void JoinGang(const Pod& pod, Step* step);
+  struct Change;  // the differences between two announcements of a pod
+  void MarkObserved(NodeId id);
+  void ClearStale();
+  // Changes the freshness of all present nodes that have `from`.
+  void SetFreshness(Freshness from, Freshness to);
+  void AddPod(PodDescription facts, bool submitted, ApplyContext* ctx);
+  void UpdatePod(const Pod& pod, PodDescription facts, ApplyContext* ctx);
+  void ApplyFacts(const Pod& pod, PodDescription facts, bool shape_changed, ApplyContext* ctx);
+  void MoveToGang(const Pod& pod, const Change& change, ApplyContext* ctx);
+  void RefreshReadStatus();
+  void OnGateChanged(const Pod& pod, bool was_gated, ApplyContext* ctx);
+  void OnPodStateChanged(const Pod& pod, ApplyContext* ctx);
+  void OnTermination(const Pod& pod, ApplyContext* ctx);
+  void OnNominationChanged(const Pod& pod);
+  void JoinGang(const Pod& pod, ApplyContext* ctx);
   void LeaveGang(const Pod& pod);
-  void NoteUnschedulable(const Pod& pod, Step* step);
-  void NoteHeard(const Pod& pod, int64_t now_ms);
-  void NotifySoon(const Gang& gang, int64_t now_ms);
-  void RulesChanged(const Gang& gang);
-  // P-7: the classes of members that the gang says are to come.
-  void HoldToCome(const Gang& gang);
-  [[nodiscard]] static bool IsThatGang(const Gang& gang, const std::string& incarnation);
-  using Interrupted = absl::btree_map<int64_t, std::vector<Commitment>>;  // by the start that they are part of
-  [[nodiscard]] Interrupted TakeUpCommitments(Step* step);
-  void PlanAgain(const std::vector<Commitment>& start, Step* step);
-  enum class OwnerOf : uint8_t {
-    kKnown,   // or it has none
-    kFormer,  // deleted: the one that is known came after the pod
-    kUnread,  // the one that is known is the former one
+  void OnUnschedulable(const Pod& pod, ApplyContext* ctx);
+  void MarkObserved(const Pod& pod, int64_t now_ms);
+  void ScheduleNotification(const Gang& gang, int64_t now_ms);
+  void OnRulesChanged(const Gang& gang);
+  // P-7: acquires the classes of the gang's future members, and releases those of before.
+  void RetainFutureClasses(const Gang& gang);
+  [[nodiscard]] static bool IsIncarnationOf(const Gang& gang, const std::string& incarnation);
+  using InterruptedStarts = absl::btree_map<int64_t, std::vector<Commitment>>;  // by id of the start
+  [[nodiscard]] InterruptedStarts RestoreCommitments(ApplyContext* ctx);
+  void RestorePlans(const std::vector<Commitment>& start, ApplyContext* ctx);
+  enum class OwnerMatch : uint8_t {
+    kKnown,   // the pod's owner is the known one, or the pod has no owner
+    kFormer,  // the pod's owner was deleted: the known owner is newer than the pod
+    kUnread,  // the pod's owner is not read yet: the known owner is older than the pod
   };
-  [[nodiscard]] OwnerOf OwnerIs(const PodDescription& facts) const;
-  void FollowOwner(const Gang& gang, Step* step);
-  void Learn(const PodTemplate& shape, Step* step);
-  void TakeAnew(const std::string* name_space, Step* step);
-  // kNoClass, and why in facts->invalid: the pod cannot be planned.
+  [[nodiscard]] OwnerMatch MatchOwner(const PodDescription& facts) const;
+  void OnOwnerChanged(const Gang& gang, ApplyContext* ctx);
+  void Learn(const PodTemplate& shape, ApplyContext* ctx);
+  void Reclassify(const std::string* name_space, ApplyContext* ctx);
+  // Returns kNoClass, with the cause in facts->invalid, if the pod cannot be planned.
   [[nodiscard]] ClassId AcquireClass(PodDescription* facts);
 
-  const AnnouncementRooms r_;
+  const IngestRooms r_;
 };
 
 }  // namespace muster

@@ -11,23 +11,23 @@ namespace {
 
 absl::Status UnknownPod(const std::string& uid) { return absl::NotFoundError(absl::StrCat("no pod with uid ", uid)); }
 
-bool HalfBoundIsNext(const Backlog& backlog) {
+bool PartiallyBoundIsNext(const Backlog& backlog) {
   const std::optional<int32_t> next = backlog.Next();
-  return next.has_value() && backlog.queued(*next)->half_bound;
+  return next.has_value() && backlog.queued(*next)->partially_bound;
 }
 
-// Whether what an earlier process kept is for one that keeps facts itself, or not, as this one.
-absl::Status CheckKept(const Restored& restored, bool keeps_facts) {
-  if (restored.has_facts() && !keeps_facts) {
+// FailedPrecondition: the records are from a process with another setting of persist_facts.
+absl::Status CheckRecordsMatchSettings(const RestoredRecords& restored, bool persist_facts) {
+  if (restored.has_facts() && !persist_facts) {
     return absl::FailedPreconditionError(
         "it was written without Kubernetes: nodes and pods in it were announced over gRPC, and their promises with "
-        "them; set kubernetes.enabled: false, or give another store.path");
+        "them; set kubernetes.enabled: false, or set another store.path");
   }
-  const bool of_kubernetes = restored.has_created() || (!restored.has_facts() && restored.has_promises());
-  if (of_kubernetes && keeps_facts) {
+  const bool of_kubernetes = restored.has_created() || (!restored.has_facts() && restored.has_commitments());
+  if (of_kubernetes && persist_facts) {
     return absl::FailedPreconditionError(
         "it was written with Kubernetes: its promises are about pods that only the API server knows; set "
-        "kubernetes.enabled: true, or give another store.path");
+        "kubernetes.enabled: true, or set another store.path");
   }
   return absl::OkStatus();
 }
@@ -38,60 +38,80 @@ Machine::Machine(const MachineSettings& s)
     : index_(&cluster_),
       topology_(&cluster_, s.topology_levels),
       ledger_(&cluster_),
-      gangs_(GangsSettings{s.gang, s.scheduler_names, s.one_priority, s.keeps_facts}),
+      gangs_(GangsSettings{s.gang, s.scheduler_names, s.one_priority, s.persist_facts}),
       eligibility_(&gangs_, &queue_tree_, s.cross_namespace_groups),
       sources_(s.fact_sources, s.stale_after_ms),
       plans_(&gangs_, &ledger_),
       domains_(&topology_, &ledger_, &plans_),
       queues_(&queue_tree_, &cluster_, &ledger_, &gangs_, &eligibility_),
-      calls_(&gangs_, &cluster_, s.nominate),
-      barrier_(&gangs_, &ledger_, &plans_, &calls_, &pod_deadlines_),
+      activations_(&gangs_, &cluster_, s.nominate),
+      barrier_(&gangs_, &ledger_, &plans_, &activations_, &pod_deadlines_),
       nominations_(&gangs_, &cluster_, &queues_, &ledger_),
-      pipeline_(&gangs_, &eligibility_, &cluster_, &ledger_, &queues_),
-      heads_(&gangs_, &cluster_, &backlog_, &queues_, &pipeline_),
+      future_reservations_(&gangs_, &eligibility_, &cluster_, &ledger_, &queues_),
+      backfill_(&gangs_, &cluster_, &backlog_, &queues_, &future_reservations_),
       clock_(&gangs_),
-      submissions_(&gangs_, &gang_deadlines_, s.keeps_facts),
-      facts_(&gangs_, &submissions_, s.keeps_facts, s.keeps_created),
-      reasons_(&eligibility_, &backlog_, &plans_, &calls_, &sources_, &queues_, &heads_),
-      claims_({&cluster_, &ledger_, &gangs_, &eligibility_, &backlog_, &plans_, &calls_, &barrier_, &nominations_,
-               &clock_, &submissions_, &domains_, &pipeline_, &heads_, &sources_, &queues_}),
-      repair_(&gangs_, &plans_, &claims_, s.repair_ms),
-      bindings_({&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &calls_, &barrier_, &nominations_, &clock_,
-                 &claims_, &repair_, &pod_deadlines_, &domains_},
+      submissions_(&gangs_, &gang_deadlines_, s.persist_facts),
+      facts_(&gangs_, &submissions_, s.persist_facts, s.persist_created),
+      reasons_(&eligibility_, &backlog_, &plans_, &activations_, &sources_, &queues_, &backfill_),
+      lifecycle_({&cluster_, &ledger_, &gangs_, &eligibility_, &backlog_, &plans_, &activations_, &barrier_,
+                  &nominations_, &clock_, &submissions_, &domains_, &future_reservations_, &backfill_, &sources_,
+                  &queues_}),
+      repair_(&gangs_, &plans_, &lifecycle_, s.repair_ms),
+      bindings_({&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &activations_, &barrier_, &nominations_, &clock_,
+                 &lifecycle_, &repair_, &pod_deadlines_, &domains_},
                 {s.hold_limit_ms, s.answer_limit_ms, s.bind_within_ms}),
       planning_({&cluster_, &ledger_, &index_, &topology_, &gangs_, &eligibility_, &sources_, &backlog_, &plans_,
-                 &queues_, &nominations_, &pipeline_, &heads_, &claims_},
+                 &queues_, &nominations_, &future_reservations_, &backfill_, &lifecycle_},
                 {s.max_holds, s.planner_tries}),
-      kube_scheduler_({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources_, &reasons_, &plans_, &calls_,
-                       &barrier_, &claims_, &bindings_, &domains_, &queues_},
-                      {s.learned_refusal_ms, s.percentage_of_nodes}),
-      verbs_({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &reasons_, &plans_, &barrier_, &nominations_,
-              &clock_, &claims_, &bindings_, &domains_, &queues_}),
-      submission_driver_({&cluster_, &ledger_, &gangs_, &reasons_, &plans_, &submissions_, &claims_, &bindings_},
-                         {s.submission_ttl_ms, s.max_submissions}),
-      announcements_({&cluster_,  &ledger_,   &gangs_,    &eligibility_,   &sources_,     &refused_facts_,
-                      &backlog_,  &plans_,    &calls_,    &barrier_,       &nominations_, &claims_,
-                      &repair_,   &bindings_, &restored_, &pod_deadlines_, &submissions_, &facts_,
-                      &pipeline_, &queues_,   &planning_}),
-      settling_({&gangs_, &eligibility_, &sources_,     &backlog_, &plans_,    &calls_,          &barrier_,
-                 &clock_, &submissions_, &claims_,      &repair_,  &bindings_, &planning_,       &pipeline_,
-                 &heads_, &queues_,      &nominations_, &ledger_,  &reasons_,  &gang_deadlines_, &cluster_},
-                s.plan_idle_ms),
+      extender_frontend_({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources_, &reasons_, &plans_,
+                          &activations_, &barrier_, &lifecycle_, &bindings_, &domains_, &queues_},
+                         {s.learned_refusal_ms, s.percentage_of_nodes}),
+      verbs_frontend_({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &reasons_, &plans_, &barrier_,
+                       &nominations_, &clock_, &lifecycle_, &bindings_, &domains_, &queues_}),
+      submissions_frontend_({&cluster_, &ledger_, &gangs_, &reasons_, &plans_, &submissions_, &lifecycle_, &bindings_},
+                            {s.submission_ttl_ms, s.max_submissions}),
+      ingest_({&cluster_,
+               &ledger_,
+               &gangs_,
+               &eligibility_,
+               &sources_,
+               &refused_facts_,
+               &backlog_,
+               &plans_,
+               &activations_,
+               &barrier_,
+               &nominations_,
+               &lifecycle_,
+               &repair_,
+               &bindings_,
+               &restored_,
+               &pod_deadlines_,
+               &submissions_,
+               &facts_,
+               &future_reservations_,
+               &queues_,
+               &planning_}),
+      reconciler_(
+          {&gangs_,    &eligibility_, &sources_,     &backlog_, &plans_,    &activations_,    &barrier_,
+           &clock_,    &submissions_, &lifecycle_,   &repair_,  &bindings_, &planning_,       &future_reservations_,
+           &backfill_, &queues_,      &nominations_, &ledger_,  &reasons_,  &gang_deadlines_, &cluster_},
+          s.plan_idle_ms),
       reader_({&cluster_, &ledger_, &gangs_, &eligibility_, &sources_, &refused_facts_, &plans_, &barrier_, &clock_,
-               &bindings_, &queues_, &reasons_, &backlog_, &pipeline_}),
-      keeps_queues_(s.keeps_queues) {
+               &bindings_, &queues_, &reasons_, &backlog_, &future_reservations_}),
+      persist_queues_(s.persist_queues) {
   queues_.Set(s.queues);
 }
 
 absl::Status Machine::Load(const std::vector<Record>& records) {
   if (absl::Status loaded = restored_.Load(records); !loaded.ok()) return loaded;
-  if (absl::Status ours = CheckKept(restored_, facts_.keeps()); !ours.ok()) return ours;
-  if (keeps_queues_) {
+  if (absl::Status compatible = CheckRecordsMatchSettings(restored_, facts_.keeps()); !compatible.ok())
+    return compatible;
+  if (persist_queues_) {
     QueueRules rules = queue_tree_.rules();
     rules.queues = restored_.queues();
     queues_.Set(std::move(rules));
   }
-  plans_.ContinueAt(restored_.next_plan());
+  plans_.RestoreNextId(restored_.next_plan());
   return absl::OkStatus();
 }
 
@@ -102,22 +122,22 @@ void Machine::AfterRestore() {
 
 void Machine::Apply(const Command& command, int64_t now_ms, Outcome* outcome) {
   now_ms_ = std::max(now_ms_, now_ms);
-  Step step(now_ms_, outcome);
+  ApplyContext ctx(now_ms_, outcome);
   const bool reading = !sources_.complete();
-  std::visit([&](const auto& specific) { On(specific, &step); }, command);
-  settling_.SettleTouched(&step);
-  // K-13: what a start that was interrupted still needs is reserved before anybody may ask for it.
+  std::visit([&](const auto& specific) { On(specific, &ctx); }, command);
+  reconciler_.ReconcileTouched(&ctx);
+  // K-13: reserve what interrupted starts still need before any other gang can be planned.
   if (reading && sources_.complete()) {
-    for (size_t turns = backlog_.New().size(); turns > 0 && HalfBoundIsNext(backlog_); --turns) {
-      planning_.Round(1, &step);
-      settling_.SettleTouched(&step);
+    for (size_t turns = backlog_.New().size(); turns > 0 && PartiallyBoundIsNext(backlog_); --turns) {
+      planning_.Round(1, &ctx);
+      reconciler_.ReconcileTouched(&ctx);
     }
   }
-  calls_.CallGuarded(&step);
-  settling_.SettleTouched(&step);
-  facts_.EndCommand(&step);
-  settling_.SettleDeadlines(now_ms_);
-  pod_deadlines_.TakeLooks([this](PodId id) {
+  activations_.ActivateGuarded(&ctx);
+  reconciler_.ReconcileTouched(&ctx);
+  facts_.RecordChanges(&ctx);
+  reconciler_.RefreshDeadlines(now_ms_);
+  pod_deadlines_.DrainDirty([this](PodId id) {
     const Pod& pod = gangs_.pod(id);
     pod_deadlines_.Set(id, pod.facts.uid, bindings_.Deadline(pod));
   });
@@ -126,7 +146,7 @@ void Machine::Apply(const Command& command, int64_t now_ms, Outcome* outcome) {
 
 int64_t Machine::NextDeadline() const {
   return std::min(
-      {kube_scheduler_.refusals_until_ms(), gang_deadlines_.Next(), pod_deadlines_.Next(), sources_.ShutAt()});
+      {extender_frontend_.refusals_until_ms(), gang_deadlines_.Next(), pod_deadlines_.Next(), sources_.ExpiresAt()});
 }
 
 void Machine::TakeChanged(std::vector<std::string>* gangs, std::vector<std::string>* nodes) {
@@ -139,231 +159,233 @@ void Machine::TakeChanged(std::vector<std::string>* gangs, std::vector<std::stri
   nodes->erase(std::unique(nodes->begin(), nodes->end()), nodes->end());
 }
 
-// --- what is announced ---
+// --- facts ---
 
-void Machine::On(const UpsertNode& command, Step* step) { step->Refuse(announcements_.PutNode(command.node, step)); }
+void Machine::On(const UpsertNode& command, ApplyContext* ctx) { ctx->Refuse(ingest_.PutNode(command.node, ctx)); }
 
-void Machine::On(const RemoveNode& command, Step* step) { announcements_.RemoveNode(command.name, step); }
+void Machine::On(const RemoveNode& command, ApplyContext* ctx) { ingest_.RemoveNode(command.name, ctx); }
 
-void Machine::On(const UpsertNamespace& command, Step* step) {
-  announcements_.PutNamespace(command.name, &command.labels, step);
+void Machine::On(const UpsertNamespace& command, ApplyContext* ctx) {
+  ingest_.PutNamespace(command.name, &command.labels, ctx);
 }
 
-void Machine::On(const RemoveNamespace& command, Step* step) {
-  announcements_.PutNamespace(command.name, nullptr, step);
+void Machine::On(const RemoveNamespace& command, ApplyContext* ctx) {
+  ingest_.PutNamespace(command.name, nullptr, ctx);
 }
 
-void Machine::On(const UpsertPod& command, Step* step) {
-  step->Refuse(announcements_.PutPod(command.pod, /*submitted=*/false, step));
+void Machine::On(const UpsertPod& command, ApplyContext* ctx) {
+  ctx->Refuse(ingest_.PutPod(command.pod, /*submitted=*/false, ctx));
 }
 
-void Machine::On(const RemovePod& command, Step* step) { announcements_.RemovePod(command.uid, step); }
+void Machine::On(const RemovePod& command, ApplyContext* ctx) { ingest_.RemovePod(command.uid, ctx); }
 
-void Machine::On(const UpsertGangObject& command, Step* step) { step->Refuse(announcements_.PutObject(command, step)); }
+void Machine::On(const UpsertGangObject& command, ApplyContext* ctx) { ctx->Refuse(ingest_.PutObject(command, ctx)); }
 
-void Machine::On(const RemoveGangObject& command, Step* step) {
-  step->Refuse(announcements_.RemoveObject(command, step));
+void Machine::On(const RemoveGangObject& command, ApplyContext* ctx) {
+  ctx->Refuse(ingest_.RemoveObject(command, ctx));
 }
 
-void Machine::On(const UnreadableFact& command, Step* step) { step->Refuse(announcements_.NoteUnreadable(command)); }
+void Machine::On(const UnreadableFact& command, ApplyContext* ctx) { ctx->Refuse(ingest_.OnUnreadableFact(command)); }
 
-void Machine::On(const FactsRead& command, Step* step) { announcements_.Complete(command.source, step); }
+void Machine::On(const FactsRead& command, ApplyContext* ctx) { ingest_.Complete(command.source, ctx); }
 
-void Machine::On(const ExpectFacts& command, Step* /*step*/) { announcements_.Expect(command.sources); }
+void Machine::On(const ExpectFacts& command, ApplyContext* /*ctx*/) { ingest_.ExpectSources(command.sources); }
 
-void Machine::On(const TakeUpFacts& /*command*/, Step* step) { announcements_.TakeUpFacts(step); }
+void Machine::On(const RestoreFacts& /*command*/, ApplyContext* ctx) { ingest_.RestoreFacts(ctx); }
 
-void Machine::On(const ReplaceFacts& command, Step* step) {
-  if (absl::Status possible = announcements_.Check(command.nodes, command.pods); !possible.ok()) {
-    return step->Refuse(possible);
+void Machine::On(const ReplaceFacts& command, ApplyContext* ctx) {
+  if (absl::Status possible = ingest_.Check(command.nodes, command.pods); !possible.ok()) {
+    return ctx->Refuse(possible);
   }
-  announcements_.RemoveUnnamed(command, step);
-  announcements_.PutAll(command.nodes, command.pods, step);
-  if (command.step.version != 0) announcements_.TakeStep(command.step, step);
-  announcements_.Complete("", step);
-  step->Answer(FactsReply{sources_.version()});
+  ingest_.RemoveAbsent(command, ctx);
+  ingest_.PutAll(command.nodes, command.pods, ctx);
+  if (command.facts_version.version != 0) ingest_.OnFactsStep(command.facts_version, ctx);
+  ingest_.Complete("", ctx);
+  ctx->ReplyWhenDurable(FactsReply{sources_.version()});
 }
 
-void Machine::On(const UpdateFacts& command, Step* step) {
-  if (absl::Status next = sources_.CheckStep(command.step.source, command.step.version); !next.ok())
-    return step->Refuse(next);
-  const int64_t version = command.step.version;
+void Machine::On(const UpdateFacts& command, ApplyContext* ctx) {
+  if (absl::Status next = sources_.CheckStep(command.facts_version.source, command.facts_version.version); !next.ok())
+    return ctx->Refuse(next);
+  const int64_t version = command.facts_version.version;
   if (version != 0 && version <= sources_.version()) {  // known
-    announcements_.NoteSpoke(step);
-    return step->Answer(FactsReply{sources_.version()});
+    ingest_.ConfirmRestoredFacts(ctx);
+    return ctx->ReplyWhenDurable(FactsReply{sources_.version()});
   }
-  if (absl::Status possible = announcements_.Check(command.nodes, command.pods); !possible.ok()) {
-    return step->Refuse(possible);
+  if (absl::Status possible = ingest_.Check(command.nodes, command.pods); !possible.ok()) {
+    return ctx->Refuse(possible);
   }
-  announcements_.TakeUpdate(command, step);
-  if (version != 0) announcements_.TakeStep(command.step, step);
-  // An edit by hand says nothing of what else there is, unless there was nothing.
-  if (restored_.empty()) announcements_.Complete("", step);
-  step->Answer(FactsReply{sources_.version()});
+  ingest_.ApplyUpdate(command, ctx);
+  if (version != 0) ingest_.OnFactsStep(command.facts_version, ctx);
+  // A manual edit is not a complete snapshot, except on an empty store.
+  if (restored_.empty()) ingest_.Complete("", ctx);
+  ctx->ReplyWhenDurable(FactsReply{sources_.version()});
 }
 
-// --- questions of a scheduler ---
+// --- calls of schedulers ---
 
-// What was promised before a restart is not taken up yet: neither yes nor no would be true (K-13).
-absl::Status Machine::StillReading() const {
+// Unavailable: promises made before a restart are not restored yet, so no answer would be correct (K-13).
+absl::Status Machine::CheckFactsRead() const {
   return absl::UnavailableError(absl::StrCat(sources_.Reading().text, "; ask again"));
 }
 
-void Machine::On(const Filter& command, Step* step) {
-  ledger_.ForgetUnheard(now_ms_);
-  step->Tell(kube_scheduler_.OnFilter(command, step));
+void Machine::On(const Filter& command, ApplyContext* ctx) {
+  ledger_.ExpireUnobservedBinds(now_ms_);
+  ctx->ReplyNow(extender_frontend_.OnFilter(command, ctx));
 }
 
-void Machine::On(const Bind& command, Step* step) { kube_scheduler_.OnBind(command, step); }
+void Machine::On(const Bind& command, ApplyContext* ctx) { extender_frontend_.OnBind(command, ctx); }
 
-void Machine::On(const Preempt& command, Step* step) {
-  PreemptReply reply = kube_scheduler_.OnPreempt(command, step);
-  if (reply.nodes.empty()) return step->Tell(std::move(reply));
-  step->Answer(std::move(reply));  // K-9: somebody is evicted for it: what it rests on is durable first
+void Machine::On(const Preempt& command, ApplyContext* ctx) {
+  PreemptReply reply = extender_frontend_.OnPreempt(command, ctx);
+  if (reply.nodes.empty()) return ctx->ReplyNow(std::move(reply));
+  ctx->ReplyWhenDurable(std::move(reply));  // K-9: victims are evicted on this reply, so its basis is durable first
 }
 
-void Machine::On(const PreFilter& command, Step* step) { step->Tell(verbs_.OnPreFilter(command, step->now_ms())); }
+void Machine::On(const PreFilter& command, ApplyContext* ctx) {
+  ctx->ReplyNow(verbs_frontend_.OnPreFilter(command, ctx->now_ms()));
+}
 
-void Machine::On(const FindNodes& command, Step* step) {
+void Machine::On(const FindNodes& command, ApplyContext* ctx) {
   const Pod* pod = FindPod(command.uid);
-  if (pod == nullptr) return step->Refuse(sources_.complete() ? UnknownPod(command.uid) : StillReading());
+  if (pod == nullptr) return ctx->Refuse(sources_.complete() ? UnknownPod(command.uid) : CheckFactsRead());
   NodesReply reply;
   reply.reason = sources_.complete() ? eligibility_.PodReason(*pod) : sources_.Reading();
   if (reply.reason.none() && pod->state != MemberState::kPending) {
     reply.reason = {ReasonCode::kGone, absl::StrCat("pod ", pod->facts.name, " is ", ToString(pod->state))};
   }
-  if (!reply.reason.none()) return step->Tell(std::move(reply));
-  if (!verbs_.PlacedAsWhole(*pod)) return step->Tell(verbs_.FindNodes(*pod, command.offered, step));
+  if (!reply.reason.none()) return ctx->ReplyNow(std::move(reply));
+  if (!verbs_frontend_.IsPlacedAsGang(*pod))
+    return ctx->ReplyNow(verbs_frontend_.FindNodes(*pod, command.offered, ctx));
   // The pod's slot, or why there is none.
-  const NodeOffer offer = command.offered.empty() ? NodeOffer::Every() : NodeOffer(command.offered);
-  FilterReply slot = kube_scheduler_.FilterMember(*pod, offer, step);
-  if (slot.kind == FilterReply::Kind::kOneNode) reply.nodes.push_back({slot.node, 1000});
+  const NodeOffer offer = command.offered.empty() ? NodeOffer::AllNodes() : NodeOffer(command.offered);
+  FilterReply slot = extender_frontend_.FilterMember(*pod, offer, ctx);
+  if (slot.kind == FilterReply::Kind::kSingleNode) reply.nodes.push_back({slot.node, 1000});
   if (slot.kind == FilterReply::Kind::kRefuse) reply.reason = std::move(slot.reason);
-  step->Tell(std::move(reply));
+  ctx->ReplyNow(std::move(reply));
 }
 
-void Machine::On(const Permit& command, Step* step) {
-  if (!sources_.complete()) return step->Refuse(StillReading());
-  step->Answer(verbs_.OnPermit(command, step));
+void Machine::On(const Permit& command, ApplyContext* ctx) {
+  if (!sources_.complete()) return ctx->Refuse(CheckFactsRead());
+  ctx->ReplyWhenDurable(verbs_frontend_.OnPermit(command, ctx));
 }
 
-void Machine::On(const PostFilter& command, Step* step) {
+void Machine::On(const PostFilter& command, ApplyContext* ctx) {
   const Pod* pod = FindPod(command.uid);
-  if (pod == nullptr) return step->Refuse(sources_.complete() ? UnknownPod(command.uid) : StillReading());
-  verbs_.OnPostFilter(*pod, command.message, step);
+  if (pod == nullptr) return ctx->Refuse(sources_.complete() ? UnknownPod(command.uid) : CheckFactsRead());
+  verbs_frontend_.OnPostFilter(*pod, command.message, ctx);
 }
 
-void Machine::On(const Unreserve& command, Step* step) {
-  if (!sources_.complete()) return step->Refuse(StillReading());
+void Machine::On(const Unreserve& command, ApplyContext* ctx) {
+  if (!sources_.complete()) return ctx->Refuse(CheckFactsRead());
   const Pod* pod = FindPod(command.uid);
-  if (pod != nullptr) verbs_.OnUnreserve(*pod, command.cause, step);  // deleted: its place went with it
+  if (pod != nullptr) verbs_frontend_.OnUnreserve(*pod, command.cause, ctx);  // else its node was released with the pod
 }
 
-void Machine::On(const PostBind& command, Step* step) {
-  if (!sources_.complete()) return step->Refuse(StillReading());
+void Machine::On(const PostBind& command, ApplyContext* ctx) {
+  if (!sources_.complete()) return ctx->Refuse(CheckFactsRead());
   const Pod* pod = FindPod(command.uid);
-  if (pod == nullptr) return step->Refuse(UnknownPod(command.uid));
-  step->Refuse(verbs_.OnPostBind(*pod, command.node, step));
+  if (pod == nullptr) return ctx->Refuse(UnknownPod(command.uid));
+  ctx->Refuse(verbs_frontend_.OnPostBind(*pod, command.node, ctx));
 }
 
-void Machine::On(const EndHold& command, Step* step) {
+void Machine::On(const EndHold& command, ApplyContext* ctx) {
   const Pod* pod = FindPod(command.uid);
   if (pod == nullptr) return;
-  bindings_.NoteCallerGone(*pod, now_ms_);
-  if (!barrier_.DropHold(*pod, command.token)) return;
+  bindings_.OnCallerGone(*pod, now_ms_);
+  if (!barrier_.RemoveHold(*pod, command.token)) return;
   const Reason gone{ReasonCode::kGone, "the caller is gone"};
-  step->EndHold(command.token, false, gone);
-  // A committed pod is bound even if nobody listens any more.
-  if (barrier_.Of(*pod).holds.empty()) barrier_.End(*pod, gone, step);
+  ctx->EndHold(command.token, false, gone);
+  // A committed pod is bound even if no caller waits any more.
+  if (barrier_.Of(*pod).holds.empty()) barrier_.EndWait(*pod, gone, ctx);
 }
 
 // --- whole gangs ---
 
-void Machine::On(const SubmitGang& command, Step* step) {
-  const absl::StatusOr<bool> known = submission_driver_.AnswerKnown(command, step);
-  if (!known.ok()) return step->Refuse(known.status());
+void Machine::On(const SubmitGang& command, ApplyContext* ctx) {
+  const absl::StatusOr<bool> known = submissions_frontend_.ReplyIfKnown(command, ctx);
+  if (!known.ok()) return ctx->Refuse(known.status());
   if (*known) return;
-  if (absl::Status possible = submission_driver_.Check(command); !possible.ok()) {
-    return step->Refuse(possible);
+  if (absl::Status possible = submissions_frontend_.Check(command); !possible.ok()) {
+    return ctx->Refuse(possible);
   }
-  const Gang& gang = announcements_.InternGang(command.name_space, command.name, step->now_ms(), step->now_ms());
-  submission_driver_.Open(gang, command, step->now_ms());
-  for (const PodDescription& pod : SubmissionDriver::Pods(command, step->now_ms())) {
-    announcements_.PutPod(pod, /*submitted=*/true, step).IgnoreError();  // it was checked
+  const Gang& gang = ingest_.InternGang(command.name_space, command.name, ctx->now_ms(), ctx->now_ms());
+  submissions_frontend_.Open(gang, command, ctx->now_ms());
+  for (const PodDescription& pod : SubmissionsFrontend::Pods(command, ctx->now_ms())) {
+    ingest_.PutPod(pod, /*submitted=*/true, ctx).IgnoreError();  // Check has accepted it
   }
-  // The answer should tell whether there is room: plan now, whoever is first in the queue first.
-  settling_.SettleTouched(step);
-  planning_.Round(PlanRound().max_gangs, step);
-  settling_.SettleTouched(step);
-  step->Answer(submission_driver_.Stands(gang, step->now_ms()));
+  // Plan now, in the order of the queue, so that the reply can contain the plan.
+  reconciler_.ReconcileTouched(ctx);
+  planning_.Round(PlanRound().max_gangs, ctx);
+  reconciler_.ReconcileTouched(ctx);
+  ctx->ReplyWhenDurable(submissions_frontend_.CurrentReply(gang, ctx->now_ms()));
 }
 
-void Machine::On(const ConfirmGang& command, Step* step) {
-  absl::StatusOr<SubmissionReply> reply = submission_driver_.OnConfirm(command, step);
-  reply.ok() ? step->Answer(*std::move(reply)) : step->Refuse(reply.status());
+void Machine::On(const ConfirmGang& command, ApplyContext* ctx) {
+  absl::StatusOr<SubmissionReply> reply = submissions_frontend_.OnConfirm(command, ctx);
+  reply.ok() ? ctx->ReplyWhenDurable(*std::move(reply)) : ctx->Refuse(reply.status());
 }
 
-void Machine::On(const LookAgain& command, Step* step) {
-  step->Tell(Reply());
-  if (const Gang* gang = gangs_.FindGang(command.gang); gang != nullptr) planning_.LookAgain(*gang);
+void Machine::On(const RefreshExplanation& command, ApplyContext* ctx) {
+  ctx->ReplyNow(Reply());
+  if (const Gang* gang = gangs_.FindGang(command.gang); gang != nullptr) planning_.RefreshExplanation(*gang);
 }
 
-void Machine::On(const AbandonGang& command, Step* step) {
-  const absl::StatusOr<const SubmissionReply*> ended = submission_driver_.CheckAbandon(command.id);
-  if (!ended.ok()) return step->Refuse(ended.status());
+void Machine::On(const AbandonGang& command, ApplyContext* ctx) {
+  const absl::StatusOr<const SubmissionReply*> ended = submissions_frontend_.CheckAbandon(command.id);
+  if (!ended.ok()) return ctx->Refuse(ended.status());
   if (*ended == nullptr) {
     DropSubmission(*submissions_.Find(command.id), SubmissionReply::State::kAbandoned,
-                   {ReasonCode::kGone, "its caller abandoned it"}, step);
+                   {ReasonCode::kGone, "its caller abandoned it"}, ctx);
   }
-  step->Answer(*submissions_.FindFinished(command.id));
+  ctx->ReplyWhenDurable(*submissions_.FindFinished(command.id));
 }
 
-void Machine::DropSubmission(const Gang& gang, SubmissionReply::State state, Reason reason, Step* step) {
-  for (const std::string& uid : submission_driver_.Drop(gang, state, std::move(reason), step)) {
-    announcements_.RemovePod(uid, step);
+void Machine::DropSubmission(const Gang& gang, SubmissionReply::State state, Reason reason, ApplyContext* ctx) {
+  for (const std::string& uid : submissions_frontend_.EndUnconfirmed(gang, state, std::move(reason), ctx)) {
+    ingest_.RemovePod(uid, ctx);
   }
-  if (gang.children() > 0) announcements_.Redeclare(gang);  // pods that named it on their own stay
+  if (gang.children() > 0) ingest_.Redeclare(gang);  // foreign pods that name it stay
 }
 
-void Machine::On(const AskGang& command, Step* step) {
-  absl::StatusOr<SubmissionReply> reply = submission_driver_.OnAsk(command.id, step->now_ms());
-  reply.ok() ? step->Answer(*std::move(reply)) : step->Refuse(reply.status());
+void Machine::On(const AskGang& command, ApplyContext* ctx) {
+  absl::StatusOr<SubmissionReply> reply = submissions_frontend_.OnQuery(command.id, ctx->now_ms());
+  reply.ok() ? ctx->ReplyWhenDurable(*std::move(reply)) : ctx->Refuse(reply.status());
 }
 
 // --- outcomes, time, process ---
 
-void Machine::On(const BindingOutcome& command, Step* step) {
+void Machine::On(const BindingOutcome& command, ApplyContext* ctx) {
   const Pod* pod = FindPod(command.uid);
-  if (pod != nullptr) bindings_.NoteOutcome(*pod, command, step);  // deleted: its calls were answered then
+  if (pod != nullptr) bindings_.OnBindingOutcome(*pod, command, ctx);  // else its calls were answered at its deletion
 }
 
-void Machine::On(const PlanRound& command, Step* step) { planning_.Round(command.max_gangs, step); }
+void Machine::On(const PlanRound& command, ApplyContext* ctx) { planning_.Round(command.max_gangs, ctx); }
 
-void Machine::On(const Tick&, Step* step) {
-  kube_scheduler_.ExpireRefusals(step->now_ms());
-  if (sources_.ShutAt() <= step->now_ms()) announcements_.ShutStale(step);
-  for (auto id = gang_deadlines_.TakeDue(step->now_ms()); id.has_value();
-       id = gang_deadlines_.TakeDue(step->now_ms())) {
+void Machine::On(const Tick&, ApplyContext* ctx) {
+  extender_frontend_.ExpireRefusals(ctx->now_ms());
+  if (sources_.ExpiresAt() <= ctx->now_ms()) ingest_.ExpireStaleNodes(ctx);
+  for (auto id = gang_deadlines_.TakeDue(ctx->now_ms()); id.has_value(); id = gang_deadlines_.TakeDue(ctx->now_ms())) {
     const Gang& gang = gangs_.gang(*id);
-    settling_.OnTime(gang, step);
-    if (submissions_.Expired(gang, step->now_ms())) {
-      const absl::string_view what = plans_.Of(gang) == nullptr ? "was not asked about" : "was not confirmed";
+    reconciler_.OnTime(gang, ctx);
+    if (submissions_.Expired(gang, ctx->now_ms())) {
+      const absl::string_view what = plans_.Of(gang) == nullptr ? "was not queried" : "was not confirmed";
       DropSubmission(gang, SubmissionReply::State::kExpired,
                      {ReasonCode::kTimedOut, absl::StrCat("gang ", gang.key, " ", what, " within ",
                                                           submissions_.Of(gang)->ttl_ms, " ms and was dropped")},
-                     step);
+                     ctx);
     }
-    gangs_.Touch(gang);  // settling sets the next deadline
+    gangs_.Touch(gang);  // its reconciliation sets the next deadline
   }
-  for (auto id = pod_deadlines_.TakeDue(step->now_ms()); id.has_value(); id = pod_deadlines_.TakeDue(step->now_ms())) {
-    bindings_.OnTime(gangs_.pod(*id), step);
-    pod_deadlines_.Look(*id);
+  for (auto id = pod_deadlines_.TakeDue(ctx->now_ms()); id.has_value(); id = pod_deadlines_.TakeDue(ctx->now_ms())) {
+    bindings_.OnTime(gangs_.pod(*id), ctx);
+    pod_deadlines_.MarkDirty(*id);
   }
 }
 
-void Machine::On(const Shutdown&, Step* step) {
+void Machine::On(const Shutdown&, ApplyContext* ctx) {
   gangs_.ForEachGang([&](const Gang& gang) {
-    barrier_.EndAll(gang, {ReasonCode::kShuttingDown, "Muster is stopping; the pod will be tried again"}, step);
+    barrier_.EndAllWaits(gang, {ReasonCode::kShuttingDown, "Muster is stopping; the pod will be tried again"}, ctx);
   });
 }
 

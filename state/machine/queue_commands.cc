@@ -1,4 +1,4 @@
-// Queues as they are declared while the machine runs (SPEC Q-1).
+// The commands that declare queues at run time (SPEC Q-1).
 #include <algorithm>
 #include <utility>
 
@@ -12,15 +12,15 @@ namespace muster {
 namespace {
 
 absl::Status Check(const QueueRules& rules) {
-  const std::vector<std::string> problems = ProblemsOf(rules);
+  const std::vector<std::string> problems = ValidateQueues(rules);
   return problems.empty() ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
 }
 
-// Who is known keeps its place, which is its age; who is new comes last.
+// The rules after `command`. A known queue keeps its position, which is its age; a new queue comes last.
 absl::StatusOr<QueueRules> Applied(QueueRules rules, const ApplyQueues& command) {
-  absl::flat_hash_set<std::string> stays;
+  absl::flat_hash_set<std::string> declared;
   for (const QueueSpec& queue : command.put) {
-    if (!stays.insert(queue.name).second) {
+    if (!declared.insert(queue.name).second) {
       return absl::InvalidArgumentError(absl::StrCat("queue ", queue.name, ": is declared twice"));
     }
     const auto known = std::find_if(rules.queues.begin(), rules.queues.end(),
@@ -38,8 +38,8 @@ absl::StatusOr<QueueRules> Applied(QueueRules rules, const ApplyQueues& command)
     rules.queues.erase(known);
   }
   if (command.only) {
-    const auto goes = [&](const QueueSpec& queue) { return !stays.contains(queue.name); };
-    rules.queues.erase(std::remove_if(rules.queues.begin(), rules.queues.end(), goes), rules.queues.end());
+    const auto removed = [&](const QueueSpec& queue) { return !declared.contains(queue.name); };
+    rules.queues.erase(std::remove_if(rules.queues.begin(), rules.queues.end(), removed), rules.queues.end());
   }
   if (absl::Status right = Check(rules); !right.ok()) return right;
   return rules;
@@ -47,25 +47,25 @@ absl::StatusOr<QueueRules> Applied(QueueRules rules, const ApplyQueues& command)
 
 }  // namespace
 
-void Machine::On(const SetQueues& command, Step* step) {
-  if (absl::Status right = Check(command.rules); !right.ok()) return step->Refuse(right);
-  TakeQueues(command.rules, step);
+void Machine::On(const SetQueues& command, ApplyContext* ctx) {
+  if (absl::Status right = Check(command.rules); !right.ok()) return ctx->Refuse(right);
+  ReplaceQueueRules(command.rules, ctx);
 }
 
-void Machine::On(const ApplyQueues& command, Step* step) {
+void Machine::On(const ApplyQueues& command, ApplyContext* ctx) {
   absl::StatusOr<QueueRules> rules = Applied(queue_tree_.rules(), command);
-  if (!rules.ok()) return step->Refuse(rules.status());
-  TakeQueues(*std::move(rules), step);
+  if (!rules.ok()) return ctx->Refuse(rules.status());
+  ReplaceQueueRules(*std::move(rules), ctx);
 }
 
-// Whoever was held, or let go, by the rules before is judged by these from now on; who runs stays.
-void Machine::TakeQueues(QueueRules rules, Step* step) {
+// The new rules apply to every gang that waits; running gangs stay.
+void Machine::ReplaceQueueRules(QueueRules rules, ApplyContext* ctx) {
   if (rules == queue_tree_.rules()) return;
-  if (keeps_queues_) WriteQueuesRecord(rules.queues, step);
+  if (persist_queues_) WriteQueuesRecord(rules.queues, ctx);
   queues_.Set(std::move(rules));
-  gangs_.ForEachGang([this](const Gang& gang) { queues_.Pay(gang); });  // before anybody is judged by what is used
+  gangs_.ForEachGang([this](const Gang& gang) { queues_.SetPayers(gang); });  // before any check against usage
   planning_.WakeAll();
-  gangs_.JudgeAnew();
+  gangs_.InvalidateEligibility();
   gangs_.ForEachGang([this](const Gang& gang) { gangs_.Touch(gang); });
 }
 

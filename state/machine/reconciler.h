@@ -1,5 +1,6 @@
-// What follows from a change, once a command is through: marks, queue, reason, deadline, record, and what the gang's
-// group must know (SPEC G-8, G-9, K-13, S-5); and what falls due by itself (G-6, P-11, K-7). Not thread-safe.
+// Brings the derived state of changed gangs up to date at the end of a command: marks, plan, queue, reason, deadline,
+// record, and the gang's group (SPEC G-8, G-9, K-13, S-5). Also handles the gangs' deadlines (G-6, P-11, K-7).
+// Not thread-safe.
 #ifndef MUSTER_STATE_MACHINE_RECONCILER_H_
 #define MUSTER_STATE_MACHINE_RECONCILER_H_
 
@@ -14,22 +15,22 @@
 
 namespace muster {
 
-struct SettlingRooms {
+struct ReconcilerRooms {
   Gangs* gangs;
   Eligibility* eligibility;
   const Sources* sources;
   Backlog* backlog;
   Plans* plans;
-  Calls* calls;
+  Activations* activations;
   Barrier* barrier;
   WaitClock* clock;
   Submissions* submissions;
-  Claims* claims;
+  PlanLifecycle* lifecycle;
   Repair* repair;
   Bindings* bindings;
   Planning* planning;
-  Pipeline* pipeline;
-  Heads* heads;
+  FutureReservations* future_reservations;
+  Backfill* backfill;
   Queues* queues;
   Nominations* nominations;
   Ledger* ledger;
@@ -38,52 +39,52 @@ struct SettlingRooms {
   const Cluster* cluster;
 };
 
-class Settling {
+class Reconciler {
  public:
   // `plan_idle_ms`: P-11.
-  Settling(const SettlingRooms& rooms, int64_t plan_idle_ms) : r_(rooms), plan_idle_ms_(plan_idle_ms) {}
+  Reconciler(const ReconcilerRooms& rooms, int64_t plan_idle_ms) : r_(rooms), plan_idle_ms_(plan_idle_ms) {}
 
-  // Every touched gang, in order of keys. Settling one may touch another (capacity that it gives up is planned by a
-  // later round, not here).
-  void SettleTouched(Step* step);
-  // What is due of the gang's own times; the end of its submission is the caller's to look at.
-  void OnTime(const Gang& gang, Step* step);
-  // Sets the deadlines of gangs that are to be looked at.
-  void SettleDeadlines(int64_t now_ms);
+  // Reconciles every touched gang, in order of keys, until none is left. Reconciling one gang may touch another.
+  // Capacity that a gang releases is planned by a later round, not here.
+  void ReconcileTouched(ApplyContext* ctx);
+  // Handles the gang's deadlines that are due. The caller handles the end of its submission.
+  void OnTime(const Gang& gang, ApplyContext* ctx);
+  // Recomputes the deadlines of gangs whose deadline is marked dirty.
+  void RefreshDeadlines(int64_t now_ms);
   [[nodiscard]] int64_t Deadline(const Gang& gang, int64_t now_ms) const;
-  void Forget(const Gang& gang, Step* step);
+  void Remove(const Gang& gang, ApplyContext* ctx);
 
-  // What a recording keeps (state/recording/members.h).
-  static constexpr auto Recorded() { return std::tuple(&Settling::held_up_by_); }
+  // The recorded members (state/recording/members.h).
+  static constexpr auto Recorded() { return std::tuple(&Reconciler::blocked_by_); }
 
  private:
-  void Settle(const Gang& gang, Step* step);
-  [[nodiscard]] bool TouchHeldUp();
-  void SettleTimeoutMark(const Gang& gang);
-  void SettleSatisfied(const Gang& gang);
-  void SettleNominations(const Gang& gang, bool alone);
-  void CallExtras(const Gang& gang, Step* step);
-  void SettlePlan(const Gang& gang, Step* step);
-  void SettleToCome(const Gang& gang, Step* step);
-  [[nodiscard]] bool TakeBackOverdrawn(const Gang& gang, Step* step);
-  void SettleQueue(const Gang& gang, Step* step);
-  bool SettleReason(const Gang& gang, int64_t now_ms);
-  void SettleRecord(const Gang& gang, Step* step);
-  void TellGroup(const Gang& gang, int64_t now_ms);
+  void Reconcile(const Gang& gang, ApplyContext* ctx);
+  [[nodiscard]] bool TouchBlocked();
+  void ReconcileTimeoutMark(const Gang& gang);
+  void ReconcileSatisfied(const Gang& gang);
+  void ReconcileNominations(const Gang& gang, bool alone);
+  void ActivateExtras(const Gang& gang, ApplyContext* ctx);
+  void ReconcilePlan(const Gang& gang, ApplyContext* ctx);
+  void ReconcileFutureSlots(const Gang& gang, ApplyContext* ctx);
+  [[nodiscard]] bool WithdrawOverdrawn(const Gang& gang, ApplyContext* ctx);
+  void ReconcileQueue(const Gang& gang, ApplyContext* ctx);
+  bool ReconcileReason(const Gang& gang, int64_t now_ms);
+  void ReconcileRecord(const Gang& gang, ApplyContext* ctx);
+  void NotifyGroup(const Gang& gang, int64_t now_ms);
   void TouchNaming(const Gang& gang);
-  [[nodiscard]] GroupNews NewsForGroup(const Gang& gang, int64_t now_ms) const;
+  [[nodiscard]] GroupDigest ComputeGroupDigest(const Gang& gang, int64_t now_ms) const;
   [[nodiscard]] bool MayAct(const Gang& gang) const;
-  [[nodiscard]] bool GroupIsFree(const Gang& gang) const;
+  [[nodiscard]] bool GroupHoldsNothing(const Gang& gang) const;
   [[nodiscard]] bool PlannedWithOthers(const Gang& gang) const;
-  void LeaveHalf(const Gang& gang, Step* step);
-  void GiveBackToCome(const Gang& gang, const Plan& plan, Step* step);
-  void GiveUpDoubted(const Gang& gang, Step* step);
-  void GiveUpIdlePlan(const Gang& gang, const Plan& plan, Step* step);
-  void NotifyMembers(const Gang& gang, Step* step);
+  void AbandonPartial(const Gang& gang, ApplyContext* ctx);
+  void ReleaseFutureSlots(const Gang& gang, const Plan& plan, ApplyContext* ctx);
+  void WithdrawSuspected(const Gang& gang, ApplyContext* ctx);
+  void WithdrawIdlePlan(const Gang& gang, const Plan& plan, ApplyContext* ctx);
+  void NotifyMembers(const Gang& gang, ApplyContext* ctx);
 
-  const SettlingRooms r_;
+  const ReconcilerRooms r_;
   const int64_t plan_idle_ms_;
-  std::string held_up_by_;  // the gang, or the rule, that those in the queue were told of
+  std::string blocked_by_;  // the gang or rule that the reasons of queued gangs name as blocking them
 };
 
 }  // namespace muster

@@ -19,9 +19,9 @@ bool Matches(const PodSelector& selector, absl::string_view name_space, const La
     return selector.by_labels && labels.contains(NamespaceKey("")) &&
            std::all_of(selector.namespace_labels.begin(), selector.namespace_labels.end(), met);
   };
-  const bool there =
+  const bool in_namespace =
       selector.all_namespaces || std::find(names.begin(), names.end(), name_space) != names.end() || by_labels();
-  return there && std::all_of(selector.requirements.begin(), selector.requirements.end(), met);
+  return in_namespace && std::all_of(selector.requirements.begin(), selector.requirements.end(), met);
 }
 
 std::string KeyOf(const PodSelector& selector) {
@@ -33,12 +33,12 @@ std::string KeyOf(const PodSelector& selector) {
   return out;
 }
 
-std::string KeyOf(const NeighbourRules& rules) {
+std::string KeyOf(const PodAffinityRules& rules) {
   if (rules.empty()) return "";
   std::string out;
-  for (const std::vector<NeighbourTerm>* terms : {&rules.affinity, &rules.anti_affinity}) {
+  for (const std::vector<PodAffinityTerm>* terms : {&rules.affinity, &rules.anti_affinity}) {
     absl::StrAppend(&out, terms->size(), ";");
-    for (const NeighbourTerm& term : *terms) {
+    for (const PodAffinityTerm& term : *terms) {
       AppendText(term.topology_key, &out);
       AppendText(KeyOf(term.selector), &out);
     }

@@ -1,5 +1,6 @@
-// What keeps a pod off a node besides resources: node selector, required node affinity, taints, host ports.
-// Pure values and predicates with kube-scheduler's meaning (k8s.io/component-helpers/scheduling/corev1). SPEC P-3.
+// The constraints, besides resources, that keep a pod off a node: node selector, required node affinity, taints, host
+// ports. Pure values and predicates with kube-scheduler's meaning (k8s.io/component-helpers/scheduling/corev1). SPEC
+// P-3.
 #ifndef MUSTER_STATE_MODEL_CONSTRAINTS_H_
 #define MUSTER_STATE_MODEL_CONSTRAINTS_H_
 
@@ -26,12 +27,12 @@ struct SelectorRequirement {
   std::vector<std::string> values;
 };
 
-// Length-prefixed: whatever stands in the text, its end is known.
+// Appends the text after its length, so that its end is unambiguous for any content.
 void AppendText(absl::string_view text, std::string* out);
 
-// Whether a label meets it; nullptr: there is no such label.
+// Whether the label's value meets the requirement; nullptr: the label is absent.
 [[nodiscard]] bool Meets(const SelectorRequirement& requirement, const std::string* value);
-// Appends the requirements so that they can be read back in one way only.
+// Appends an unambiguous text form of the requirements.
 void AppendRequirements(const std::vector<SelectorRequirement>& requirements, std::string* out);
 
 // Requirements are ANDed. A term without any requirement matches nothing.

@@ -1,4 +1,4 @@
-// Nodes, pods and declared gangs together, as one announcement brings them; and what kinds of facts there are.
+// The nodes, pods and declared gangs of one announcement, and the kinds of facts. Pure values.
 #ifndef MUSTER_STATE_MODEL_FACTS_H_
 #define MUSTER_STATE_MODEL_FACTS_H_
 

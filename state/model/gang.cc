@@ -62,7 +62,7 @@ absl::string_view ToString(GangDialect dialect) {
 
 namespace {
 
-// The first of the two that has the field.
+// The field of the first declaration that has it; nullptr if neither has.
 template <typename Field>
 const Field* Pick(const GangDeclaration* first, const GangDeclaration* second,
                   std::optional<Field> GangDeclaration::*field) {
@@ -123,9 +123,9 @@ GangRules ResolveRules(const GangDeclaration* annotations, const GangDeclaration
   if (const int32_t* priority = Pick(annotations, object, &D::priority); priority != nullptr) {
     rules.priority = *priority;
   }
-  for (const D* said : {annotations, object}) {
-    if (said == nullptr || said->groups.empty()) continue;
-    rules.group = said->groups;
+  for (const D* declaration : {annotations, object}) {
+    if (declaration == nullptr || declaration->groups.empty()) continue;
+    rules.group = declaration->groups;
     std::sort(rules.group.begin(), rules.group.end());
     rules.group.erase(std::unique(rules.group.begin(), rules.group.end()), rules.group.end());
     break;
@@ -138,10 +138,11 @@ GangRules ResolveRules(const GangDeclaration* annotations, const GangDeclaration
   Assign(Pick(annotations, object, &D::preemptible), &rules.preemptible);
   Assign(Pick(annotations, object, &D::duration_ms), &rules.duration_ms);
   Assign(Pick(annotations, object, &D::topology), &rules.topology);
-  for (const D* said : {annotations, object}) {
-    if (said == nullptr || said->subgroups.empty()) continue;
+  for (const D* declaration : {annotations, object}) {
+    if (declaration == nullptr || declaration->subgroups.empty()) continue;
     const bool counted = rules.min_member >= 0;
-    SubgroupReading reading = ReadSubgroups(said->subgroups, counted ? std::optional(rules.min_member) : std::nullopt);
+    SubgroupParseResult reading =
+        ParseSubgroups(declaration->subgroups, counted ? std::optional(rules.min_member) : std::nullopt);
     rules.tree = std::move(reading.tree);
     rules.tree_problem = std::move(reading.problem);
     rules.min_member = rules.tree_problem.empty() ? static_cast<int32_t>(rules.tree.Least()) : -1;
@@ -159,13 +160,13 @@ std::string ShapeOf(const GangRules& rules) {
   std::string out = absl::StrCat(ToString(rules.topology), "/", rules.tree.minimum);
   for (const Subgroup& node : rules.tree.nodes) {
     absl::StrAppend(&out, "(", node.name, ",", node.parent, ",", node.minimum, ",", ToString(node.topology));
-    if (node.to_come.has_value()) absl::StrAppend(&out, ",", (*node.to_come)->Key());
+    if (node.future_template.has_value()) absl::StrAppend(&out, ",", (*node.future_template)->Key());
     absl::StrAppend(&out, ")");
   }
   return out;
 }
 
-std::string Contradiction(const GangDeclaration& first, const GangDeclaration& later) {
+std::string DescribeContradiction(const GangDeclaration& first, const GangDeclaration& later) {
   std::string out;
   const auto same = [](const auto& value) { return value; };
   const auto name = [](auto value) { return ToString(value); };

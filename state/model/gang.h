@@ -1,4 +1,4 @@
-// What a user declares about a gang, whatever dialect it was written in (SPEC section 2).
+// A gang as its user declares it, independent of the dialect (SPEC section 2). Pure values.
 #ifndef MUSTER_STATE_MODEL_GANG_H_
 #define MUSTER_STATE_MODEL_GANG_H_
 
@@ -22,14 +22,14 @@ enum class OnMemberFailure : uint8_t { kKeep, kAll };
 
 [[nodiscard]] absl::string_view ToString(GangMode mode);
 [[nodiscard]] absl::string_view ToString(MatchPolicy policy);
-// As ToString writes it; nullopt for anything else.
+// Parses the form of ToString; nullopt for anything else.
 [[nodiscard]] std::optional<MatchPolicy> ParseMatchPolicy(absl::string_view text);
-// What there is, for messages.
+// All match policies, for messages.
 inline constexpr char kMatchPolicies[] = "once-satisfied, only-waiting, waiting-and-running or waiting-running-succeed";
 [[nodiscard]] absl::string_view ToString(OnTimeout policy);
 [[nodiscard]] absl::string_view ToString(OnMemberFailure policy);
 
-// Where a declaration came from.
+// The source of a declaration.
 enum class GangDialect : uint8_t {
   kKoordinator,   // D-1: pod annotations gang.scheduling.koordinator.sh/*
   kSigsPods,      // D-2: pod labels or annotations pod-group.scheduling.sigs.k8s.io/*
@@ -39,15 +39,15 @@ enum class GangDialect : uint8_t {
   kApi,           // the gRPC API: a gang created there, or the pods of a submitted one (S-1)
   kKai,           // D-4: PodGroup scheduling.run.ai/v2alpha2, read only
   kVolcano,       // D-15: PodGroup scheduling.volcano.sh/v1beta1, read only
-  kOwner,         // D-7: the pods' controller, which is read only
+  kOwner,         // D-7: the pods' controller, read only
 };
 [[nodiscard]] absl::string_view ToString(GangDialect dialect);
 
-// Fields that the user set and that could be read; what is absent takes its default (D-8, D-13). Repairs made while
-// reading are in `warnings`, one sentence each, for the user to see.
+// The fields that the user set and that could be parsed; an absent field takes its default (D-8, D-13). `warnings` has
+// one sentence for the user about each repair made while parsing.
 struct GangDeclaration {
   std::optional<int32_t> min_member;  // >= 0
-  std::string unreadable_minimum;     // why min_member is absent although its key is there; names key and value
+  std::string unreadable_minimum;     // why min_member is absent although its key is present; names key and value
   std::optional<int32_t> total_number;
   std::optional<int64_t> wait_time_ms;  // > 0
   std::optional<GangMode> mode;
@@ -59,31 +59,31 @@ struct GangDeclaration {
   std::optional<OnMemberFailure> on_member_failure;
   std::optional<int64_t> stale_grace_ms;  // negative: never stale
   std::optional<bool> preemptible;
-  std::optional<int64_t> duration_ms;  // > 0: how long it runs once it has started, as its owner expects
+  std::optional<int64_t> duration_ms;  // > 0: the run time after the start that the owner expects
   std::vector<std::string> groups;     // "namespace/name" of every gang of its group (D-10); empty: the gang alone
   std::optional<TopologyRule> topology;
-  std::vector<SubgroupDeclaration> subgroups;  // P-5; then min_member counts those at the top
+  std::vector<SubgroupDeclaration> subgroups;  // P-5; if there are any, min_member counts top-level subgroups
   std::vector<std::string> warnings;
 
   friend bool operator==(const GangDeclaration&, const GangDeclaration&) = default;
 };
 
-// The gang that a pod says it belongs to.
+// The gang that a pod declares as its own.
 struct GangMembership {
   std::string name;  // in the pod's namespace; empty: the pod is in no gang
   GangDialect dialect = GangDialect::kKoordinator;
-  std::optional<GangDialect> said_in;  // whose keys declare it, where the gang is another dialect's besides
+  std::optional<GangDialect> key_dialect;  // the dialect of the pod's keys, if the gang has another dialect
   bool declares = false;  // the pod itself declares the gang (D-1), rather than referring to an object (D-3)
-  std::string owner_uid;  // D-7: of the controller whose pods are the gang; empty: not known
-  std::string subgroup;   // which of the gang's it belongs to (P-5); empty: none is named
+  std::string owner_uid;  // D-7: UID of the controller that owns the gang's pods; empty: not known
+  std::string subgroup;   // the gang's subgroup that the pod names (P-5); empty: none
   Shared<GangDeclaration> declaration;
   Reason problem;  // D-8, D-14: the name is unusable, or the pod names two gangs; none otherwise
-  // Keys of a pod in no gang that were meant to put it into one and do not, a sentence each, for its owner.
+  // For a pod in no gang: one sentence for its owner about each key that should put it into a gang and does not.
   std::vector<std::string> ignored;
 
   [[nodiscard]] bool in_gang() const { return !name.empty(); }
-  [[nodiscard]] GangDialect declared_in() const { return said_in.value_or(dialect); }
-  // The gang comes into being from its pods, not from an object that they name.
+  [[nodiscard]] GangDialect declared_in() const { return key_dialect.value_or(dialect); }
+  // True if the gang is created from its pods, not from an object that they name.
   [[nodiscard]] bool declares_gang() const {
     return dialect == GangDialect::kKoordinator || dialect == GangDialect::kSigsPods ||
            (dialect == GangDialect::kApi && declares);
@@ -110,7 +110,7 @@ struct GangRules {
   OnTimeout on_timeout = OnTimeout::kFail;
   OnMemberFailure on_member_failure = OnMemberFailure::kKeep;
   bool preemptible = true;
-  bool domains = false;            // it, or a subgroup, requires a domain
+  bool domains = false;            // the gang or a subgroup requires a domain
   SubgroupTree tree;               // empty: the gang has no subgroups
   std::vector<std::string> group;  // D-10: ids in order, without duplicates; empty: the gang alone
   int64_t wait_time_ms = 0;
@@ -120,9 +120,9 @@ struct GangRules {
   int64_t stale_grace_ms = -1;
   int64_t duration_ms = 0;  // 0: not known
   TopologyRule topology;
-  std::string tree_problem;  // what is wrong with the subgroups; min_member is -1 then
+  std::string tree_problem;  // the error in the subgroups, if any; then min_member is -1
 
-  // Placed as a tree, or by domains.
+  // True if the gang has subgroups or a topology rule.
   [[nodiscard]] bool shaped() const { return !tree.empty() || !topology.none(); }
 };
 
@@ -135,16 +135,16 @@ struct GangDefaults {
 // The largest number of gangs in one group that a declaration may name.
 inline constexpr size_t kMaxGroupGangs = 256;
 
-// Its domains and subgroups as text: equal for equal ones; empty: there are none.
+// The gang's topology and subgroups as text: equal for equal values; empty if it has neither.
 [[nodiscard]] std::string ShapeOf(const GangRules& rules);
 
-// `annotations` over `object`, field by field (D-9), over the defaults of the dialect that the gang is declared in
-// (G-6, D-13). Either may be nullptr. The result's min_member is -1 when neither gives a readable minimum.
+// Merges the declarations field by field: `annotations` before `object` (D-9), then the defaults of the gang's dialect
+// (G-6, D-13). Either may be nullptr. min_member of the result is -1 if neither has a readable minimum.
 [[nodiscard]] GangRules ResolveRules(const GangDeclaration* annotations, const GangDeclaration* object,
                                      GangDialect dialect, const GangDefaults& defaults);
 
-// What `later` says otherwise than `first` (D-9), as a phrase naming both values; empty when they agree.
-[[nodiscard]] std::string Contradiction(const GangDeclaration& first, const GangDeclaration& later);
+// The fields in which `later` contradicts `first` (D-9), as a phrase with both values; empty if they agree.
+[[nodiscard]] std::string DescribeContradiction(const GangDeclaration& first, const GangDeclaration& later);
 
 }  // namespace muster
 

@@ -1,5 +1,5 @@
-// The core's dense numbers for what it knows, and plain values that rooms exchange. Numbers are valid inside one
-// process and are given out again when the thing they named is gone.
+// Dense ids of the core's objects, and plain values that components exchange. An id is valid inside one process only;
+// it is reused when its object is gone.
 #ifndef MUSTER_STATE_MODEL_IDS_H_
 #define MUSTER_STATE_MODEL_IDS_H_
 
@@ -24,8 +24,8 @@ struct Candidates {
   ClassId cls = kNoClass;
   int32_t priority = 0;
   int32_t pods = 0;
-  int32_t leaf = 0;      // which subgroup's they are
-  bool to_come = false;  // they do not exist yet (P-7)
+  int32_t leaf = 0;     // the number of their leaf subgroup
+  bool future = false;  // future members (P-7)
 };
 
 }  // namespace muster

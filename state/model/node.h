@@ -1,4 +1,4 @@
-// A node as the outside world describes it.
+// A node as other systems describe it. Pure value.
 #ifndef MUSTER_STATE_MODEL_NODE_H_
 #define MUSTER_STATE_MODEL_NODE_H_
 

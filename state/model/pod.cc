@@ -7,10 +7,9 @@
 namespace muster {
 namespace {
 
-constexpr size_t kOftenEnough = 160;  // bytes
+constexpr size_t kTypicalKeyBytes = 160;
 
-// Every list begins with how many there are, and every number ends with a mark: read from its beginning, a key can be
-// read in one way only.
+// Each list begins with its length and each number ends with a separator, so that a key can be parsed in one way only.
 void AppendRequests(const ResourceList& requests, bool amounts, std::string* out) {
   const auto asked = absl::c_count_if(requests, [](const auto& request) { return request.second != 0; });
   absl::StrAppend(out, asked, ";");
@@ -45,7 +44,7 @@ void AppendConstraints(const PodTemplate& shape, std::string* out) {
 
 std::string PodTemplate::Family() const {
   std::string out;
-  out.reserve(kOftenEnough);
+  out.reserve(kTypicalKeyBytes);
   AppendRequests(requests, /*amounts=*/false, &out);
   AppendConstraints(*this, &out);
   return out;
@@ -53,7 +52,7 @@ std::string PodTemplate::Family() const {
 
 std::string PodTemplate::Key() const {
   std::string out;
-  out.reserve(kOftenEnough);
+  out.reserve(kTypicalKeyBytes);
   AppendRequests(requests, /*amounts=*/true, &out);
   AppendConstraints(*this, &out);
   absl::StrAppend(&out, host_ports.size(), ";");
@@ -61,7 +60,7 @@ std::string PodTemplate::Key() const {
     absl::StrAppend(&out, static_cast<int>(port.protocol), "/", port.port, ";");
     AppendText(port.ip, &out);
   }
-  absl::StrAppend(&out, KeyOf(neighbours), KeyOf(preferences));
+  absl::StrAppend(&out, KeyOf(pod_affinity), KeyOf(preferences));
   return out;
 }
 

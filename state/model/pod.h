@@ -1,4 +1,4 @@
-// A pod as the outside world describes it.
+// A pod as other systems describe it. Pure value.
 #ifndef MUSTER_STATE_MODEL_POD_H_
 #define MUSTER_STATE_MODEL_POD_H_
 
@@ -22,19 +22,19 @@ struct PodDescription {
   int32_t priority = 0;
   std::string scheduler_name;
   Shared<PodTemplate> shape;
-  std::string labels;  // PackLabels
+  std::string labels;  // in the form of PackLabels
   GangMembership gang;
   std::string node_name;       // empty: not bound
   std::string nominated_node;  // status.nominatedNodeName
   PodPhase phase = PodPhase::kPending;
   bool deleting = false;        // has a deletion timestamp
   bool our_gate = false;        // carries scheduling gate muster.dev/gang
-  bool other_gates = false;     // carries somebody else's scheduling gate
+  bool other_gates = false;     // carries a scheduling gate of another controller
   bool timed_out_mark = false;  // annotation gang.scheduling.koordinator.sh/timeout=true
   std::string unschedulable;    // message of condition PodScheduled=False, reason Unschedulable; empty otherwise
-  std::string called;           // annotation muster.dev/called: when Muster called the pod last; empty: never
-  std::string invalid;          // why the pod cannot be planned (unreadable or overflowing requests); empty: it can
-  bool permanent = false;       // stays as long as its node: of a DaemonSet, or run by the node itself
+  std::string activation_mark;  // annotation muster.dev/called: the last activation by Muster; empty: none
+  std::string invalid;          // why the pod cannot be planned (unreadable or overflowing requests), or empty
+  bool permanent = false;       // stays as long as its node: from a DaemonSet, or run by the node itself
 };
 
 }  // namespace muster

@@ -1,4 +1,4 @@
-// What a pod asks of the node that it goes to.
+// A pod's requirements on its node. Pure value.
 #ifndef MUSTER_STATE_MODEL_POD_TEMPLATE_H_
 #define MUSTER_STATE_MODEL_POD_TEMPLATE_H_
 
@@ -12,7 +12,8 @@
 
 namespace muster {
 
-// Everything about a pod that decides where it goes. Pods with equal templates are one class.
+// Everything that decides a pod's placement, except its label identity. Pods with equal templates and equal label
+// identities are one class.
 struct PodTemplate {
   ResourceList requests;  // the pod's effective requests; one "pods" is added when it is interned
   Labels node_selector;
@@ -20,13 +21,13 @@ struct PodTemplate {
   std::vector<NodeSelectorTerm> affinity;  // ORed
   std::vector<Toleration> tolerations;
   std::vector<HostPort> host_ports;
-  NeighbourRules neighbours;
-  Preferences preferences;  // of a gang's member; others' are kube-scheduler's to look at
+  PodAffinityRules pod_affinity;
+  Preferences preferences;  // of gang members only; kube-scheduler handles those of other pods
 
-  // Equal exactly for equal templates.
+  // A text that is equal exactly for equal templates.
   [[nodiscard]] std::string Key() const;
-  // Equal exactly for templates of the same constraints that ask for the same resources, however much of them; host
-  // ports, neighbours and preferences aside.
+  // A text that is equal exactly for templates with the same constraints that request the same resources, in any
+  // amounts. Host ports, pod affinity and preferences are not compared.
   [[nodiscard]] std::string Family() const;
 
   friend bool operator==(const PodTemplate& a, const PodTemplate& b) { return a.Key() == b.Key(); }

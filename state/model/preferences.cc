@@ -12,8 +12,8 @@ std::string KeyOf(const Preferences& preferences) {
     AppendRequirements(each.term.expressions, &out);
     AppendRequirements(each.term.fields, &out);
   }
-  absl::StrAppend(&out, preferences.neighbours.size(), ";");
-  for (const PreferredNeighbour& each : preferences.neighbours) {
+  absl::StrAppend(&out, preferences.pod_affinity.size(), ";");
+  for (const WeightedPodAffinityTerm& each : preferences.pod_affinity) {
     absl::StrAppend(&out, each.weight, ";");
     AppendText(each.term.topology_key, &out);
     AppendText(KeyOf(each.term.selector), &out);
@@ -21,9 +21,9 @@ std::string KeyOf(const Preferences& preferences) {
   return out;
 }
 
-NeighbourRules Counted(const Preferences& preferences) {
-  NeighbourRules out;
-  for (const PreferredNeighbour& each : preferences.neighbours) out.anti_affinity.push_back(each.term);
+PodAffinityRules Counted(const Preferences& preferences) {
+  PodAffinityRules out;
+  for (const WeightedPodAffinityTerm& each : preferences.pod_affinity) out.anti_affinity.push_back(each.term);
   return out;
 }
 

@@ -1,5 +1,5 @@
-// Where a pod would rather be: preferred node affinity, preferred inter-pod (anti-)affinity and soft topology spread
-// (SPEC P-3). They choose among nodes that will do and keep none away. Pure values.
+// A pod's placement preferences: preferred node affinity, preferred inter-pod (anti-)affinity and soft topology spread
+// (SPEC P-3). They choose among feasible nodes and exclude none. Pure values.
 #ifndef MUSTER_STATE_MODEL_PREFERENCES_H_
 #define MUSTER_STATE_MODEL_PREFERENCES_H_
 
@@ -11,29 +11,30 @@
 
 namespace muster {
 
-// A node that matches counts so much more.
+// A matching node's score increases by `weight`.
 struct PreferredNode {
   NodeSelectorTerm term;
   int32_t weight = 0;  // 1 to 100
 };
 
-// Each pod that is meant in the node's domain of the label counts so much for the node; below 0: against it.
-struct PreferredNeighbour {
-  NeighbourTerm term;
+// Each selected pod in the node's domain of the label adds `weight` to the node's score.
+struct WeightedPodAffinityTerm {
+  PodAffinityTerm term;
   int32_t weight = 0;  // -100 to 100
 };
 
 struct Preferences {
   std::vector<PreferredNode> nodes;
-  std::vector<PreferredNeighbour> neighbours;
+  std::vector<WeightedPodAffinityTerm> pod_affinity;
 
-  [[nodiscard]] bool empty() const { return nodes.empty() && neighbours.empty(); }
+  [[nodiscard]] bool empty() const { return nodes.empty() && pod_affinity.empty(); }
 };
 
-// Equal exactly for equal ones; empty for none.
+// A text that is equal exactly for equal preferences; empty if there are none.
 [[nodiscard]] std::string KeyOf(const Preferences& preferences);
-// What is counted for them, as terms in their order: as anti-affinity, of which nothing is required.
-[[nodiscard]] NeighbourRules Counted(const Preferences& preferences);
+// The terms of the preferred pod affinity, in order, as anti-affinity terms. They are only counted; nothing is
+// required.
+[[nodiscard]] PodAffinityRules Counted(const Preferences& preferences);
 
 }  // namespace muster
 

@@ -14,7 +14,7 @@ using ByName = std::map<std::string, const QueueSpec*>;
 
 std::string Shown(const std::string& resource, int64_t amount) { return FormatResources({{resource, amount}}); }
 
-// A quota that it could never use says something that the operator did not mean.
+// Reports each quota above the limit of `above`: the queue could never use it, so the operator made a mistake.
 void CheckAgainst(const QueueSpec& queue, const QueueSpec& above, std::vector<QueueProblem>* problems) {
   for (const auto& [resource, quota] : queue.quota) {
     const auto limit = above.limit.find(resource);
@@ -28,7 +28,7 @@ void CheckAgainst(const QueueSpec& queue, const QueueSpec& above, std::vector<Qu
 
 void CheckAncestors(const QueueSpec& queue, const ByName& by_name, std::vector<QueueProblem>* problems) {
   std::set<std::string> seen = {queue.name};
-  constexpr size_t kMostLevels = 32;
+  constexpr size_t kMaxLevels = 32;
   for (const QueueSpec* at = &queue; !at->parent.empty();) {
     const auto parent = by_name.find(at->parent);
     if (parent == by_name.end()) {
@@ -40,11 +40,11 @@ void CheckAncestors(const QueueSpec& queue, const ByName& by_name, std::vector<Q
     }
     at = parent->second;
     if (!seen.insert(at->name).second) {
-      if (at == &queue) problems->push_back({queue.name, "is above itself"});
+      if (at == &queue) problems->push_back({queue.name, "is its own ancestor"});
       return;
     }
-    if (seen.size() > kMostLevels) {
-      problems->push_back({queue.name, absl::StrCat("has more than ", kMostLevels - 1, " queues above it")});
+    if (seen.size() > kMaxLevels) {
+      problems->push_back({queue.name, absl::StrCat("has more than ", kMaxLevels - 1, " queues above it")});
       return;
     }
     CheckAgainst(queue, *at, problems);
@@ -96,7 +96,7 @@ std::optional<UnknownQueue> ParseUnknownQueue(absl::string_view text) {
   return std::nullopt;
 }
 
-std::vector<QueueProblem> ProblemsByQueue(const QueueRules& rules) {
+std::vector<QueueProblem> ValidateQueuesByName(const QueueRules& rules) {
   std::vector<QueueProblem> problems;
   ByName by_name;
   for (const QueueSpec& queue : rules.queues) {
@@ -123,17 +123,16 @@ std::vector<QueueProblem> ProblemsByQueue(const QueueRules& rules) {
   }
   for (const QueueSpec& queue : rules.queues) {
     if (queue.parent == kDefaultQueue) {
-      problems.push_back(
-          {queue.name, absl::StrCat("queue ", kDefaultQueue, " takes the gangs that name none, and gangs ",
-                                    "are in queues without children")});
+      problems.push_back({queue.name, absl::StrCat("its parent, queue ", kDefaultQueue,
+                                                   ", takes the gangs that name no queue, and has no child queues")});
     }
   }
   return problems;
 }
 
-std::vector<std::string> ProblemsOf(const QueueRules& rules) {
+std::vector<std::string> ValidateQueues(const QueueRules& rules) {
   std::vector<std::string> out;
-  for (const QueueProblem& problem : ProblemsByQueue(rules)) {
+  for (const QueueProblem& problem : ValidateQueuesByName(rules)) {
     const bool named = IsQueueName(problem.queue);
     out.push_back(named ? absl::StrCat("queue ", problem.queue, ": ", problem.text)
                         : absl::StrCat("queue \"", problem.queue, "\": ", problem.text));

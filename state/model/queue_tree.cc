@@ -10,24 +10,25 @@
 namespace muster {
 
 void QueueTree::Set(QueueRules rules) {
-  MUSTER_CHECK(ProblemsOf(rules).empty());
+  MUSTER_CHECK(ValidateQueues(rules).empty());
   rules_ = std::move(rules);
   queues_.clear();
   ids_.clear();
   resources_.clear();
   if (rules_.queues.empty()) return;
-  std::vector<QueueSpec> left = rules_.queues;
-  const bool has_default = std::any_of(left.begin(), left.end(), [](const auto& q) { return q.name == kDefaultQueue; });
+  std::vector<QueueSpec> specs = rules_.queues;
+  const bool has_default =
+      std::any_of(specs.begin(), specs.end(), [](const auto& q) { return q.name == kDefaultQueue; });
   if (!has_default) {
-    left.emplace_back();
-    left.back().name = kDefaultQueue;
+    specs.emplace_back();
+    specs.back().name = kDefaultQueue;
   }
-  std::vector<int32_t> ages(left.size());
-  for (size_t i = 0; i < left.size(); ++i) ages[i] = static_cast<int32_t>(i);
-  while (queues_.size() < left.size()) {  // a level of the tree after the other
+  std::vector<int32_t> ages(specs.size());
+  for (size_t i = 0; i < specs.size(); ++i) ages[i] = static_cast<int32_t>(i);
+  while (queues_.size() < specs.size()) {  // one level of the tree after the other
     const size_t before = queues_.size();
-    for (size_t i = 0; i < left.size(); ++i) {
-      const QueueSpec& spec = left[i];
+    for (size_t i = 0; i < specs.size(); ++i) {
+      const QueueSpec& spec = specs[i];
       const auto parent = ids_.find(spec.parent);
       if (ids_.contains(spec.name) || (!spec.parent.empty() && parent == ids_.end())) continue;
       Queue queue{spec, kNoQueue, ages[i], 0, true};
@@ -55,29 +56,31 @@ QueueId QueueTree::Find(absl::string_view name) const {
   return found == ids_.end() ? kNoQueue : found->second;
 }
 
-QueueTree::Home QueueTree::HomeOf(absl::string_view name) const {
+QueueTree::Home QueueTree::ResolveQueue(absl::string_view name) const {
   if (!any()) return {};
   QueueId id = Find(name.empty() ? kDefaultQueue : name);
   if (id != kNoQueue && at(id).leaf) return {id, {}};
   if (rules_.unknown == UnknownQueue::kDefault) return {Find(kDefaultQueue), {}};
   const bool rejects = rules_.unknown == UnknownQueue::kReject;
-  const std::string why = id == kNoQueue ? absl::StrCat("there is no queue ", name)
-                                         : absl::StrCat("queue ", name, " has queues below it, and gangs go there");
+  const std::string why =
+      id == kNoQueue ? absl::StrCat("there is no queue ", name)
+                     : absl::StrCat("queue ", name, " has child queues; only queues without children accept gangs");
   return {kNoQueue, {rejects ? ReasonCode::kQueueRejected : ReasonCode::kUnknownQueue, why}};
 }
 
 std::string QueueTree::WarningOf(absl::string_view name) const {
   if (name.empty() || name == kDefaultQueue) return "";
-  if (!any()) return absl::StrCat("queue ", name, " is not acted on: no queues are declared");
-  const QueueId home = HomeOf(name).queue;
+  if (!any()) return absl::StrCat("queue ", name, " is ignored: no queues are declared");
+  const QueueId home = ResolveQueue(name).queue;
   if (home != kNoQueue && home == Find(name)) return "";
   if (home == kNoQueue && Find(name) != kNoQueue) {
-    return absl::StrCat("queue ", name, " has queues below it and takes no gangs; those that run in it count there");
+    return absl::StrCat("queue ", name,
+                        " has child queues and accepts no gangs; gangs that run in it are charged to it");
   }
   if (home == kNoQueue) {
-    return absl::StrCat("there is no queue ", name, " that takes gangs; what the gang has counts in none");
+    return absl::StrCat("there is no queue ", name, " that accepts gangs; the gang is charged to no queue");
   }
-  return absl::StrCat("there is no queue ", name, " that takes gangs; it is in queue ", kDefaultQueue);
+  return absl::StrCat("there is no queue ", name, " that accepts gangs; the gang is in queue ", kDefaultQueue);
 }
 
 std::vector<int32_t> QueueTree::Parents() const {

@@ -1,6 +1,6 @@
-// The queues in force (SPEC Q-1): which there are, in which tree, and where a gang belongs.
+// The queues in force (SPEC Q-1): their tree, and the queue of each gang.
 //
-// A queue's id is its place in the list, parents before their children; the next tree gives new ones. Not thread-safe.
+// A queue's id is its index in the list, parents before children. A new tree assigns new ids. Not thread-safe.
 #ifndef MUSTER_STATE_MODEL_QUEUE_TREE_H_
 #define MUSTER_STATE_MODEL_QUEUE_TREE_H_
 
@@ -22,35 +22,37 @@ class QueueTree {
   struct Queue {
     QueueSpec spec;
     QueueId parent = kNoQueue;
-    int32_t age = 0;    // its place in the declaration
+    int32_t age = 0;    // its index in the declaration
     int32_t depth = 0;  // 0: at the top
     bool leaf = true;
   };
-  // Where gangs of a queue's name go.
+  // The queue of the gangs that name a given queue.
   struct Home {
     QueueId queue = kNoQueue;
-    Reason refusal;  // none, unless there are queues and the gang can be in none of them
+    Reason refusal;  // why the gang can be in no queue; none if there are no queues
   };
 
-  // REQUIRES: ProblemsOf(rules) is empty.
+  // REQUIRES: ValidateQueues(rules) is empty.
   void Set(QueueRules rules);
   [[nodiscard]] const QueueRules& rules() const { return rules_; }
-  // There are queues.
+  // True if there are queues.
   [[nodiscard]] bool any() const { return !queues_.empty(); }
   [[nodiscard]] int32_t size() const { return static_cast<int32_t>(queues_.size()); }
   [[nodiscard]] const Queue& at(QueueId id) const { return queues_[static_cast<size_t>(id)]; }
+  // kNoQueue if there is none of that name.
   [[nodiscard]] QueueId Find(absl::string_view name) const;
-  [[nodiscard]] Home HomeOf(absl::string_view name) const;
-  // What a gang that names the queue should be told; empty: nothing. Without queues nobody acts on their names.
+  [[nodiscard]] Home ResolveQueue(absl::string_view name) const;
+  // The warning for a gang that names the queue; empty if there is none. Without queues, the name of a queue has no
+  // effect.
   [[nodiscard]] std::string WarningOf(absl::string_view name) const;
-  // Of each queue the one above it.
+  // The parent of each queue, by id.
   [[nodiscard]] std::vector<int32_t> Parents() const;
-  // Resources that some queue says something of, in order of names.
+  // The resources in some queue's quota, limit or weight, in order of names.
   [[nodiscard]] const std::vector<std::string>& resources() const { return resources_; }
 
-  // What a recording keeps (state/recording/members.h).
+  // The members that a recording contains (state/recording/members.h).
   static constexpr auto Recorded() { return std::tuple(&QueueTree::rules_); }
-  // After `rules_` was read: makes the rest again.
+  // Rebuilds the derived members from `rules_`.
   void AfterRestore() { Set(rules_); }
 
  private:

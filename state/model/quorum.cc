@@ -25,7 +25,7 @@ std::vector<int32_t> Quorum::minimums() const {
 }
 
 std::vector<uint8_t> Quorum::SatisfiedNodes(CountOf count_of) const {
-  std::vector<int32_t> satisfied(tree_->nodes.size(), 0);  // children
+  std::vector<int32_t> satisfied(tree_->nodes.size(), 0);  // satisfied children, by node
   std::vector<uint8_t> out(tree_->nodes.size(), 0);
   for (size_t i = tree_->nodes.size(); i-- > 0;) {
     const Subgroup& node = tree_->nodes[i];
@@ -44,26 +44,26 @@ bool Quorum::Satisfied(CountOf count_of) const {
   return top >= tree_->minimum;
 }
 
-int32_t Quorum::MissingOfTree(bool finishing) const {
+int32_t Quorum::MissingOfTree(bool was_satisfied) const {
   const std::vector<int32_t> of = minimums();
   std::vector<int64_t> lacks(of.size());
   for (size_t leaf = 0; leaf < of.size(); ++leaf) {
-    lacks[leaf] = Quorum(of[leaf], policy_, (*leaves_)[leaf]).Missing(finishing);
+    lacks[leaf] = Quorum(of[leaf], policy_, (*leaves_)[leaf]).Missing(was_satisfied);
   }
   return static_cast<int32_t>(tree_->Least(lacks));
 }
 
-bool Quorum::ServedBy(bool finishing, const std::vector<int32_t>& more) const {
+bool Quorum::ServedBy(bool was_satisfied, const std::vector<int32_t>& more) const {
   const std::vector<int32_t> of = minimums();
   return Satisfied([&](size_t leaf) {
-    return of[leaf] - Quorum(of[leaf], policy_, (*leaves_)[leaf]).Missing(finishing) + more[leaf];
+    return of[leaf] - Quorum(of[leaf], policy_, (*leaves_)[leaf]).Missing(was_satisfied) + more[leaf];
   });
 }
 
-bool Quorum::SomebodyServes(bool finishing) const {
+bool Quorum::AnyUsefulMember(bool was_satisfied) const {
   const std::vector<int32_t> of = minimums();
   std::vector<uint8_t> serves = SatisfiedNodes(
-      [&](size_t leaf) { return of[leaf] - Quorum(of[leaf], policy_, (*leaves_)[leaf]).Missing(finishing); });
+      [&](size_t leaf) { return of[leaf] - Quorum(of[leaf], policy_, (*leaves_)[leaf]).Missing(was_satisfied); });
   for (size_t i = 0; i < serves.size(); ++i) {  // parents come first
     const Subgroup& node = tree_->nodes[i];
     serves[i] = serves[i] == 0 && (node.parent < 0 || serves[static_cast<size_t>(node.parent)] != 0) ? 1 : 0;
@@ -74,12 +74,12 @@ bool Quorum::SomebodyServes(bool finishing) const {
   return false;
 }
 
-std::vector<int32_t> Quorum::ToCome() const {
+std::vector<int32_t> Quorum::FutureMembersByLeaf() const {
   std::vector<int32_t> out(leaves_->size(), 0);
-  const bool anybody = counts_.pending + counts_.waiting + counts_.active > 0;
-  if (!ahead_ || !anybody) return out;
+  const bool any_member = counts_.pending + counts_.waiting + counts_.active > 0;
+  if (!ahead_ || !any_member) return out;
   for (const Subgroup& node : tree_->nodes) {
-    if (!node.to_come.has_value()) continue;
+    if (!node.future_template.has_value()) continue;
     const auto leaf = static_cast<size_t>(node.leaf);
     const MemberCounts& has = (*leaves_)[leaf];
     const int32_t exist = has.pending + has.waiting + has.active + LeafAt(leaf).Succeeded();
@@ -88,17 +88,17 @@ std::vector<int32_t> Quorum::ToCome() const {
   return out;
 }
 
-int32_t Quorum::AllToCome() const {
+int32_t Quorum::FutureMembers() const {
   if (!ahead_) return 0;
-  const std::vector<int32_t> by_leaf = ToCome();
+  const std::vector<int32_t> by_leaf = FutureMembersByLeaf();
   return std::accumulate(by_leaf.begin(), by_leaf.end(), 0);
 }
 
-bool Quorum::Placeable(bool finishing) const {
-  if (tree_ == nullptr) return counts_.waiting + counts_.plannable >= Missing(finishing);
-  std::vector<int32_t> more = ToCome();
+bool Quorum::Placeable(bool was_satisfied) const {
+  if (tree_ == nullptr) return counts_.waiting + counts_.plannable >= Missing(was_satisfied);
+  std::vector<int32_t> more = FutureMembersByLeaf();
   for (size_t leaf = 0; leaf < more.size(); ++leaf) more[leaf] += (*leaves_)[leaf].waiting + (*leaves_)[leaf].plannable;
-  return ServedBy(finishing, more);
+  return ServedBy(was_satisfied, more);
 }
 
 std::string Quorum::Lacks(CountOf count_of, const char* what) const {
@@ -108,7 +108,7 @@ std::string Quorum::Lacks(CountOf count_of, const char* what) const {
   while (true) {
     int32_t ready = 0;
     int32_t children = 0;
-    int32_t first = -1;  // that is not
+    int32_t first = -1;  // the first child that is not satisfied
     for (size_t i = 0; i < satisfied.size(); ++i) {
       if (tree_->nodes[i].parent != parent) continue;
       ++children;
@@ -129,12 +129,12 @@ std::string Quorum::Lacks(CountOf count_of, const char* what) const {
   }
 }
 
-std::string Quorum::LacksChildren() const {
-  const std::vector<int32_t> to_come = ToCome();
-  return Lacks([&](size_t leaf) { return LeafAt(leaf).Children() + to_come[leaf]; }, "pods exist");
+std::string Quorum::DescribeMissingChildren() const {
+  const std::vector<int32_t> future = FutureMembersByLeaf();
+  return Lacks([&](size_t leaf) { return LeafAt(leaf).Children() + future[leaf]; }, "pods exist");
 }
 
-std::string Quorum::LacksPresent() const {
+std::string Quorum::DescribeMissingPresent() const {
   return Lacks([this](size_t leaf) { return LeafAt(leaf).Present(); }, "members wait");
 }
 

@@ -1,7 +1,7 @@
-// How far a gang is from its minimum, or from the minimums of its subgroups (SPEC G-1, G-5, G-11, P-5). A plain gang is
-// a tree of one minimum.
+// The state of a gang relative to its minimum, or to the minimums of its subgroups (SPEC G-1, G-5, G-11, P-5). A gang
+// without subgroups is a tree with one minimum.
 //
-// A value: made from counts, asked, thrown away. Knows nothing of nodes.
+// A short-lived value, computed from counts of members; it does not depend on nodes.
 #ifndef MUSTER_STATE_MODEL_QUORUM_H_
 #define MUSTER_STATE_MODEL_QUORUM_H_
 
@@ -15,14 +15,14 @@
 
 namespace muster {
 
-// Members by where they stand. `active`: those that have a node for good - binding under way, bound or running.
+// Members by state. `active` members have a node for good: their binding is under way, or they are bound or running.
 struct MemberCounts {
   int32_t pending = 0;
-  int32_t gated = 0;  // of the pending ones: behind somebody else's gate
+  int32_t gated = 0;  // of the pending members: those with a scheduling gate of another controller
   int32_t waiting = 0;
   int32_t active = 0;
   int32_t succeeded = 0;
-  int32_t plannable = 0;  // of the pending ones: those that Muster may place
+  int32_t plannable = 0;  // of the pending members: those that Muster may place
 
   MemberCounts& operator+=(const MemberCounts& more);
 };
@@ -32,8 +32,8 @@ class Quorum {
   // `minimum` -1: not declared.
   Quorum(int32_t minimum, MatchPolicy policy, const MemberCounts& counts)
       : minimum_(minimum), policy_(policy), counts_(counts) {}
-  // With subgroups: `leaves` are the members by leaf, `counts` all of them. Both outlive this. `ahead`: members may be
-  // planned before they exist, where the tree says what they ask for (P-7).
+  // With subgroups: `leaves` are the members by leaf, `counts` all members. `ahead`: members may be planned before they
+  // exist, if the tree declares their template (P-7). REQUIRES: `tree` and `leaves` outlive this object.
   Quorum(const SubgroupTree* tree, const std::vector<MemberCounts>* leaves, int32_t minimum, MatchPolicy policy,
          const MemberCounts& counts, bool ahead)
       : minimum_(minimum),
@@ -43,12 +43,13 @@ class Quorum {
         leaves_(leaves),
         ahead_(ahead && tree->ahead) {}
 
-  // G-1: the children that count towards having enough of them.
+  // G-1: the children that count towards the minimum number of children.
   [[nodiscard]] int32_t Children() const {
     return counts_.active + counts_.waiting + counts_.pending - counts_.gated + Succeeded();
   }
-  // G-5: how many count towards the minimum at the barrier. A once-satisfied gang that is asked has not been satisfied:
-  // those of its members that have a node are half of a start, which only its rest is missing (G-11, K-13).
+  // G-5: the members that count towards the minimum at the barrier. A once-satisfied gang asks only before it is
+  // satisfied: its members with a node belong to an incomplete start, which lacks only the remaining members (G-11,
+  // K-13).
   [[nodiscard]] int32_t Present() const {
     switch (policy_) {
       case MatchPolicy::kOnlyWaiting:
@@ -60,57 +61,61 @@ class Quorum {
     }
     return counts_.waiting;
   }
-  // The quorum is there.
+  // True if the members at the barrier meet the minimum.
   [[nodiscard]] bool Met() const {
     if (tree_ != nullptr) return Satisfied([this](size_t leaf) { return LeafAt(leaf).Present(); });
     return minimum_ >= 0 && Present() >= minimum_;
   }
-  // G-1: enough children for every minimum.
+  // G-1: true if there are enough children for every minimum.
   [[nodiscard]] bool Enough() const {
     if (tree_ == nullptr) return Children() >= minimum_;
-    const std::vector<int32_t> to_come = ToCome();
-    return Satisfied([&](size_t leaf) { return LeafAt(leaf).Children() + to_come[leaf]; });
+    const std::vector<int32_t> future = FutureMembersByLeaf();
+    return Satisfied([&](size_t leaf) { return LeafAt(leaf).Children() + future[leaf]; });
   }
-  // P-7: by leaf, how many members do not exist yet and may be planned all the same; of a gang of which nobody exists,
-  // none. REQUIRES: there are subgroups.
-  [[nodiscard]] std::vector<int32_t> ToCome() const;
-  // The sum of those; 0 without subgroups.
-  [[nodiscard]] int32_t AllToCome() const;
-  // It would be there if everybody were who waits, has a node or may be placed, as far as Missing counts them.
-  [[nodiscard]] bool Placeable(bool finishing) const;
-  // Somebody who waits or may be placed is missing: his subgroup is short of members, and so are all above it.
+  // P-7: the number of future members that may be planned, by leaf. Zero for a gang without any existing member.
   // REQUIRES: there are subgroups.
-  [[nodiscard]] bool SomebodyServes(bool finishing) const;
-  // It would be there with so many members more, by leaf, than Missing counts.
-  [[nodiscard]] bool ServedBy(bool finishing, const std::vector<int32_t>& more) const;
-  // So many members have a node or are over, by leaf, and one leaf loses some: what is left still meets the minimum.
-  [[nodiscard]] bool Stands(const std::vector<int32_t>& there) const {
-    return tree_ != nullptr && Satisfied([&](size_t leaf) { return there[leaf]; });
+  [[nodiscard]] std::vector<int32_t> FutureMembersByLeaf() const;
+  // The sum over all leaves; 0 without subgroups.
+  [[nodiscard]] int32_t FutureMembers() const;
+  // True if the minimum would be met by the members that have a node, as far as Missing counts them, together with all
+  // that wait or may be placed.
+  [[nodiscard]] bool Placeable(bool was_satisfied) const;
+  // True if a member that waits or may be placed is useful: its subgroup is short of members, and so are all subgroups
+  // above it. REQUIRES: there are subgroups.
+  [[nodiscard]] bool AnyUsefulMember(bool was_satisfied) const;
+  // True if the minimum would be met by `more` members, by leaf, in addition to those that Missing counts. REQUIRES:
+  // there are subgroups.
+  [[nodiscard]] bool ServedBy(bool was_satisfied, const std::vector<int32_t>& more) const;
+  // True if the minimum is met by these numbers of members that have a node or have ended, by leaf. False without
+  // subgroups.
+  [[nodiscard]] bool SatisfiedBy(const std::vector<int32_t>& by_leaf) const {
+    return tree_ != nullptr && Satisfied([&](size_t leaf) { return by_leaf[leaf]; });
   }
-  // G-11: how many places the minimum still needs. `finishing`: the gang was satisfied before; only-waiting counts
-  // nobody who has started, except to finish a start that was interrupted (K-13).
-  [[nodiscard]] int32_t Missing(bool finishing) const {
-    if (tree_ != nullptr) return MissingOfTree(finishing);
-    const bool anew = policy_ == MatchPolicy::kOnlyWaiting && finishing;
-    return std::max(0, minimum_ - (anew ? 0 : counts_.active + Succeeded()));
+  // G-11: the number of slots that the minimum still needs. `was_satisfied`: the gang was satisfied before. Policy
+  // only-waiting then counts no member that has started; before, it does, in order to complete an interrupted start
+  // (K-13).
+  [[nodiscard]] int32_t Missing(bool was_satisfied) const {
+    if (tree_ != nullptr) return MissingOfTree(was_satisfied);
+    const bool only_new = policy_ == MatchPolicy::kOnlyWaiting && was_satisfied;
+    return std::max(0, minimum_ - (only_new ? 0 : counts_.active + Succeeded()));
   }
 
-  // Of one leaf. REQUIRES: there are subgroups.
+  // The quorum of one leaf. REQUIRES: there are subgroups.
   [[nodiscard]] Quorum LeafAt(size_t leaf) const { return {minimums()[leaf], policy_, (*leaves_)[leaf]}; }
-  // Which subgroups are short of members to choose from: "1 of 2 subgroups ready; decode: 1 of 3 pods exist". REQUIRES:
-  // not Enough.
-  [[nodiscard]] std::string LacksChildren() const;
-  // The same of those who wait. REQUIRES: not Met.
-  [[nodiscard]] std::string LacksPresent() const;
+  // Names the subgroups with too few children: "1 of 2 subgroups ready; decode: 1 of 3 pods exist". REQUIRES: not
+  // Enough.
+  [[nodiscard]] std::string DescribeMissingChildren() const;
+  // As DescribeMissingChildren, for the members that wait. REQUIRES: not Met.
+  [[nodiscard]] std::string DescribeMissingPresent() const;
 
  private:
   using CountOf = absl::FunctionRef<int32_t(size_t)>;
-  // Whether the gang is, where so many members of each leaf count.
+  // Whether the gang's minimum is met if `count_of(leaf)` members of each leaf count.
   [[nodiscard]] bool Satisfied(CountOf count_of) const;
-  // By node, whether each is.
+  // By node of the tree, whether its minimum is met.
   [[nodiscard]] std::vector<uint8_t> SatisfiedNodes(CountOf count_of) const;
   [[nodiscard]] std::string Lacks(CountOf count_of, const char* what) const;
-  [[nodiscard]] int32_t MissingOfTree(bool finishing) const;
+  [[nodiscard]] int32_t MissingOfTree(bool was_satisfied) const;
   [[nodiscard]] std::vector<int32_t> minimums() const;
   [[nodiscard]] int32_t Succeeded() const {
     return policy_ == MatchPolicy::kWaitingRunningSucceed ? counts_.succeeded : 0;

@@ -13,7 +13,8 @@ namespace {
 
 constexpr int32_t kTop = -1;
 
-// By index of the declaration; kTop for those at the top. Empty with `*problem` set: they are no tree.
+// The parent of each subgroup, by index of the declaration; kTop at the top. Empty with `*problem` set if the
+// declarations are not a tree.
 std::vector<int32_t> ReadParents(const std::vector<SubgroupDeclaration>& declared, std::string* problem) {
   absl::flat_hash_map<absl::string_view, int32_t> ids;
   for (const SubgroupDeclaration& each : declared) {
@@ -30,7 +31,7 @@ std::vector<int32_t> ReadParents(const std::vector<SubgroupDeclaration>& declare
   for (const SubgroupDeclaration& each : declared) {
     const auto parent = ids.find(each.parent);
     if (!each.parent.empty() && parent == ids.end()) {
-      *problem = absl::StrCat("subgroup ", each.name, " names parent ", each.parent, ", which there is not");
+      *problem = absl::StrCat("subgroup ", each.name, " names parent ", each.parent, ", which does not exist");
       return {};
     }
     parents.push_back(each.parent.empty() ? kTop : parent->second);
@@ -47,22 +48,22 @@ std::vector<int32_t> ReadParents(const std::vector<SubgroupDeclaration>& declare
   return parents;
 }
 
-std::string MinimumProblem(const SubgroupDeclaration& said, int32_t children) {
-  if (said.minimum.has_value() && said.min_groups.has_value()) {
-    return absl::StrCat("subgroup ", said.name, " has both minMember and minSubGroup; one of them is expected");
+std::string MinimumProblem(const SubgroupDeclaration& declaration, int32_t children) {
+  if (declaration.minimum.has_value() && declaration.min_groups.has_value()) {
+    return absl::StrCat("subgroup ", declaration.name, " has both minMember and minSubGroup; one of them is expected");
   }
-  if (children == 0 && said.min_groups.has_value()) {
-    return absl::StrCat("subgroup ", said.name, " has minSubGroup and no children");
+  if (children == 0 && declaration.min_groups.has_value()) {
+    return absl::StrCat("subgroup ", declaration.name, " has minSubGroup and no children");
   }
-  const int32_t minimum = said.minimum.value_or(said.min_groups.value_or(0));
-  if (minimum < 0) return absl::StrCat("subgroup ", said.name, " has minimum ", minimum, "; expected 0 or more");
+  const int32_t minimum = declaration.minimum.value_or(declaration.min_groups.value_or(0));
+  if (minimum < 0) return absl::StrCat("subgroup ", declaration.name, " has minimum ", minimum, "; expected 0 or more");
   if (children > 0 && minimum > children) {
-    return absl::StrCat("subgroup ", said.name, " needs ", minimum, " of its ", children, " children");
+    return absl::StrCat("subgroup ", declaration.name, " needs ", minimum, " of its ", children, " children");
   }
   return "";
 }
 
-// Indexes of the declaration, parents before children, siblings in order.
+// Appends indexes of the declaration, parents before children, siblings in order.
 void Order(int32_t parent, const std::vector<int32_t>& parents, std::vector<int32_t>* out) {
   for (size_t i = 0; i < parents.size(); ++i) {
     if (parents[i] != parent) continue;
@@ -71,13 +72,13 @@ void Order(int32_t parent, const std::vector<int32_t>& parents, std::vector<int3
   }
 }
 
-// How many children there are of the node; kTop: at the top.
+// The number of children of the node; kTop: of top-level subgroups.
 int32_t ChildrenOf(const SubgroupTree& tree, int32_t node) {
   return static_cast<int32_t>(std::count_if(tree.nodes.begin(), tree.nodes.end(),
                                             [node](const Subgroup& each) { return each.parent == node; }));
 }
 
-// The gang cannot start without it.
+// True if the gang cannot start without the node.
 bool Needed(const SubgroupTree& tree, const Subgroup& node) {
   int32_t parent = node.parent;
   while (parent != kTop) {
@@ -88,7 +89,7 @@ bool Needed(const SubgroupTree& tree, const Subgroup& node) {
   return tree.minimum == ChildrenOf(tree, kTop);
 }
 
-// P-7: says of which leaves members may be planned before they exist. Returns what is wrong with it.
+// P-7: sets the template of future members of each leaf that the gang needs. Returns the error; empty if there is none.
 std::string PlanAhead(const std::vector<SubgroupDeclaration>& declared, const std::vector<int32_t>& order,
                       SubgroupTree* tree) {
   int64_t ahead = 0;
@@ -97,7 +98,7 @@ std::string PlanAhead(const std::vector<SubgroupDeclaration>& declared, const st
     Subgroup& node = tree->nodes[i];
     if (!members.has_value()) continue;
     if (node.leaf < 0)
-      return absl::StrCat("subgroup ", node.name, " says what members ask for and has none of its own");
+      return absl::StrCat("subgroup ", node.name, " declares the requests of members and has no members of its own");
     for (const auto& [name, amount] : (*members)->requests) {
       if (amount < 0 || amount > kMaxAmount) {
         return absl::StrCat("subgroup ", node.name, ": a member's ", name, " is ", amount, "; expected 0 to ",
@@ -106,11 +107,11 @@ std::string PlanAhead(const std::vector<SubgroupDeclaration>& declared, const st
     }
     if (!Needed(*tree, node)) continue;
     ahead += node.minimum;
-    if (ahead > kMaxToCome) {
-      return absl::StrCat("the subgroups up to ", node.name, " that say what members ask for need ", ahead,
-                          " members; expected at most ", kMaxToCome);
+    if (ahead > kMaxFutureMembers) {
+      return absl::StrCat("the subgroups up to ", node.name, " that declare the requests of members need ", ahead,
+                          " members; expected at most ", kMaxFutureMembers);
     }
-    node.to_come = members;
+    node.future_template = members;
     tree->ahead = true;
   }
   return "";
@@ -126,7 +127,7 @@ std::string ToString(const TopologyRule& rule) {
   return parts.empty() ? "none" : absl::StrJoin(parts, ", ");
 }
 
-int32_t SubgroupTree::LeafNamed(absl::string_view name) const {
+int32_t SubgroupTree::FindLeaf(absl::string_view name) const {
   for (const Subgroup& node : nodes) {
     if (node.leaf >= 0 && node.name == name) return node.leaf;
   }
@@ -134,7 +135,7 @@ int32_t SubgroupTree::LeafNamed(absl::string_view name) const {
 }
 
 int64_t SubgroupTree::Least(const std::vector<int64_t>& lacks) const {
-  std::vector<std::vector<int64_t>> of_children(nodes.size() + 1);  // the gang's last
+  std::vector<std::vector<int64_t>> of_children(nodes.size() + 1);  // the gang's children at the end
   const auto least_of = [](std::vector<int64_t>* children, int32_t minimum) {
     std::sort(children->begin(), children->end());
     int64_t sum = 0;
@@ -159,8 +160,8 @@ int64_t SubgroupTree::Least() const {
   return Least(minimums);
 }
 
-SubgroupReading ReadSubgroups(const std::vector<SubgroupDeclaration>& declared, std::optional<int32_t> minimum) {
-  SubgroupReading out;
+SubgroupParseResult ParseSubgroups(const std::vector<SubgroupDeclaration>& declared, std::optional<int32_t> minimum) {
+  SubgroupParseResult out;
   if (declared.empty()) return out;
   if (declared.size() > kMaxSubgroups) {
     out.problem = absl::StrCat(declared.size(), " subgroups; at most ", kMaxSubgroups, " are expected");
@@ -173,13 +174,13 @@ SubgroupReading ReadSubgroups(const std::vector<SubgroupDeclaration>& declared, 
   std::vector<int32_t> at(declared.size());
   for (size_t i = 0; i < order.size(); ++i) at[static_cast<size_t>(order[i])] = static_cast<int32_t>(i);
   for (const int32_t id : order) {
-    const SubgroupDeclaration& said = declared[static_cast<size_t>(id)];
+    const SubgroupDeclaration& declaration = declared[static_cast<size_t>(id)];
     const auto children = static_cast<int32_t>(std::count(parents.begin(), parents.end(), id));
-    out.problem = MinimumProblem(said, children);
+    out.problem = MinimumProblem(declaration, children);
     if (!out.problem.empty()) return {{}, out.problem};
     const int32_t parent = parents[static_cast<size_t>(id)];
-    Subgroup node{said.name, parent == kTop ? -1 : at[static_cast<size_t>(parent)], 0, -1, said.topology};
-    node.minimum = said.minimum.value_or(said.min_groups.value_or(children == 0 ? 1 : children));
+    Subgroup node{declaration.name, parent == kTop ? -1 : at[static_cast<size_t>(parent)], 0, -1, declaration.topology};
+    node.minimum = declaration.minimum.value_or(declaration.min_groups.value_or(children == 0 ? 1 : children));
     if (children == 0) node.leaf = out.tree.leaves++;
     out.tree.nodes.push_back(std::move(node));
   }
@@ -188,7 +189,7 @@ SubgroupReading ReadSubgroups(const std::vector<SubgroupDeclaration>& declared, 
   if (out.tree.minimum > top) {
     return {{},
             absl::StrCat("the gang needs ", out.tree.minimum, " of its ", top,
-                         " subgroups; minMember counts the subgroups at the top")};
+                         " subgroups; minMember counts the top-level subgroups")};
   }
   if (out.tree.Least() > std::numeric_limits<int32_t>::max())
     return {{}, "its minimums add up to more than can be counted"};

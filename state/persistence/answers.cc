@@ -14,7 +14,7 @@ constexpr int32_t kAnswerFormat = 1;
 
 }  // namespace
 
-Record AnswerRecord(const KeptAnswer& answer) {
+Record AnswerRecord(const DurableAnswer& answer) {
   store::v1::AnswerRecord record;
   record.set_fingerprint(answer.fingerprint);
   record.set_code(answer.code);
@@ -24,29 +24,29 @@ Record AnswerRecord(const KeptAnswer& answer) {
   return {.kind = kAnswer, .key = answer.key, .format = kAnswerFormat, .value = record.SerializeAsString()};
 }
 
-Record NoAnswerRecord(std::string key) { return {.kind = kAnswer, .key = std::move(key), .format = kAnswerFormat}; }
+Record AnswerDeletion(std::string key) { return {.kind = kAnswer, .key = std::move(key), .format = kAnswerFormat}; }
 
 namespace {
 
-absl::StatusOr<KeptAnswer> ReadAnswer(const Record& record) {
+absl::StatusOr<DurableAnswer> ReadAnswer(const Record& record) {
   store::v1::AnswerRecord parsed;
   if (record.format != kAnswerFormat || !parsed.ParseFromString(record.value)) {
     return absl::InvalidArgumentError(absl::StrCat("record \"", RecordName(record), "\", format ", record.format,
                                                    ": not a readable AnswerRecord; run the version of Muster that "
                                                    "wrote it, or a newer one"));
   }
-  return KeptAnswer{record.key,       parsed.fingerprint(), parsed.code(),
-                    parsed.message(), parsed.details(),     parsed.response()};
+  return DurableAnswer{record.key,       parsed.fingerprint(), parsed.code(),
+                       parsed.message(), parsed.details(),     parsed.response()};
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<KeptAnswer>> TakeAnswers(std::vector<Record>* records) {
+absl::StatusOr<std::vector<DurableAnswer>> TakeAnswers(std::vector<Record>* records) {
   const auto first = std::stable_partition(records->begin(), records->end(),
                                            [](const Record& record) { return record.kind != kAnswer; });
-  std::vector<KeptAnswer> answers;
+  std::vector<DurableAnswer> answers;
   for (auto record = first; record != records->end(); ++record) {
-    absl::StatusOr<KeptAnswer> answer = ReadAnswer(*record);
+    absl::StatusOr<DurableAnswer> answer = ReadAnswer(*record);
     if (!answer.ok()) return answer.status();
     answers.push_back(*std::move(answer));
   }

@@ -6,15 +6,15 @@
 namespace muster {
 namespace {
 
-namespace kept = store::v1;
+namespace proto = store::v1;
 
-void Put(const TopologyRule& from, kept::Topology* to) {
+void Put(const TopologyRule& from, proto::Topology* to) {
   to->set_required(from.required);
   to->set_preferred(from.preferred);
   to->set_spread(from.spread);
 }
 
-TopologyRule Get(const kept::Topology& from) { return {from.required(), from.preferred(), from.spread()}; }
+TopologyRule Get(const proto::Topology& from) { return {from.required(), from.preferred(), from.spread()}; }
 
 }  // namespace
 
@@ -29,7 +29,7 @@ void PutDeclaration(const GangDeclaration& from, store::v1::Declaration* to) {
     for (const auto& [name, amount] : *from.min_resources) {
       (*to->mutable_min_resources()->mutable_amounts())[name] = amount;
     }
-    static_cast<void>(to->mutable_min_resources());  // also when it names none
+    static_cast<void>(to->mutable_min_resources());  // present also when it names no resource
   }
   if (from.priority.has_value()) to->set_priority(*from.priority);
   if (from.queue.has_value()) to->set_queue(*from.queue);
@@ -42,7 +42,7 @@ void PutDeclaration(const GangDeclaration& from, store::v1::Declaration* to) {
   for (const std::string& warning : from.warnings) to->add_warnings(warning);
   if (from.topology.has_value()) Put(*from.topology, to->mutable_topology());
   for (const SubgroupDeclaration& subgroup : from.subgroups) {
-    kept::Subgroup& out = *to->add_subgroups();
+    proto::Subgroup& out = *to->add_subgroups();
     out.set_name(subgroup.name);
     out.set_parent(subgroup.parent);
     if (subgroup.minimum.has_value()) out.set_minimum(*subgroup.minimum);
@@ -72,7 +72,7 @@ GangDeclaration GetDeclaration(const store::v1::Declaration& from) {
   to.groups.assign(from.groups().begin(), from.groups().end());
   to.warnings.assign(from.warnings().begin(), from.warnings().end());
   if (from.has_topology()) to.topology = Get(from.topology());
-  for (const kept::Subgroup& subgroup : from.subgroups()) {
+  for (const proto::Subgroup& subgroup : from.subgroups()) {
     SubgroupDeclaration& out = to.subgroups.emplace_back();
     out.name = subgroup.name();
     out.parent = subgroup.parent();

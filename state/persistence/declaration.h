@@ -1,4 +1,4 @@
-// What was declared about a gang, as a part of other records.
+// Conversion of a gang's declaration to and from its message, which is part of other records. Thread-safe.
 #ifndef MUSTER_STATE_PERSISTENCE_DECLARATION_H_
 #define MUSTER_STATE_PERSISTENCE_DECLARATION_H_
 
@@ -10,7 +10,7 @@ namespace store::v1 {
 class Declaration;
 }  // namespace store::v1
 
-// An enum is kept as its number.
+// Enums are stored as their number.
 template <typename Enum>
 Enum As(int32_t number) {
   return static_cast<Enum>(number);

@@ -13,7 +13,7 @@
 namespace muster {
 namespace {
 
-namespace kept = store::v1;
+namespace proto = store::v1;
 
 constexpr char kNode[] = "node";
 constexpr char kPod[] = "pod";
@@ -22,23 +22,25 @@ constexpr char kCreated[] = "created";
 constexpr char kAnnouncer[] = "announcer";
 constexpr char kSubmission[] = "submission";
 
-// A value that says nothing is still a record: an empty one would be a deletion.
-constexpr char kNothing[] = "\x92\x7d\x00";  // an unknown field of length zero
+// The value of a message without any field: an empty value would delete the record.
+constexpr char kEmptyMessage[] = "\x92\x7d\x00";  // an unknown field of length zero
 
 template <typename Message>
-void Keep(const char* kind, std::string key, const Message& message, Step* step) {
+void PutMessage(const char* kind, std::string key, const Message& message, ApplyContext* ctx) {
   std::string value(message.ByteSizeLong(), '\0');
   {
     google::protobuf::io::ArrayOutputStream bytes(value.data(), static_cast<int>(value.size()));
     google::protobuf::io::CodedOutputStream out(&bytes);
-    out.SetSerializationDeterministic(true);  // maps in order of keys: equal facts are equal bytes
+    out.SetSerializationDeterministic(true);  // maps sorted by key: equal facts have equal bytes
     message.SerializeWithCachedSizes(&out);
   }
-  if (value.empty()) value.assign(kNothing, 3);
-  step->Keep({.kind = kind, .key = std::move(key), .value = std::move(value)});
+  if (value.empty()) value.assign(kEmptyMessage, 3);
+  ctx->PutRecord({.kind = kind, .key = std::move(key), .value = std::move(value)});
 }
 
-void Delete(const char* kind, std::string key, Step* step) { step->Keep({.kind = kind, .key = std::move(key)}); }
+void Delete(const char* kind, std::string key, ApplyContext* ctx) {
+  ctx->PutRecord({.kind = kind, .key = std::move(key)});
+}
 
 std::string ObjectKey(GangDialect dialect, absl::string_view name_space, absl::string_view name) {
   return absl::StrCat(static_cast<int>(dialect), "/", name_space, "/", name);
@@ -49,17 +51,17 @@ ResourceList AmountsOf(const Map& map) {
   return ResourceList(map.begin(), map.end());
 }
 
-// --- out ---
+// --- to messages ---
 
-void Put(const Reason& from, kept::Reason* to) {
+void Put(const Reason& from, proto::Reason* to) {
   to->set_code(static_cast<int>(from.code));
   to->set_text(from.text);
 }
 
-void Put(const GangMembership& from, kept::Membership* to) {
+void Put(const GangMembership& from, proto::Membership* to) {
   to->set_name(from.name);
   to->set_dialect(static_cast<int>(from.dialect));
-  if (from.said_in.has_value()) to->set_said_in(static_cast<int>(*from.said_in));
+  if (from.key_dialect.has_value()) to->set_said_in(static_cast<int>(*from.key_dialect));
   to->set_declares(from.declares);
   PutDeclaration(from.declaration, to->mutable_declaration());
   if (!from.problem.none()) Put(from.problem, to->mutable_problem());
@@ -68,15 +70,15 @@ void Put(const GangMembership& from, kept::Membership* to) {
   to->set_owner_uid(from.owner_uid);
 }
 
-// --- in ---
+// --- from messages ---
 
-Reason Get(const kept::Reason& from) { return {As<ReasonCode>(from.code()), from.text()}; }
+Reason Get(const proto::Reason& from) { return {As<ReasonCode>(from.code()), from.text()}; }
 
-GangMembership Get(const kept::Membership& from) {
+GangMembership Get(const proto::Membership& from) {
   GangMembership to;
   to.name = from.name();
   to.dialect = As<GangDialect>(from.dialect());
-  if (from.has_said_in()) to.said_in = As<GangDialect>(from.said_in());
+  if (from.has_said_in()) to.key_dialect = As<GangDialect>(from.said_in());
   to.declares = from.declares();
   to.declaration = GetDeclaration(from.declaration());
   if (from.has_problem()) to.problem = Get(from.problem());
@@ -86,7 +88,7 @@ GangMembership Get(const kept::Membership& from) {
   return to;
 }
 
-NodeDescription Get(const kept::NodeRecord& from, const std::string& name) {
+NodeDescription Get(const proto::NodeRecord& from, const std::string& name) {
   NodeDescription to;
   to.name = name;
   to.labels = Labels(from.labels().begin(), from.labels().end());
@@ -98,8 +100,8 @@ NodeDescription Get(const kept::NodeRecord& from, const std::string& name) {
   return to;
 }
 
-KeptPod Get(const kept::PodRecord& from, const std::string& uid) {
-  KeptPod to;
+DurablePod Get(const proto::PodRecord& from, const std::string& uid) {
+  DurablePod to;
   PodDescription& facts = to.facts;
   facts.uid = uid;
   facts.name_space = from.namespace_();
@@ -118,15 +120,15 @@ KeptPod Get(const kept::PodRecord& from, const std::string& uid) {
   facts.other_gates = from.other_gates();
   facts.timed_out_mark = from.timed_out_mark();
   facts.unschedulable = from.unschedulable();
-  facts.called = from.called();
+  facts.activation_mark = from.called();
   facts.permanent = from.permanent();
   facts.invalid = from.invalid();
   to.submitted = from.submitted();
   return to;
 }
 
-KeptSubmission Get(const kept::SubmissionRecord& from, const std::string& id) {
-  KeptSubmission to{id, from.gang(), from.fingerprint(), from.ttl_ms(), from.ended(), {}, from.sequence()};
+DurableSubmission Get(const proto::SubmissionRecord& from, const std::string& id) {
+  DurableSubmission to{id, from.gang(), from.fingerprint(), from.ttl_ms(), from.ended(), {}, from.sequence()};
   to.reply.state = As<SubmissionReply::State>(from.state());
   to.reply.gang = from.gang();
   to.reply.plan = from.plan();
@@ -138,26 +140,26 @@ KeptSubmission Get(const kept::SubmissionRecord& from, const std::string& id) {
 
 }  // namespace
 
-std::vector<std::string> AnnouncedKinds() { return {kNode, kAnnouncer}; }
+std::vector<std::string> SnapshotKinds() { return {kNode, kAnnouncer}; }
 
-void WriteNodeRecord(const NodeDescription& node, Step* step) {
-  kept::NodeRecord record;
+void WriteNodeRecord(const NodeDescription& node, ApplyContext* ctx) {
+  proto::NodeRecord record;
   for (const auto& [key, value] : node.labels) (*record.mutable_labels())[key] = value;
   for (const Taint& taint : node.taints) {
-    kept::Taint& out = *record.add_taints();
+    proto::Taint& out = *record.add_taints();
     out.set_key(taint.key);
     out.set_value(taint.value);
     out.set_effect(static_cast<int>(taint.effect));
   }
   record.set_unschedulable(node.unschedulable);
   for (const auto& [name, amount] : node.allocatable) (*record.mutable_allocatable())[name] = amount;
-  Keep(kNode, node.name, record, step);
+  PutMessage(kNode, node.name, record, ctx);
 }
 
-void DeleteNodeRecord(absl::string_view name, Step* step) { Delete(kNode, std::string(name), step); }
+void DeleteNodeRecord(absl::string_view name, ApplyContext* ctx) { Delete(kNode, std::string(name), ctx); }
 
-void WritePodRecord(const PodDescription& pod, bool submitted, Step* step) {
-  kept::PodRecord record;
+void WritePodRecord(const PodDescription& pod, bool submitted, ApplyContext* ctx) {
+  proto::PodRecord record;
   record.set_namespace_(pod.name_space);
   record.set_name(pod.name);
   record.set_created_ms(pod.created_ms);
@@ -174,19 +176,19 @@ void WritePodRecord(const PodDescription& pod, bool submitted, Step* step) {
   record.set_other_gates(pod.other_gates);
   record.set_timed_out_mark(pod.timed_out_mark);
   record.set_unschedulable(pod.unschedulable);
-  record.set_called(pod.called);
+  record.set_called(pod.activation_mark);
   record.set_permanent(pod.permanent);
   record.set_invalid(pod.invalid);
   record.set_submitted(submitted);
-  Keep(kPod, pod.uid, record, step);
+  PutMessage(kPod, pod.uid, record, ctx);
 }
 
-void DeletePodRecord(absl::string_view uid, Step* step) { Delete(kPod, std::string(uid), step); }
+void DeletePodRecord(absl::string_view uid, ApplyContext* ctx) { Delete(kPod, std::string(uid), ctx); }
 
 namespace {
 
-kept::PodGroupRecord Written(const GangObject& object) {
-  kept::PodGroupRecord record;
+proto::PodGroupRecord Written(const GangObject& object) {
+  proto::PodGroupRecord record;
   record.set_dialect(static_cast<int>(object.dialect));
   record.set_namespace_(object.name_space);
   record.set_name(object.name);
@@ -198,32 +200,32 @@ kept::PodGroupRecord Written(const GangObject& object) {
 
 }  // namespace
 
-void WriteObjectRecord(const GangObject& object, Step* step) {
-  Keep(kPodGroup, ObjectKey(object.dialect, object.name_space, object.name), Written(object), step);
+void WriteObjectRecord(const GangObject& object, ApplyContext* ctx) {
+  PutMessage(kPodGroup, ObjectKey(object.dialect, object.name_space, object.name), Written(object), ctx);
 }
 
-void DeleteObjectRecord(GangDialect dialect, absl::string_view name_space, absl::string_view name, Step* step) {
-  Delete(kPodGroup, ObjectKey(dialect, name_space, name), step);
+void DeleteObjectRecord(GangDialect dialect, absl::string_view name_space, absl::string_view name, ApplyContext* ctx) {
+  Delete(kPodGroup, ObjectKey(dialect, name_space, name), ctx);
 }
 
-void WriteCreatedRecord(const GangObject& object, Step* step) {
-  Keep(kCreated, ObjectKey(object.dialect, object.name_space, object.name), Written(object), step);
+void WriteCreatedRecord(const GangObject& object, ApplyContext* ctx) {
+  PutMessage(kCreated, ObjectKey(object.dialect, object.name_space, object.name), Written(object), ctx);
 }
 
-void DeleteCreatedRecord(absl::string_view name_space, absl::string_view name, Step* step) {
-  Delete(kCreated, ObjectKey(GangDialect::kApi, name_space, name), step);
+void DeleteCreatedRecord(absl::string_view name_space, absl::string_view name, ApplyContext* ctx) {
+  Delete(kCreated, ObjectKey(GangDialect::kApi, name_space, name), ctx);
 }
 
-void WriteAnnouncerRecord(absl::string_view source, int64_t version, int64_t stale_since_ms, Step* step) {
-  kept::AnnouncerRecord record;
+void WriteAnnouncerRecord(absl::string_view source, int64_t version, int64_t stale_since_ms, ApplyContext* ctx) {
+  proto::AnnouncerRecord record;
   record.set_source(std::string(source));
   record.set_version(version);
   record.set_stale_since_ms(stale_since_ms);
-  Keep(kAnnouncer, "", record, step);
+  PutMessage(kAnnouncer, "", record, ctx);
 }
 
-void WriteSubmissionRecord(const KeptSubmission& submission, Step* step) {
-  kept::SubmissionRecord record;
+void WriteSubmissionRecord(const DurableSubmission& submission, ApplyContext* ctx) {
+  proto::SubmissionRecord record;
   record.set_gang(submission.gang);
   record.set_fingerprint(submission.fingerprint);
   record.set_ttl_ms(submission.ttl_ms);
@@ -233,19 +235,19 @@ void WriteSubmissionRecord(const KeptSubmission& submission, Step* step) {
     record.set_state(static_cast<int>(submission.reply.state));
     record.set_plan(submission.reply.plan);
     for (const SubmissionReply::Place& place : submission.reply.places) {
-      kept::SubmissionRecord::Place& out = *record.add_places();
+      proto::SubmissionRecord::Place& out = *record.add_places();
       out.set_uid(place.uid);
       out.set_name(place.name);
       out.set_node(place.node);
     }
     if (!submission.reply.reason.none()) Put(submission.reply.reason, record.mutable_reason());
   }
-  Keep(kSubmission, submission.id, record, step);
+  PutMessage(kSubmission, submission.id, record, ctx);
 }
 
-void DeleteSubmissionRecord(absl::string_view id, Step* step) { Delete(kSubmission, std::string(id), step); }
+void DeleteSubmissionRecord(absl::string_view id, ApplyContext* ctx) { Delete(kSubmission, std::string(id), ctx); }
 
-absl::Status KeptFacts::Read(const Record& record, bool* known) {
+absl::Status DurableFacts::Read(const Record& record, bool* known) {
   *known = true;
   const auto parse = [&](auto message, auto take) -> absl::Status {
     if (!message.ParseFromString(record.value)) {
@@ -255,27 +257,27 @@ absl::Status KeptFacts::Read(const Record& record, bool* known) {
     return absl::OkStatus();
   };
   if (record.kind == kNode) {
-    return parse(kept::NodeRecord(), [&](const auto& node) { nodes.push_back(Get(node, record.key)); });
+    return parse(proto::NodeRecord(), [&](const auto& node) { nodes.push_back(Get(node, record.key)); });
   }
   if (record.kind == kPod) {
-    return parse(kept::PodRecord(), [&](const auto& pod) { pods.push_back(Get(pod, record.key)); });
+    return parse(proto::PodRecord(), [&](const auto& pod) { pods.push_back(Get(pod, record.key)); });
   }
   if (record.kind == kPodGroup || record.kind == kCreated) {
-    return parse(kept::PodGroupRecord(), [&](const auto& group) {
+    return parse(proto::PodGroupRecord(), [&](const auto& group) {
       (record.kind == kCreated ? created : objects)
           .push_back({As<GangDialect>(group.dialect()), group.namespace_(), group.name(), group.uid(),
                       group.created_ms(), GetDeclaration(group.declaration())});
     });
   }
   if (record.kind == kAnnouncer) {
-    return parse(kept::AnnouncerRecord(), [&](const auto& said) {
-      announcer = said.source();
-      stale_since_ms = said.stale_since_ms();
-      version = said.version();
+    return parse(proto::AnnouncerRecord(), [&](const auto& parsed) {
+      announcer = parsed.source();
+      stale_since_ms = parsed.stale_since_ms();
+      version = parsed.version();
     });
   }
   if (record.kind == kSubmission) {
-    return parse(kept::SubmissionRecord(),
+    return parse(proto::SubmissionRecord(),
                  [&](const auto& submission) { submissions.push_back(Get(submission, record.key)); });
   }
   *known = false;

@@ -1,4 +1,5 @@
-// What was told over gRPC as records: there nobody else keeps it (SPEC S-2). In Kubernetes it is the API server's.
+// Durable records of facts that Muster received over gRPC, because no other system stores them (SPEC S-2). In
+// Kubernetes, the API server stores the facts. Not thread-safe.
 #ifndef MUSTER_STATE_PERSISTENCE_FACTS_H_
 #define MUSTER_STATE_PERSISTENCE_FACTS_H_
 
@@ -16,57 +17,58 @@
 
 namespace muster {
 
-struct KeptPod {
+struct DurablePod {
   PodDescription facts;
-  bool submitted = false;  // came with a whole gang that is not confirmed yet (S-1)
+  bool submitted = false;  // part of a submitted gang that is not confirmed yet (S-1)
 };
 
-// A whole gang that was submitted.
-struct KeptSubmission {
+// A submission.
+struct DurableSubmission {
   std::string id;
   std::string gang;  // "namespace/name"
   uint64_t fingerprint = 0;
   int64_t ttl_ms = 0;
   bool ended = false;
-  SubmissionReply reply;  // ended: how
-  int64_t sequence = 0;   // ended: in which order
+  SubmissionReply reply;  // if ended: the result
+  int64_t sequence = 0;   // if ended: the order in which submissions ended
 };
 
-// Kinds of records that an announcer's snapshot says anew: its nodes, and that it spoke. Without them nothing is placed
-// before one comes.
-[[nodiscard]] std::vector<std::string> AnnouncedKinds();
+// The kinds of records that an announcer's snapshot replaces: nodes and the announcer. Without these records, nothing
+// is placed before a snapshot arrives.
+[[nodiscard]] std::vector<std::string> SnapshotKinds();
 
 // --- writing ---
-void WriteNodeRecord(const NodeDescription& node, Step* step);
-void DeleteNodeRecord(absl::string_view name, Step* step);
-void WritePodRecord(const PodDescription& pod, bool submitted, Step* step);
-void DeletePodRecord(absl::string_view uid, Step* step);
-void WriteObjectRecord(const GangObject& object, Step* step);
-void DeleteObjectRecord(GangDialect dialect, absl::string_view name_space, absl::string_view name, Step* step);
-// Of a gang created over gRPC beside Kubernetes.
-void WriteCreatedRecord(const GangObject& object, Step* step);
-void DeleteCreatedRecord(absl::string_view name_space, absl::string_view name, Step* step);
-// `stale_since_ms`: since when it is silent; 0: it is not.
-void WriteAnnouncerRecord(absl::string_view source, int64_t version, int64_t stale_since_ms, Step* step);
-void WriteSubmissionRecord(const KeptSubmission& submission, Step* step);
-void DeleteSubmissionRecord(absl::string_view id, Step* step);
+void WriteNodeRecord(const NodeDescription& node, ApplyContext* ctx);
+void DeleteNodeRecord(absl::string_view name, ApplyContext* ctx);
+void WritePodRecord(const PodDescription& pod, bool submitted, ApplyContext* ctx);
+void DeletePodRecord(absl::string_view uid, ApplyContext* ctx);
+void WriteObjectRecord(const GangObject& object, ApplyContext* ctx);
+void DeleteObjectRecord(GangDialect dialect, absl::string_view name_space, absl::string_view name, ApplyContext* ctx);
+// The record of a gang created over gRPC while Kubernetes is the source of facts.
+void WriteCreatedRecord(const GangObject& object, ApplyContext* ctx);
+void DeleteCreatedRecord(absl::string_view name_space, absl::string_view name, ApplyContext* ctx);
+// `stale_since_ms`: since when the announcer is silent; 0: it is not.
+void WriteAnnouncerRecord(absl::string_view source, int64_t version, int64_t stale_since_ms, ApplyContext* ctx);
+void WriteSubmissionRecord(const DurableSubmission& submission, ApplyContext* ctx);
+void DeleteSubmissionRecord(absl::string_view id, ApplyContext* ctx);
 
-// What an earlier process was told.
-struct KeptFacts {
+// The facts that an earlier process received.
+struct DurableFacts {
   std::vector<NodeDescription> nodes;
-  std::vector<KeptPod> pods;
+  std::vector<DurablePod> pods;
   std::vector<GangObject> objects;
-  std::vector<KeptSubmission> submissions;
-  std::vector<GangObject> created;  // gangs created over gRPC beside Kubernetes, which is not asked for them
+  std::vector<DurableSubmission> submissions;
+  std::vector<GangObject> created;  // gangs created over gRPC, which Kubernetes does not store
   std::string announcer;
   int64_t version = 0;
   int64_t stale_since_ms = 0;  // since when the announcer is silent; 0: it was not
 
-  // Whether it was written without Kubernetes.
+  // Whether the store was written in gRPC-only use, without Kubernetes.
   [[nodiscard]] bool any() const {
     return !nodes.empty() || !pods.empty() || !objects.empty() || !submissions.empty() || !announcer.empty();
   }
-  // The record, if it is of such a kind: `*known`. InvalidArgument, without the record's name: it cannot be read.
+  // Adds the record if its kind is one of these (`*known`). InvalidArgument, without the record's name: it cannot be
+  // read.
   [[nodiscard]] absl::Status Read(const Record& record, bool* known);
 };
 

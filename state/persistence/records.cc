@@ -19,15 +19,16 @@ constexpr char kEffects[] = "effects";
 constexpr char kQueues[] = "queues";
 constexpr int32_t kRecordFormat = 1;
 
-void Write(absl::string_view kind, std::string key, std::string value, Step* step) {
-  step->Keep({.kind = std::string(kind), .key = std::move(key), .format = kRecordFormat, .value = std::move(value)});
+void Write(absl::string_view kind, std::string key, std::string value, ApplyContext* ctx) {
+  ctx->PutRecord(
+      {.kind = std::string(kind), .key = std::move(key), .format = kRecordFormat, .value = std::move(value)});
 }
 
 absl::Status Unreadable(const Record& record, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("record \"", RecordName(record), "\": ", why));
 }
 
-// nullopt: it is none, or no tree.
+// nullopt: the value cannot be parsed, or the queues form no valid tree.
 std::optional<std::vector<QueueSpec>> ReadQueuesRecord(const std::string& value) {
   store::v1::QueuesRecord parsed;
   if (!parsed.ParseFromString(value)) return std::nullopt;
@@ -43,35 +44,35 @@ std::optional<std::vector<QueueSpec>> ReadQueuesRecord(const std::string& value)
     out.max_applications = queue.max_applications();
     out.sort = queue.sort() == static_cast<int>(QueueSort::kFair) ? QueueSort::kFair : QueueSort::kFifo;
   }
-  if (!ProblemsOf(rules).empty()) return std::nullopt;
+  if (!ValidateQueues(rules).empty()) return std::nullopt;
   return std::move(rules.queues);
 }
 
 }  // namespace
 
-bool WriteGangRecord(const Gang& gang, Step* step) {
+bool WriteGangRecord(const Gang& gang, ApplyContext* ctx) {
   store::v1::GangRecord record;
-  record.set_satisfied(gang.kept.satisfied);
-  record.set_timed_out(gang.kept.timed_out);
-  record.set_held_ms(gang.kept.held_ms);
-  record.set_requeues(gang.kept.requeues);
-  record.set_cycles_passed(gang.kept.cycle - 1);
-  record.set_cycle_invalid(!gang.kept.cycle_valid);
-  record.set_evicting(gang.kept.evicting);
-  record.set_passed_since_ms(gang.kept.passed_since_ms);
-  record.set_started_ms(gang.kept.started_ms);
-  record.set_room_until_ms(gang.kept.room_until_ms);
-  for (const std::string& uid : gang.kept.failed) record.add_failed(uid);
+  record.set_satisfied(gang.durable.satisfied);
+  record.set_timed_out(gang.durable.timed_out);
+  record.set_held_ms(gang.durable.held_ms);
+  record.set_requeues(gang.durable.requeues);
+  record.set_cycles_passed(gang.durable.cycle - 1);
+  record.set_cycle_invalid(!gang.durable.cycle_valid);
+  record.set_evicting(gang.durable.evicting);
+  record.set_passed_since_ms(gang.durable.bypassed_since_ms);
+  record.set_started_ms(gang.durable.started_ms);
+  record.set_room_until_ms(gang.durable.future_slots_until_ms);
+  for (const std::string& uid : gang.durable.failed) record.add_failed(uid);
   std::string value = record.SerializeAsString();
   const bool recorded = !value.empty();
   if (!recorded && !gang.recorded) return false;
-  step->Keep({kGang, gang.key, gang.kept.incarnation, kRecordFormat, std::move(value)});
+  ctx->PutRecord({kGang, gang.key, gang.durable.incarnation, kRecordFormat, std::move(value)});
   return recorded;
 }
 
-void DeleteGangRecord(absl::string_view gang, Step* step) { Write(kGang, std::string(gang), "", step); }
+void DeleteGangRecord(absl::string_view gang, ApplyContext* ctx) { Write(kGang, std::string(gang), "", ctx); }
 
-void WriteStartRecord(Start start, Step* step) {
+void WriteStartRecord(Start start, ApplyContext* ctx) {
   store::v1::StartRecord record;
   for (std::string& gang : start.gangs) record.add_gangs(std::move(gang));
   for (Start::Place& place : start.places) {
@@ -81,27 +82,27 @@ void WriteStartRecord(Start start, Step* step) {
     out.set_gang(place.gang);
   }
   record.set_deadline_ms(start.deadline_ms);
-  Write(kStart, absl::StrCat(start.plan), record.SerializeAsString(), step);
+  Write(kStart, absl::StrCat(start.plan), record.SerializeAsString(), ctx);
 }
 
-void DeleteStartRecord(int64_t plan, Step* step) { Write(kStart, absl::StrCat(plan), "", step); }
+void DeleteStartRecord(int64_t plan, ApplyContext* ctx) { Write(kStart, absl::StrCat(plan), "", ctx); }
 
-void WriteCommitRecord(Commitment commitment, Step* step) {
+void WriteCommitRecord(Commitment commitment, ApplyContext* ctx) {
   store::v1::CommitRecord record;
   record.set_node(std::move(commitment.node));
   record.set_gang(std::move(commitment.gang));
   record.set_start(commitment.start);
   record.set_permitted(commitment.permitted);
   record.set_bind_within_ms(commitment.bind_within_ms);
-  Write(kCommit, std::move(commitment.uid), record.SerializeAsString(), step);
+  Write(kCommit, std::move(commitment.uid), record.SerializeAsString(), ctx);
 }
 
-void DeleteCommitRecord(absl::string_view uid, Step* step) { Write(kCommit, std::string(uid), "", step); }
+void DeleteCommitRecord(absl::string_view uid, ApplyContext* ctx) { Write(kCommit, std::string(uid), "", ctx); }
 
-void WritePlansRecord(int64_t next, Step* step) {
+void WritePlansRecord(int64_t next, ApplyContext* ctx) {
   store::v1::PlansRecord record;
   record.set_next(next);
-  Write(kPlans, "", record.SerializeAsString(), step);
+  Write(kPlans, "", record.SerializeAsString(), ctx);
 }
 
 Record EffectsRecord(int64_t reserved) {
@@ -110,7 +111,7 @@ Record EffectsRecord(int64_t reserved) {
   return {.kind = kEffects, .key = "", .format = kRecordFormat, .value = record.SerializeAsString()};
 }
 
-void WriteQueuesRecord(absl::Span<const QueueSpec> queues, Step* step) {
+void WriteQueuesRecord(absl::Span<const QueueSpec> queues, ApplyContext* ctx) {
   store::v1::QueuesRecord record;
   for (const QueueSpec& queue : queues) {
     store::v1::QueuesRecord::Queue& out = *record.add_queues();
@@ -123,10 +124,10 @@ void WriteQueuesRecord(absl::Span<const QueueSpec> queues, Step* step) {
     out.set_max_applications(queue.max_applications);
     out.set_sort(static_cast<int>(queue.sort));
   }
-  Write(kQueues, "", record.SerializeAsString(), step);
+  Write(kQueues, "", record.SerializeAsString(), ctx);
 }
 
-absl::Status Restored::Load(absl::Span<const Record> records) {
+absl::Status RestoredRecords::Load(absl::Span<const Record> records) {
   for (const Record& record : records) {
     if (absl::Status loaded = LoadOne(record); !loaded.ok()) return loaded;
     nothing_ = nothing_ && (record.kind == kEffects || record.kind == kQueues);
@@ -134,7 +135,7 @@ absl::Status Restored::Load(absl::Span<const Record> records) {
   return absl::OkStatus();
 }
 
-absl::Status Restored::LoadOne(const Record& record) {
+absl::Status RestoredRecords::LoadOne(const Record& record) {
   if (record.format != kRecordFormat) {
     return Unreadable(record, absl::StrCat("written in format ", record.format, "; this process knows ", kRecordFormat,
                                            ": run the version of Muster that wrote it, or a newer one"));
@@ -142,18 +143,18 @@ absl::Status Restored::LoadOne(const Record& record) {
   if (record.kind == kGang) {
     store::v1::GangRecord parsed;
     if (!parsed.ParseFromString(record.value)) return Unreadable(record, "not a readable GangRecord");
-    gangs_[record.key] = Kept{.satisfied = parsed.satisfied(),
-                              .timed_out = parsed.timed_out(),
-                              .evicting = parsed.evicting(),
-                              .held_ms = parsed.held_ms(),
-                              .requeues = parsed.requeues(),
-                              .cycle = parsed.cycles_passed() + 1,
-                              .cycle_valid = !parsed.cycle_invalid(),
-                              .incarnation = record.incarnation,
-                              .passed_since_ms = parsed.passed_since_ms(),
-                              .started_ms = parsed.started_ms(),
-                              .room_until_ms = parsed.room_until_ms(),
-                              .failed = {parsed.failed().begin(), parsed.failed().end()}};
+    gangs_[record.key] = DurableGangState{.satisfied = parsed.satisfied(),
+                                          .timed_out = parsed.timed_out(),
+                                          .evicting = parsed.evicting(),
+                                          .held_ms = parsed.held_ms(),
+                                          .requeues = parsed.requeues(),
+                                          .cycle = parsed.cycles_passed() + 1,
+                                          .cycle_valid = !parsed.cycle_invalid(),
+                                          .incarnation = record.incarnation,
+                                          .bypassed_since_ms = parsed.passed_since_ms(),
+                                          .started_ms = parsed.started_ms(),
+                                          .future_slots_until_ms = parsed.room_until_ms(),
+                                          .failed = {parsed.failed().begin(), parsed.failed().end()}};
     return absl::OkStatus();
   }
   if (record.kind == kCommit) {
@@ -201,24 +202,24 @@ absl::Status Restored::LoadOne(const Record& record) {
                     "announcer or submission");
 }
 
-std::optional<Kept> Restored::ClaimGang(const std::string& key) {
+std::optional<DurableGangState> RestoredRecords::ClaimGang(const std::string& key) {
   const auto found = gangs_.find(key);
   if (found == gangs_.end()) return std::nullopt;
-  const Kept kept = found->second;
+  const DurableGangState kept = found->second;
   gangs_.erase(found);
   return kept;
 }
 
-void Restored::ForgetRest(const std::vector<std::string>& taken, Step* step) {
+void RestoredRecords::DiscardUnclaimed(const std::vector<std::string>& taken, ApplyContext* ctx) {
   for (const Commitment& commitment : std::exchange(commitments_, {})) {
     if (absl::c_linear_search(taken, commitment.uid)) {
       starts_.erase(commitment.start);
     } else {
-      DeleteCommitRecord(commitment.uid, step);
+      DeleteCommitRecord(commitment.uid, ctx);
     }
   }
-  for (const auto& [plan, start] : std::exchange(starts_, {})) DeleteStartRecord(plan, step);
-  for (const auto& [key, kept] : std::exchange(gangs_, {})) DeleteGangRecord(key, step);
+  for (const auto& [plan, start] : std::exchange(starts_, {})) DeleteStartRecord(plan, ctx);
+  for (const auto& [key, kept] : std::exchange(gangs_, {})) DeleteGangRecord(key, ctx);
 }
 
 }  // namespace muster

@@ -1,5 +1,5 @@
-// What is kept over a restart, as the store sees it (SPEC S-2): kinds, formats, and what was read back and not yet
-// claimed.
+// Durable records of the core (SPEC S-2): their kinds and formats, and the restored records that no gang or pod has
+// claimed yet. Not thread-safe.
 #ifndef MUSTER_STATE_PERSISTENCE_RECORDS_H_
 #define MUSTER_STATE_PERSISTENCE_RECORDS_H_
 
@@ -20,90 +20,91 @@
 
 namespace muster {
 
-// A pod that was promised a node, of which the outcome is not known.
+// A pod that is committed to a node, with a binding whose outcome is not known.
 struct Commitment {
   std::string uid;
   std::string node;
   std::string gang;            // "namespace/name"; empty: the pod is in no gang
-  int64_t start = 0;           // the plan whose start it is part of; 0: of none
+  int64_t start = 0;           // the plan whose start it is part of; 0: none
   bool permitted = false;      // its caller binds it
   int64_t bind_within_ms = 0;  // permitted: within this time
 };
 
-// What was decided at once: gangs that start together, or one.
+// One decision: a gang, or the gangs of a group, that start together.
 struct Start {
   struct Place {
     std::string uid;
     std::string node;
-    int32_t gang = 0;  // which of `gangs`
+    int32_t gang = 0;  // index into `gangs`
   };
   int64_t plan = 0;
   std::vector<std::string> gangs;  // keys
   std::vector<Place> places;
-  int64_t deadline_ms = 0;  // nothing of it is sent later; 0: the pods' callers bind
+  int64_t deadline_ms = 0;  // no binding is sent later; 0: the pods' callers bind
 };
 
 // --- writing ---
-// Returns whether the store holds a record from now on: a gang of which everything is at its default needs none.
-bool WriteGangRecord(const Gang& gang, Step* step);
-void DeleteGangRecord(absl::string_view gang, Step* step);
-void WriteStartRecord(Start start, Step* step);
-void DeleteStartRecord(int64_t plan, Step* step);
-void WriteCommitRecord(Commitment commitment, Step* step);
-void DeleteCommitRecord(absl::string_view uid, Step* step);
-// Plans are numbered below `next` until the next such record.
-void WritePlansRecord(int64_t next, Step* step);
-// Effects are numbered up to `reserved` until the next such record.
+// Returns whether the store has a record afterwards: a gang with only default values needs none.
+bool WriteGangRecord(const Gang& gang, ApplyContext* ctx);
+void DeleteGangRecord(absl::string_view gang, ApplyContext* ctx);
+void WriteStartRecord(Start start, ApplyContext* ctx);
+void DeleteStartRecord(int64_t plan, ApplyContext* ctx);
+void WriteCommitRecord(Commitment commitment, ApplyContext* ctx);
+void DeleteCommitRecord(absl::string_view uid, ApplyContext* ctx);
+// New plans have numbers below `next` until the next such record.
+void WritePlansRecord(int64_t next, ApplyContext* ctx);
+// New effects have numbers up to `reserved` until the next such record.
 [[nodiscard]] Record EffectsRecord(int64_t reserved);
 
-// None: nothing is kept of any.
-void WriteQueuesRecord(absl::Span<const QueueSpec> queues, Step* step);
+// The queues in force; empty: deletes the record.
+void WriteQueuesRecord(absl::Span<const QueueSpec> queues, ApplyContext* ctx);
 
-// What an earlier process wrote, until its things appear. Not thread-safe.
-class Restored {
+// Records of an earlier process, until the gangs and pods that they are about are announced. Not thread-safe.
+class RestoredRecords {
  public:
-  // InvalidArgument names a record that cannot be read: of a kind or a format that is not known, or broken.
+  // InvalidArgument: names a record that cannot be read, because its kind or format is unknown or it is corrupt.
   [[nodiscard]] absl::Status Load(absl::Span<const Record> records);
-  // Nothing was written before.
+  // The store had no records.
   [[nodiscard]] bool empty() const { return nothing_; }
-  // Of the process that wrote it: it kept what it was told itself (gRPC-only use), or something that only makes sense
-  // together with what others know (Kubernetes). Neither: nothing tells.
+  // How the writing process was used: has_facts: gRPC only. has_created, has_commitments: some records refer to objects
+  // that another system stores (Kubernetes). None of them: not known.
   [[nodiscard]] bool has_facts() const { return facts_.any(); }
   [[nodiscard]] bool has_created() const { return !facts_.created.empty(); }
-  [[nodiscard]] bool has_promises() const { return !gangs_.empty() || !commitments_.empty() || !starts_.empty(); }
-  // What was kept of the gang, once.
-  [[nodiscard]] std::optional<Kept> ClaimGang(const std::string& key);
+  [[nodiscard]] bool has_commitments() const { return !gangs_.empty() || !commitments_.empty() || !starts_.empty(); }
+  // The record of the gang, on the first call only.
+  [[nodiscard]] std::optional<DurableGangState> ClaimGang(const std::string& key);
   [[nodiscard]] const std::vector<Commitment>& commitments() const { return commitments_; }
   // By plan.
   [[nodiscard]] const absl::btree_map<int64_t, Start>& starts() const { return starts_; }
-  // What the earlier process was told, where that was kept; once.
-  [[nodiscard]] KeptFacts TakeFacts() { return std::exchange(facts_, {}); }
-  // Numbers of plans that may have been given are below it.
+  // The facts that the earlier process received, if stored; on the first call only.
+  [[nodiscard]] DurableFacts TakeFacts() { return std::exchange(facts_, {}); }
+  // Earlier plans have numbers below this one.
   [[nodiscard]] int64_t next_plan() const { return next_plan_; }
-  // Numbers of effects that may have been given are up to it.
+  // Earlier effects have numbers up to this one.
   [[nodiscard]] int64_t effects_reserved() const { return effects_reserved_; }
-  // The queues that were in force, where that was kept.
+  // The queues that were in force, if stored.
   [[nodiscard]] const std::vector<QueueSpec>& queues() const { return queues_; }
-  // Everything was announced: what nobody claimed belongs to nobody. The commitments of the pods `taken` stand, and so
-  // do the starts that they are part of.
-  void ForgetRest(const std::vector<std::string>& taken, Step* step);
+  // All facts were announced: deletes the records that were not claimed. The commitments of the pods `taken` (UIDs)
+  // stay in force, and so do the starts that they are part of.
+  void DiscardUnclaimed(const std::vector<std::string>& taken, ApplyContext* ctx);
 
-  // What a recording keeps (state/recording/members.h).
+  // The members that a recording contains (state/recording/members.h).
   static constexpr auto Recorded() {
-    return std::tuple(&Restored::nothing_, &Restored::gangs_, &Restored::commitments_, &Restored::starts_,
-                      &Restored::next_plan_, &Restored::effects_reserved_, &Restored::facts_, &Restored::queues_);
+    return std::tuple(&RestoredRecords::nothing_, &RestoredRecords::gangs_, &RestoredRecords::commitments_,
+                      &RestoredRecords::starts_, &RestoredRecords::next_plan_, &RestoredRecords::effects_reserved_,
+                      &RestoredRecords::facts_, &RestoredRecords::queues_);
   }
 
  private:
   [[nodiscard]] absl::Status LoadOne(const Record& record);
 
   bool nothing_ = true;
-  absl::btree_map<std::string, Kept> gangs_;
+  absl::btree_map<std::string, DurableGangState> gangs_;
   std::vector<Commitment> commitments_;
   absl::btree_map<int64_t, Start> starts_;
   int64_t next_plan_ = 1;
   int64_t effects_reserved_ = 0;
-  KeptFacts facts_;
+  DurableFacts facts_;
   std::vector<QueueSpec> queues_;
 };
 

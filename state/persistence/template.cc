@@ -8,19 +8,19 @@
 namespace muster {
 namespace {
 
-namespace kept = store::v1;
+namespace proto = store::v1;
 
 void Put(const std::vector<SelectorRequirement>& from,
-         google::protobuf::RepeatedPtrField<kept::Template::Requirement>* to) {
+         google::protobuf::RepeatedPtrField<proto::Template::Requirement>* to) {
   for (const SelectorRequirement& requirement : from) {
-    kept::Template::Requirement& out = *to->Add();
+    proto::Template::Requirement& out = *to->Add();
     out.set_key(requirement.key);
     out.set_operator_(static_cast<int>(requirement.op));
     for (const std::string& value : requirement.values) out.add_values(value);
   }
 }
 
-void Put(const PodSelector& from, kept::Template::PodSelector* to) {
+void Put(const PodSelector& from, proto::Template::PodSelector* to) {
   to->set_all_namespaces(from.all_namespaces);
   for (const std::string& name : from.namespaces) to->add_namespaces(name);
   Put(from.requirements, to->mutable_requirements());
@@ -28,16 +28,16 @@ void Put(const PodSelector& from, kept::Template::PodSelector* to) {
   Put(from.namespace_labels, to->mutable_namespace_labels());
 }
 
-void Put(const NeighbourTerm& from, kept::Template::NeighbourTerm* to) {
+void Put(const PodAffinityTerm& from, proto::Template::PodAffinityTerm* to) {
   to->set_topology_key(from.topology_key);
   Put(from.selector, to->mutable_selector());
 }
 
-void Put(const NeighbourRules& from, kept::Template* to) {
-  for (const NeighbourTerm& term : from.affinity) Put(term, to->add_pod_affinity());
-  for (const NeighbourTerm& term : from.anti_affinity) Put(term, to->add_pod_anti_affinity());
+void Put(const PodAffinityRules& from, proto::Template* to) {
+  for (const PodAffinityTerm& term : from.affinity) Put(term, to->add_pod_affinity());
+  for (const PodAffinityTerm& term : from.anti_affinity) Put(term, to->add_pod_anti_affinity());
   for (const SpreadConstraint& each : from.spread) {
-    kept::Template::Spread& out = *to->add_spread();
+    proto::Template::Spread& out = *to->add_spread();
     out.set_topology_key(each.topology_key);
     out.set_max_skew(each.max_skew);
     out.set_min_domains(each.min_domains);
@@ -47,19 +47,19 @@ void Put(const NeighbourRules& from, kept::Template* to) {
   }
 }
 
-void Put(const NodeSelectorTerm& from, kept::Template::Term* to) {
+void Put(const NodeSelectorTerm& from, proto::Template::Term* to) {
   Put(from.expressions, to->mutable_expressions());
   Put(from.fields, to->mutable_fields());
 }
 
-void Put(const Preferences& from, kept::Template* to) {
+void Put(const Preferences& from, proto::Template* to) {
   for (const PreferredNode& each : from.nodes) {
-    kept::Template::PreferredNode& out = *to->add_preferred_nodes();
+    proto::Template::PreferredNode& out = *to->add_preferred_nodes();
     Put(each.term, out.mutable_term());
     out.set_weight(each.weight);
   }
-  for (const PreferredNeighbour& each : from.neighbours) {
-    kept::Template::PreferredNeighbour& out = *to->add_preferred_neighbours();
+  for (const WeightedPodAffinityTerm& each : from.pod_affinity) {
+    proto::Template::WeightedPodAffinityTerm& out = *to->add_preferred_neighbours();
     Put(each.term, out.mutable_term());
     out.set_weight(each.weight);
   }
@@ -67,31 +67,31 @@ void Put(const Preferences& from, kept::Template* to) {
 
 }  // namespace
 
-void PutTemplate(const PodTemplate& from, kept::Template* to) {
+void PutTemplate(const PodTemplate& from, proto::Template* to) {
   for (const auto& [name, amount] : from.requests) (*to->mutable_requests())[name] = amount;
   for (const auto& [key, value] : from.node_selector) (*to->mutable_node_selector())[key] = value;
   to->set_has_affinity(from.has_affinity);
   for (const NodeSelectorTerm& term : from.affinity) Put(term, to->add_affinity());
   for (const Toleration& toleration : from.tolerations) {
-    kept::Template::Toleration& out = *to->add_tolerations();
+    proto::Template::Toleration& out = *to->add_tolerations();
     out.set_key(toleration.key);
     out.set_exists(toleration.exists);
     out.set_value(toleration.value);
     if (toleration.effect.has_value()) out.set_effect(static_cast<int>(*toleration.effect));
   }
   for (const HostPort& port : from.host_ports) {
-    kept::Template::HostPort& out = *to->add_host_ports();
+    proto::Template::HostPort& out = *to->add_host_ports();
     out.set_protocol(static_cast<int>(port.protocol));
     out.set_port(port.port);
     out.set_ip(port.ip);
   }
-  Put(from.neighbours, to);
+  Put(from.pod_affinity, to);
   Put(from.preferences, to);
 }
 
 namespace {
 
-std::vector<SelectorRequirement> Get(const google::protobuf::RepeatedPtrField<kept::Template::Requirement>& from) {
+std::vector<SelectorRequirement> Get(const google::protobuf::RepeatedPtrField<proto::Template::Requirement>& from) {
   std::vector<SelectorRequirement> to;
   for (const auto& in : from) {
     to.push_back({in.key(), As<SelectorOperator>(in.operator_()), {in.values().begin(), in.values().end()}});
@@ -99,7 +99,7 @@ std::vector<SelectorRequirement> Get(const google::protobuf::RepeatedPtrField<ke
   return to;
 }
 
-PodSelector Get(const kept::Template::PodSelector& from) {
+PodSelector Get(const proto::Template::PodSelector& from) {
   return {from.all_namespaces(),
           {from.namespaces().begin(), from.namespaces().end()},
           Get(from.requirements()),
@@ -107,19 +107,21 @@ PodSelector Get(const kept::Template::PodSelector& from) {
           Get(from.namespace_labels())};
 }
 
-NeighbourTerm Get(const kept::Template::NeighbourTerm& from) { return {from.topology_key(), Get(from.selector())}; }
+PodAffinityTerm Get(const proto::Template::PodAffinityTerm& from) {
+  return {from.topology_key(), Get(from.selector())};
+}
 
-NodeSelectorTerm Get(const kept::Template::Term& from) { return {Get(from.expressions()), Get(from.fields())}; }
+NodeSelectorTerm Get(const proto::Template::Term& from) { return {Get(from.expressions()), Get(from.fields())}; }
 
-Preferences GetPreferences(const kept::Template& from) {
+Preferences GetPreferences(const proto::Template& from) {
   Preferences to;
   for (const auto& each : from.preferred_nodes()) to.nodes.push_back({Get(each.term()), each.weight()});
-  for (const auto& each : from.preferred_neighbours()) to.neighbours.push_back({Get(each.term()), each.weight()});
+  for (const auto& each : from.preferred_neighbours()) to.pod_affinity.push_back({Get(each.term()), each.weight()});
   return to;
 }
 
-NeighbourRules GetNeighbours(const kept::Template& from) {
-  NeighbourRules to;
+PodAffinityRules GetNeighbours(const proto::Template& from) {
+  PodAffinityRules to;
   for (const auto& term : from.pod_affinity()) to.affinity.push_back(Get(term));
   for (const auto& term : from.pod_anti_affinity()) to.anti_affinity.push_back(Get(term));
   for (const auto& each : from.spread()) {
@@ -131,7 +133,7 @@ NeighbourRules GetNeighbours(const kept::Template& from) {
 
 }  // namespace
 
-PodTemplate GetTemplate(const kept::Template& from) {
+PodTemplate GetTemplate(const proto::Template& from) {
   PodTemplate to;
   to.requests = ResourceList(from.requests().begin(), from.requests().end());
   to.node_selector = Labels(from.node_selector().begin(), from.node_selector().end());
@@ -143,7 +145,7 @@ PodTemplate GetTemplate(const kept::Template& from) {
     to.tolerations.push_back(std::move(toleration));
   }
   for (const auto& in : from.host_ports()) to.host_ports.push_back({As<Protocol>(in.protocol()), in.port(), in.ip()});
-  to.neighbours = GetNeighbours(from);
+  to.pod_affinity = GetNeighbours(from);
   to.preferences = GetPreferences(from);
   return to;
 }

@@ -1,4 +1,4 @@
-// A pod's template, as a part of other records.
+// Conversion of a pod's template to and from its message, which is part of other records. Thread-safe.
 #ifndef MUSTER_STATE_PERSISTENCE_TEMPLATE_H_
 #define MUSTER_STATE_PERSISTENCE_TEMPLATE_H_
 

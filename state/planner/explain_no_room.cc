@@ -16,10 +16,10 @@
 namespace muster {
 namespace {
 
-// A name as far away as this is taken for a slip of the pen.
-constexpr size_t kLikely = 2;
+// A name within this edit distance is treated as a typing error.
+constexpr size_t kMaxTypoDistance = 2;
 
-// Levenshtein's distance: how many letters must be put in, left out or changed.
+// The Levenshtein distance: how many letters must be inserted, deleted or changed.
 size_t Distance(absl::string_view a, absl::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -35,8 +35,8 @@ size_t Distance(absl::string_view a, absl::string_view b) {
   return row[b.size()];
 }
 
-// What some node offers under much the same name; empty: nothing.
-std::string Meant(const Cluster& cluster, absl::string_view name) {
+// The resource of some node with the most similar name; empty: there is none.
+std::string SimilarResource(const Cluster& cluster, absl::string_view name) {
   absl::btree_set<std::string> offered;
   for (NodeId id = 0; id < cluster.node_limit(); ++id) {
     const Node& node = cluster.node(id);
@@ -44,7 +44,7 @@ std::string Meant(const Cluster& cluster, absl::string_view name) {
     for (const auto& [resource, amount] : cluster.names().ToList(node.allocatable)) offered.insert(resource);
   }
   std::string best;
-  size_t least = kLikely + 1;
+  size_t least = kMaxTypoDistance + 1;
   for (const std::string& resource : offered) {
     if (const size_t distance = Distance(name, resource); distance < least) {
       least = distance;
@@ -54,8 +54,8 @@ std::string Meant(const Cluster& cluster, absl::string_view name) {
   return best;
 }
 
-// Why no node that there is could ever hold a pod of the class, as far as this resource goes: nobody offers it - with
-// the name that was probably meant -, or no node has as much. Empty: some node could.
+// Why no node could ever hold a pod of the class, as far as this resource goes: no node offers it (with the name that
+// was probably intended), or no node has as much. Empty: some node could.
 std::string ExplainImpossible(const Cluster& cluster, ClassId cls, ResourceId resource) {
   const int64_t needed = cluster.pod_class(cls).request.Get(resource);
   int64_t most = 0;
@@ -69,15 +69,15 @@ std::string ExplainImpossible(const Cluster& cluster, ClassId cls, ResourceId re
     return absl::StrCat("a pod needs ", FormatResources({{name, needed}}), ", no node has more than ",
                         FormatResources({{name, most}}));
   }
-  const std::string meant = Meant(cluster, name);
-  return absl::StrCat("no node offers ", name, meant.empty() ? "" : absl::StrCat("; did you mean ", meant, "?"));
+  const std::string similar = SimilarResource(cluster, name);
+  return absl::StrCat("no node offers ", name, similar.empty() ? "" : absl::StrCat("; did you mean ", similar, "?"));
 }
 
-// How many nodes are kept off by what, by name.
-using KeptOff = absl::btree_map<absl::string_view, int32_t>;
+// The number of excluded nodes, by the name of the taint or label.
+using ExcludedNodes = absl::btree_map<absl::string_view, int32_t>;
 
 // The most frequent first: " (dedicated on 3, gpu on 1)".
-std::string Named(const KeptOff& names, int32_t nodes) {
+std::string Named(const ExcludedNodes& names, int32_t nodes) {
   constexpr size_t kMost = 3;
   std::vector<std::pair<int32_t, absl::string_view>> order;
   for (const auto& [name, count] : names) order.emplace_back(-count, name);
@@ -91,7 +91,7 @@ std::string Named(const KeptOff& names, int32_t nodes) {
   return out.empty() ? out : out + ")";
 }
 
-// What keeps pods of a class off the nodes that there are.
+// Counts the nodes that obstacles exclude for a class.
 class Obstacles {
  public:
   void Count(Obstacle obstacle, const NodeDescription& node, const PodTemplate& shape) {
@@ -105,7 +105,7 @@ class Obstacles {
       return;
     }
   }
-  // How many nodes each of them keeps off.
+  // The number of nodes by obstacle, as a phrase.
   [[nodiscard]] absl::btree_map<std::string, int32_t> Phrases() const {
     absl::btree_map<std::string, int32_t> out;
     for (size_t i = 0; i < kObstacles; ++i) {
@@ -123,27 +123,27 @@ class Obstacles {
   }
 
   std::array<int32_t, kObstacles> nodes_{};
-  KeptOff taints_;
-  KeptOff labels_;  // by key: the pod selects them and the node does not have them so
+  ExcludedNodes taints_;
+  ExcludedNodes labels_;  // by key: labels that the pod selects and the node lacks
 };
 
-// A resource of which nodes have too little.
+// A resource that is insufficient on some nodes.
 struct Lacking {
   int32_t nodes = 0;
-  bool possible = false;  // one of them has enough of it altogether
+  bool possible = false;  // one of them has enough of it when it is empty
 };
 
-// Whether pods of the class may use the node once what passes by itself has passed: what kube-scheduler said of it
-// once, a cordon, and the taints that Kubernetes gives nodes in trouble, or that are not ready yet.
+// Whether pods of the class may use the node once temporary obstacles have ended: learned refusals, a cordon, and the
+// taints that Kubernetes sets on nodes that are in trouble or not ready yet.
 bool MayEverTake(const Node& node, const PodClass& cls) {
   std::vector<Taint> lasting;
   for (const Taint& taint : node.facts.taints) {
-    const bool passes = absl::StartsWith(taint.key, "node.kubernetes.io/") ||
-                        absl::StartsWith(taint.key, "node.cloudprovider.kubernetes.io/");
-    if (!passes) lasting.push_back(taint);
+    const bool temporary = absl::StartsWith(taint.key, "node.kubernetes.io/") ||
+                           absl::StartsWith(taint.key, "node.cloudprovider.kubernetes.io/");
+    if (!temporary) lasting.push_back(taint);
   }
   return FirstUntolerated(lasting, cls.shape->tolerations) == nullptr &&
-         OwnObstacle(node.facts, cls.shape) == Obstacle::kNone;
+         PodSideObstacle(node.facts, cls.shape) == Obstacle::kNone;
 }
 
 }  // namespace
@@ -152,29 +152,29 @@ std::string ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together)
   const PodClass& wanted = cluster.pod_class(cls);
   Obstacles obstacles;
   int32_t ports_taken = 0;
-  absl::btree_map<std::string, int32_t> counts;  // nodes by what keeps the pod off
-  int64_t when_empty = 0;                        // pods, no more than it takes to know
+  absl::btree_map<std::string, int32_t> counts;  // nodes by reason
+  int64_t when_empty = 0;                        // pods that fit on empty nodes, counted up to `together`
   absl::btree_map<ResourceId, Lacking> lacking;
   for (NodeId id = 0; id < cluster.node_limit(); ++id) {
     const Node& node = cluster.node(id);
     if (!node.present) continue;
     const Obstacle obstacle = cluster.FindObstacle(id, cls);
     if (when_empty < together && (obstacle == Obstacle::kNone || MayEverTake(node, wanted))) {
-      when_empty += wanted.request.TimesIn(node.allocatable, together);
+      when_empty += wanted.request.CountFitting(node.allocatable, together);
     }
     if (obstacle != Obstacle::kNone) {
       obstacles.Count(obstacle, node.facts, wanted.shape);
       continue;
     }
-    const ResourceId first = wanted.request.FirstLacking(node.free);
+    const ResourceId first = wanted.request.FirstInsufficient(node.free);
     if (first >= 0) {
       Lacking& of = lacking[first];
       ++of.nodes;
       of.possible = of.possible || wanted.request.Get(first) <= node.allocatable.Get(first);
-    } else if (cluster.RoomAlone(id, cls, 1) == 0) {
+    } else if (cluster.RoomIgnoringOtherNodes(id, cls, 1) == 0) {
       ++ports_taken;
-    } else if (wanted.has_neighbours) {
-      const std::string why = cluster.neighbours().Obstacle(id, cls);
+    } else if (wanted.has_pod_affinity) {
+      const std::string why = cluster.pod_affinity().Obstacle(id, cls);
       if (!why.empty()) ++counts[why];
     }
   }

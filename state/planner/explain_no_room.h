@@ -1,5 +1,5 @@
-// Why there is no room, and what a person can do about a request that nothing that becomes free will satisfy (SPEC
-// S-5).
+// Explains why there is no room, and what a person can change about a request that no released capacity will satisfy
+// (SPEC S-5). Pure functions.
 #ifndef MUSTER_STATE_PLANNER_EXPLAIN_NO_ROOM_H_
 #define MUSTER_STATE_PLANNER_EXPLAIN_NO_ROOM_H_
 
@@ -11,7 +11,7 @@
 namespace muster {
 
 // Why nodes cannot take a pod of `cls`, most common reason first: "4 nodes: insufficient nvidia.com/gpu; 2 nodes: node
-// selector (zone)". With `together`, also whether so many pods of it could never run at once. Looks at every node: for
+// selector (zone)". With `together`, also whether that many pods could never run at once. Checks every node: for
 // explanations, not for decisions.
 [[nodiscard]] std::string ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together = 0);
 

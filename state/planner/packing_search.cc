@@ -9,9 +9,9 @@
 namespace muster {
 namespace {
 
-// Branches on "at least k pods of item i on node n" or not. After the first half was searched in vain, the second is
-// searched with the room of i capped at k - 1 there and on every node that is exactly like n (symmetry), so that no
-// state is met twice in another order. Identical pods are counts, so they are never told apart.
+// Branches on "at least k pods of item i on node n" or not. If the first branch fails, the second one caps the room of
+// i at k - 1 on n and on every node exactly like n (symmetry). So no state is visited twice in another order. Identical
+// pods are only counted, never distinguished.
 class Search {
  public:
   Search(const Packing& packing, PackingStrategy strategy, int64_t* steps, std::vector<PackingPlace>* places)
@@ -20,8 +20,8 @@ class Search {
   PackingOutcome Run() {
     places_->clear();
     if (LeastSteps() > *steps_) {
-      // The first descent would not reach the end: what can be seen at once must do.
-      return Spend() && state_.Hopeless() ? PackingOutcome::kImpossible : PackingOutcome::kOutOfSteps;
+      // The first descent could not end: only an immediate proof is possible.
+      return Spend() && state_.IsInfeasible() ? PackingOutcome::kImpossible : PackingOutcome::kOutOfSteps;
     }
     if (Solve(strategy_.detours)) return PackingOutcome::kPlaced;
     places_->clear();
@@ -34,9 +34,9 @@ class Search {
     size_t item;
   };
 
-  [[nodiscard]] int64_t StepsOfLook() const { return static_cast<int64_t>(state_.nodes() * state_.items()); }
+  [[nodiscard]] int64_t StepsPerCheck() const { return static_cast<int64_t>(state_.nodes() * state_.items()); }
 
-  // A descent takes one look at everything for each place it finds.
+  // A descent checks all nodes and items once for each place that it finds.
   [[nodiscard]] int64_t LeastSteps() const {
     int64_t places = 1;
     for (size_t i = 0; i < state_.items(); ++i) {
@@ -44,18 +44,18 @@ class Search {
       for (size_t n = 0; n < state_.nodes() && strategy_.fill; ++n) most = std::max(most, state_.room(n, i));
       if (state_.mandatory(i)) places += (state_.left(i) + most - 1) / most;
     }
-    return places * StepsOfLook();
+    return places * StepsPerCheck();
   }
 
   bool Spend() {
-    *steps_ -= StepsOfLook();
+    *steps_ -= StepsPerCheck();
     out_of_steps_ = out_of_steps_ || *steps_ < 0;
     return !out_of_steps_;
   }
 
   bool Solve(int32_t detours) {
     const PackingState::Mark mark = state_.mark();
-    while (Spend() && !state_.Hopeless()) {
+    while (Spend() && !state_.IsInfeasible()) {
       Move move{};
       if (!Next(&move.item)) return true;
       if (!Choose(&move)) break;
@@ -70,8 +70,8 @@ class Search {
       places_->pop_back();
       state_.TakeBack(move.node, move.item, pods, before);
       if (out_of_steps_) break;
-      // What was hopeless at first sight was no choice.
-      if (steps_before - *steps_ > StepsOfLook() && detours-- == 0) {
+      // A branch that failed at its first check does not count as a detour.
+      if (steps_before - *steps_ > StepsPerCheck() && detours-- == 0) {
         cut_off_ = true;
         break;
       }
@@ -81,8 +81,8 @@ class Search {
     return false;
   }
 
-  // The item to place next: the one with the least room for what it needs. False: nothing is left to place. `*item` is
-  // items() when something is left that cannot be placed.
+  // Sets `*item` to the item with the least room for its need, or to items() if something is left that cannot be
+  // placed. False if nothing is left to place.
   bool Next(size_t* item) const {
     int64_t best_room = 0;
     int64_t best_need = 0;
@@ -102,7 +102,8 @@ class Search {
     return best_need > 0;
   }
 
-  // Where to place `move->item`, or something else if the strategy goes by nodes. False: it cannot be placed.
+  // Chooses the node for `move->item`; a strategy that goes node by node may choose another item. False if it cannot be
+  // placed.
   bool Choose(Move* move) const {
     if (move->item == state_.items() || state_.total_room(move->item) == 0) return false;
     if (strategy_.node_by_node) return NodeAndItem(move);
@@ -110,8 +111,8 @@ class Search {
     return true;
   }
 
-  // The node to try first: one that few other items could use; then the one left fullest (spread: emptiest); then the
-  // first. REQUIRES: there is room.
+  // The node to try first: the one that the fewest items could use; of these the one left fullest (spread: emptiest);
+  // then the first. REQUIRES: some node has room.
   [[nodiscard]] size_t BestNode(size_t item) const {
     size_t best = state_.nodes();
     std::pair<int32_t, int32_t> best_score;
@@ -130,8 +131,8 @@ class Search {
     return best;
   }
 
-  // The node placed on last while something still goes there; then the one where the fewest items may go, the fullest
-  // of those. There the largest item.
+  // The node that was used last while an item still fits there; then the node that the fewest items may use, of these
+  // the fullest. On it, the largest item.
   bool NodeAndItem(Move* move) const {
     if (!places_->empty()) {
       move->node = static_cast<size_t>(places_->back().node);

@@ -8,9 +8,9 @@
 namespace muster {
 namespace {
 
-using Wide = __int128;  // sums of amounts over nodes pass 2^63
+using Wide = __int128;  // sums of amounts over nodes may exceed 2^63
 
-// More items than this are not compared with each other: that only saves steps.
+// The comparison of items only saves steps; with more items than this it is skipped.
 constexpr size_t kMaxCompared = 64;
 
 }  // namespace
@@ -39,7 +39,7 @@ int32_t PackingState::Times(size_t node, size_t item) const {
   return static_cast<int32_t>(times);
 }
 
-// Wherever a pod of `b` is, one of `a` could be instead. Between two that are alike the first counts as easier.
+// True if a pod of `a` could replace a pod of `b` anywhere. Of two identical items, the first counts as easier.
 bool PackingState::Easier(size_t a, size_t b) const {
   bool same = true;
   const auto none_above = [&](auto of_a, auto of_b) {
@@ -97,7 +97,7 @@ void PackingState::MeasureShares() {
 }
 
 int32_t PackingState::Thousandths(int64_t amount, size_t r) const {
-  const int shift = largest_[r] > (int64_t{1} << 50) ? 10 : 0;  // amounts end at 2^53
+  const int shift = largest_[r] > (int64_t{1} << 50) ? 10 : 0;  // amounts are at most 2^53
   return static_cast<int32_t>((amount >> shift) * 1000 / (largest_[r] >> shift));
 }
 
@@ -109,7 +109,7 @@ void PackingState::MeasureUnits() {
   }
 }
 
-bool PackingState::Hopeless() {
+bool PackingState::IsInfeasible() {
   for (size_t i = 0; i < items(); ++i) {
     if (mandatory(i) && total_[i] < left_[i]) return true;
   }
@@ -140,7 +140,7 @@ bool PackingState::Hopeless() {
 int64_t PackingState::Usable(size_t node, size_t r) const {
   const int64_t free = free_[node * resources() + r];
   const int64_t whole = units_[r] > 1 ? free - free % units_[r] : free;
-  int64_t most = 0;  // a room times its request is at most what is free: no overflow
+  int64_t most = 0;  // room times request is at most what is free: no overflow
   for (size_t i = 0; i < items() && most < whole; ++i) {
     most += std::min(room_[At(node, i)], open_[i]) * request(i, r);
   }
@@ -156,7 +156,7 @@ int64_t PackingState::ChoiceRoom(size_t choice) const {
 size_t PackingState::EasiestOf(size_t choice) const {
   size_t best = items();
   for (const size_t i : cheapest_[choice * resources()]) {
-    // Where an easier one has no room, this one has none either.
+    // If an easier item has no room, this one has none either.
     if (total_[i] > 0 && Due(i) && (best == items() || total_[i] > total_[best])) best = i;
   }
   return best;
@@ -184,7 +184,7 @@ void PackingState::Undo(Mark mark) {
   }
 }
 
-// `pods` < 0: gives back.
+// Places pods; `pods` < 0: removes them.
 void PackingState::Take(size_t node, size_t item, int32_t pods) {
   left_[item] -= pods;
   if (!mandatory(item)) choice_left_[ChoiceOf(item)] -= pods;

@@ -14,16 +14,16 @@
 
 namespace muster {
 
-// A pod makes its node score higher, so the best node stays the best until it is full: filling nodes in order is the
-// same as asking anew for every pod.
+// A placed pod raises its node's score, so the best node stays the best until it is full. Filling nodes in order is
+// therefore the same as choosing the best node again for every pod.
 int32_t PlaceRun(ClassId cls, int32_t wanted, ClassIndex* index, const Cluster& cluster, Statement* statement,
                  const Region& region, Choice choice) {
   if (choice == Choice::kPreferred && !cluster.pod_class(cls).shape->preferences.empty()) {
     return PlacePreferred(cls, wanted, index, cluster, statement, region);
   }
   int32_t placed = 0;
-  // But where each pod may make room for the next, those that were full may not be any more.
-  const bool grows = cluster.pod_class(cls).has_neighbours && cluster.neighbours().Grows(cls);
+  // If each pod may enable the next, nodes without room may have room again.
+  const bool self_enabling = cluster.pod_class(cls).has_pod_affinity && cluster.pod_affinity().SelfEnabling(cls);
   for (int32_t before = -1; placed < wanted && placed != before;) {
     before = placed;
     for (const ClassIndex::Entry& entry : index->Best(cls)) {
@@ -33,14 +33,14 @@ int32_t PlaceRun(ClassId cls, int32_t wanted, ClassIndex* index, const Cluster& 
       statement->Allocate(entry.node, cls, pods);
       placed += pods;
     }
-    if (!grows) break;
+    if (!self_enabling) break;
   }
   return placed;
 }
 
 namespace {
 
-// What was placed stays on the statement, enough or not.
+// The allocations stay on the statement, sufficient or not.
 PlacementResult PlaceRuns(const std::vector<Candidates>& candidates, int32_t needed,
                           absl::FunctionRef<int32_t(ClassId, int32_t)> place_run) {
   PlacementResult result;
@@ -61,17 +61,17 @@ PlacementResult PlaceRuns(const std::vector<Candidates>& candidates, int32_t nee
   return result;
 }
 
-absl::flat_hash_set<ClassId> WithNeighbours(absl::Span<const Demand> demands, const Cluster& cluster) {
+absl::flat_hash_set<ClassId> ClassesWithPodAffinity(absl::Span<const Demand> demands, const Cluster& cluster) {
   absl::flat_hash_set<ClassId> classes;
   for (const Demand& demand : demands) {
     for (const Candidates& run : demand.candidates) {
-      if (cluster.pod_class(run.cls).has_neighbours) classes.insert(run.cls);
+      if (cluster.pod_class(run.cls).has_pod_affinity) classes.insert(run.cls);
     }
   }
   return classes;
 }
 
-// All of its nodes that have the label have it alike.
+// True if all nodes of the region that have the label have the same value.
 bool InOneDomain(const Region& region, const std::string& label, const Cluster& cluster) {
   const std::string* domain = nullptr;
   for (NodeId node = 0; node < cluster.node_limit(); ++node) {
@@ -85,22 +85,23 @@ bool InOneDomain(const Region& region, const std::string& label, const Cluster& 
   return true;
 }
 
-// That nothing was found says that there is nothing: no pod of the demands makes room for another, but where there is
-// one class of them, and its pods go into one domain after the other. `classes`: those with neighbours.
+// True if a failed search proves that there is no placement. This holds if no pod of the demands may enable another.
+// For a single class, it holds if its topologies do not overlap, and pods that must be together have one domain to use.
+// `classes`: those with pod affinity.
 bool Proves(absl::Span<const Demand> demands, const absl::flat_hash_set<ClassId>& classes, const Cluster& cluster) {
   if (classes.empty()) return true;
   const bool alone = demands.size() == 1 && demands.front().candidates.size() == 1;
-  const Neighbours& neighbours = cluster.neighbours();
+  const PodAffinity& affinity = cluster.pod_affinity();
   return absl::c_all_of(classes, [&](ClassId cls) {
     if (alone) {
-      const std::string together = neighbours.TogetherIn(cls);
-      return !neighbours.Tangled(cls) && (together.empty() || InOneDomain(demands.front().region, together, cluster));
+      const std::string key = affinity.CoLocationKey(cls);
+      return !affinity.OverlappingTopology(cls) && (key.empty() || InOneDomain(demands.front().region, key, cluster));
     }
-    return absl::c_none_of(classes, [&](ClassId placed) { return neighbours.Opens(placed, cls); });
+    return absl::c_none_of(classes, [&](ClassId placed) { return affinity.MayEnable(placed, cls); });
   });
 }
 
-// One demand after the other, greedily.
+// Places one demand after the other, greedily.
 GroupPlacement PlaceInTurn(absl::Span<const Demand> demands, ClassIndex* index, const Cluster& cluster,
                            Statement* statement, Choice choice) {
   const Statement::Checkpoint start = statement->Mark();
@@ -120,25 +121,26 @@ GroupPlacement PlaceInTurn(absl::Span<const Demand> demands, ClassIndex* index, 
     out.explanation = std::move(result.explanation);
     break;
   }
-  out.placed = out.parts.size() == demands.size() && NeighboursAgree(*statement, start, cluster);
+  out.placed = out.parts.size() == demands.size() && PodAffinitySatisfied(*statement, start, cluster);
   if (out.placed) return out;
-  if (out.parts.size() == demands.size()) out.explanation = "where there is room they are in each other's way";
+  if (out.parts.size() == demands.size()) out.explanation = "where there is room, they exclude each other";
   statement->Rollback(start);
   out.parts.clear();
   return out;
 }
 
-// More demands than these are placed in their order only.
-constexpr size_t kMostReordered = 64;
+// More demands than this are placed in their order only.
+constexpr size_t kMaxReordered = 64;
 
-// The demands in an order in which whoever makes room for others comes before them; empty: as they are.
-std::vector<size_t> HelpersFirst(absl::Span<const Demand> demands, const Cluster& cluster) {
-  if (demands.size() < 2 || demands.size() > kMostReordered) return {};
-  const auto helps = [&](const Demand& one, const Demand& other) {
+// An order of the demands in which those that enable others come first; empty: the given order.
+std::vector<size_t> AffinityProvidersFirst(absl::Span<const Demand> demands, const Cluster& cluster) {
+  if (demands.size() < 2 || demands.size() > kMaxReordered) return {};
+  const auto enables = [&](const Demand& one, const Demand& other) {
     return absl::c_any_of(one.candidates, [&](const Candidates& placed) {
-      return cluster.pod_class(placed.cls).has_neighbours &&
+      return cluster.pod_class(placed.cls).has_pod_affinity &&
              absl::c_any_of(other.candidates, [&](const Candidates& run) {
-               return cluster.pod_class(run.cls).has_neighbours && cluster.neighbours().Opens(placed.cls, run.cls);
+               return cluster.pod_class(run.cls).has_pod_affinity &&
+                      cluster.pod_affinity().MayEnable(placed.cls, run.cls);
              });
     });
   };
@@ -147,7 +149,8 @@ std::vector<size_t> HelpersFirst(absl::Span<const Demand> demands, const Cluster
   std::vector<size_t> order;
   while (!left.empty()) {
     auto next = absl::c_find_if(left, [&](size_t each) {
-      return absl::c_none_of(left, [&](size_t other) { return other != each && helps(demands[other], demands[each]); });
+      return absl::c_none_of(left,
+                             [&](size_t other) { return other != each && enables(demands[other], demands[each]); });
     });
     if (next == left.end()) next = left.begin();
     order.push_back(*next);
@@ -156,10 +159,10 @@ std::vector<size_t> HelpersFirst(absl::Span<const Demand> demands, const Cluster
   return absl::c_is_sorted(order) ? std::vector<size_t>() : order;
 }
 
-// In that order; what was placed is left in the order of the demands.
-GroupPlacement PlaceHelpersFirst(absl::Span<const Demand> demands, ClassIndex* index, const Cluster& cluster,
-                                 Statement* statement) {
-  const std::vector<size_t> order = HelpersFirst(demands, cluster);
+// Places the demands in that order; the allocations end up in the given order.
+GroupPlacement PlaceProvidersFirst(absl::Span<const Demand> demands, ClassIndex* index, const Cluster& cluster,
+                                   Statement* statement) {
+  const std::vector<size_t> order = AffinityProvidersFirst(demands, cluster);
   if (order.empty()) return {};
   std::vector<Demand> reordered;
   reordered.reserve(order.size());
@@ -167,16 +170,16 @@ GroupPlacement PlaceHelpersFirst(absl::Span<const Demand> demands, ClassIndex* i
   const Statement::Checkpoint start = statement->Mark();
   GroupPlacement out = PlaceInTurn(reordered, index, cluster, statement, Choice::kTightest);
   if (!out.placed) return out;
-  std::vector<size_t> whose;
-  for (size_t i = 0; i < order.size(); ++i) whose.resize(out.parts[i].end - start, order[i]);
+  std::vector<size_t> demand_of;
+  for (size_t i = 0; i < order.size(); ++i) demand_of.resize(out.parts[i].end - start, order[i]);
   std::vector<int32_t> lowest(order.size());
   for (size_t i = 0; i < order.size(); ++i) lowest[order[i]] = out.parts[i].lowest_priority;
-  const std::vector<Statement::Checkpoint> ends = Regroup(demands, whose, start, statement);
+  const std::vector<Statement::Checkpoint> ends = Regroup(demands, demand_of, start, statement);
   for (size_t i = 0; i < demands.size(); ++i) out.parts[i] = {ends[i], lowest[i]};
   return out;
 }
 
-bool AnyPrefers(absl::Span<const Demand> demands, const Cluster& cluster) {
+bool HasPreferences(absl::Span<const Demand> demands, const Cluster& cluster) {
   return absl::c_any_of(demands, [&](const Demand& demand) {
     return absl::c_any_of(demand.candidates, [&](const Candidates& run) {
       return !cluster.pod_class(run.cls).shape->preferences.empty();
@@ -202,7 +205,7 @@ PlacementResult PlaceGang(const std::vector<Candidates>& candidates, int32_t nee
   const Statement::Checkpoint start = statement->Mark();
   PlacementResult result = PlaceRuns(candidates, needed, place_run);
   if (result.placed) return result;
-  // Whoever asks for a part of the cluster has other words for it.
+  // A caller that asks for a part of the cluster explains it itself.
   if (result.lacking != kNoClass && region.everywhere()) {
     result.explanation = ExplainNoRoom(cluster, result.lacking, candidates.size() == 1 ? needed : 0);
   }
@@ -210,19 +213,19 @@ PlacementResult PlaceGang(const std::vector<Candidates>& candidates, int32_t nee
   return result;
 }
 
-bool NeighboursAgree(const Statement& statement, Statement::Checkpoint since, const Cluster& cluster) {
-  const Neighbours& neighbours = cluster.neighbours();
-  std::vector<Neighbours::Newcomer> newcomers;  // that want to be with somebody
+bool PodAffinitySatisfied(const Statement& statement, Statement::Checkpoint since, const Cluster& cluster) {
+  const PodAffinity& affinity = cluster.pod_affinity();
+  std::vector<PodAffinity::AddedPods> added;  // pods that require others
   for (size_t i = since; i < statement.Mark(); ++i) {
     const Statement::Operation& each = statement.operations()[i];
-    if (!cluster.pod_class(each.cls).has_neighbours) continue;
-    if (!neighbours.Agree(each.node, each.cls)) return false;
-    if (each.pods > 0 && neighbours.WantsCompany(each.cls)) newcomers.push_back({each.node, each.cls, each.pods});
+    if (!cluster.pod_class(each.cls).has_pod_affinity) continue;
+    if (!affinity.Satisfied(each.node, each.cls)) return false;
+    if (each.pods > 0 && affinity.RequiresAffinity(each.cls)) added.push_back({each.node, each.cls, each.pods});
   }
-  return newcomers.empty() || neighbours.InSomeOrder(std::move(newcomers));
+  return added.empty() || affinity.HasFeasibleOrder(std::move(added));
 }
 
-std::vector<Statement::Checkpoint> Regroup(absl::Span<const Demand> demands, absl::Span<const size_t> whose,
+std::vector<Statement::Checkpoint> Regroup(absl::Span<const Demand> demands, absl::Span<const size_t> demand_of,
                                            Statement::Checkpoint start, Statement* statement) {
   const std::vector<Statement::Operation> placed(statement->operations().begin() + static_cast<std::ptrdiff_t>(start),
                                                  statement->operations().end());
@@ -231,7 +234,7 @@ std::vector<Statement::Checkpoint> Regroup(absl::Span<const Demand> demands, abs
   for (size_t i = 0; i < demands.size(); ++i) {
     statement->BeginPart(demands[i].part);
     for (size_t j = 0; j < placed.size(); ++j) {
-      if (whose[j] == i) statement->Allocate(placed[j].node, placed[j].cls, placed[j].pods);
+      if (demand_of[j] == i) statement->Allocate(placed[j].node, placed[j].cls, placed[j].pods);
     }
     ends.push_back(statement->Mark());
   }
@@ -242,20 +245,20 @@ GroupPlacement PlaceTogether(absl::Span<const Demand> demands, int32_t max_tries
                              const Cluster& cluster, Statement* statement) {
   GroupPlacement out = PlaceInTurn(demands, index, cluster, statement, Choice::kPreferred);
   if (out.placed) return out;
-  if (AnyPrefers(demands, cluster)) out = PlaceInTurn(demands, index, cluster, statement, Choice::kTightest);
+  if (HasPreferences(demands, cluster)) out = PlaceInTurn(demands, index, cluster, statement, Choice::kTightest);
   if (out.placed) return out;
-  if (GroupPlacement again = PlaceHelpersFirst(demands, index, cluster, statement); again.placed) return again;
-  SecondTry(demands, max_tries, index, cluster, statement).Run(&out);
+  if (GroupPlacement again = PlaceProvidersFirst(demands, index, cluster, statement); again.placed) return again;
+  RepackSearch(demands, max_tries, index, cluster, statement).Run(&out);
   if (out.placed) return out;
-  const absl::flat_hash_set<ClassId> apart = WithNeighbours(demands, cluster);
-  const bool proves = Proves(demands, apart, cluster);
-  if (apart.empty() || (proves && !out.out_of_tries)) return out;
-  // The second try knows what pods on one node have against each other, no more.
-  if (max_tries > 1 && OneByOne(demands, index, cluster, statement).Run(&out)) {
+  const absl::flat_hash_set<ClassId> with_affinity = ClassesWithPodAffinity(demands, cluster);
+  const bool proves = Proves(demands, with_affinity, cluster);
+  if (with_affinity.empty() || (proves && !out.out_of_tries)) return out;
+  // The repack search considers conflicts of pods on one node only.
+  if (max_tries > 1 && BacktrackingSearch(demands, index, cluster, statement).Run(&out)) {
     out.out_of_tries = false;
     return out;
   }
-  out.kept_apart = !proves;
+  out.undecided_by_affinity = !proves;
   out.out_of_tries = true;
   return out;
 }

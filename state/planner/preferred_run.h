@@ -1,4 +1,4 @@
-// Places pods that would rather be on some nodes than on others (SPEC P-3, P-4).
+// Places pods with preferences (SPEC P-3, P-4).
 #ifndef MUSTER_STATE_PLANNER_PREFERRED_RUN_H_
 #define MUSTER_STATE_PLANNER_PREFERRED_RUN_H_
 
@@ -11,9 +11,9 @@
 
 namespace muster {
 
-// As PlaceRun, each pod on a node that its preferences make the most of as it is placed; of equal ones on the one that
-// comes first without them. As many are placed as without preferences, pods of that class alone. What is looked at is
-// bounded: beyond that the figures of a while before do.
+// As PlaceRun, but each pod goes to the node with the highest preference score at that time, and among equal nodes to
+// the first one in the order without preferences. Places as many pods of the class as without preferences. The number
+// of computed scores is bounded; beyond it, earlier scores are used.
 int32_t PlacePreferred(ClassId cls, int32_t wanted, ClassIndex* index, const Cluster& cluster, Statement* statement,
                        const Region& region);
 

@@ -14,35 +14,36 @@
 namespace muster {
 namespace {
 
-// However many tries are left, the search looks at a node for an item at most so often (about 2 ms), and is not begun
-// where that would place a few pods only.
-constexpr int64_t kMaxSteps = 200'000;
-constexpr int64_t kMaxStepsAPod = kMaxSteps / 64;
+// The step limit of a search, whatever tries are left (about 2 ms). A search that could place only a few pods within it
+// is not begun.
+constexpr int64_t kMaxRepackSteps = 200'000;
+constexpr int64_t kMaxRepackStepsPerPod = kMaxRepackSteps / 64;
 
 struct Round {
   PackingStrategy strategy;
   int32_t tries = 0;
 };
-// Different first choices find more than one of them searched to the end, and a search that goes against each of them
-// once at most finds more than one that keeps to the first ones. What is left then goes to one that can prove.
-constexpr int32_t kTheRest = std::numeric_limits<int32_t>::max();
+// Several strategies, each with a part of the tries, find more than one strategy that is searched to the end. A search
+// with at most one detour finds more than one that keeps to its first choices. What is left goes to strategies that can
+// prove.
+constexpr int32_t kUnlimited = std::numeric_limits<int32_t>::max();
 constexpr std::array<Round, 5> kRounds = {{{{.fill = true, .detours = 1}, 9},
                                            {{.node_by_node = true, .detours = 1}, 9},
                                            {{.spread = true, .detours = 1}, 9},
-                                           {{}, kTheRest},
-                                           {{.fill = true}, kTheRest}}};
+                                           {{}, kUnlimited},
+                                           {{.fill = true}, kUnlimited}}};
 
-// A class with room for so many times its pods is not scarce; more is not counted.
+// A class with room for this many times its pods is not scarce; more room is not counted.
 constexpr int64_t kPlenty = 16;
 
-// One pod at a time finds what filling nodes does not, but goes as deep as there are pods.
-constexpr int64_t kMaxPodsOneByOne = 256;
+// Placing one pod at a time finds more than filling nodes, but the depth of the search is the number of pods.
+constexpr int64_t kMaxPodsSingly = 256;
 
 }  // namespace
 
-void SecondTry::Run(GroupPlacement* out) {
+void RepackSearch::Run(GroupPlacement* out) {
   if (!ReadDemands()) return;
-  // Pods of one class are placed wherever they fit: if greed failed, they do not.
+  // Pods of one class go wherever they fit: if the greedy pass failed, they do not fit.
   if (items_.size() == 1 || !MeasureRoom()) return;
   out->out_of_tries = true;
   if (out->tries >= max_tries_) return;
@@ -50,11 +51,11 @@ void SecondTry::Run(GroupPlacement* out) {
   if (PlaceInOrder(ScarceFirst())) {
     Adopt(out);
   } else if (out->tries < max_tries_) {
-    SearchFurther(out);
+    SearchModels(out);
   }
 }
 
-bool SecondTry::ReadDemands() {
+bool RepackSearch::ReadDemands() {
   for (const Demand& demand : demands_) {
     if (!ReadDemand(demand, &parts_.emplace_back())) return false;
   }
@@ -69,8 +70,9 @@ bool SecondTry::ReadDemands() {
   return true;
 }
 
-// Whoever has a higher priority than the last that is needed must be placed; among its equals there is a choice (D-11).
-bool SecondTry::ReadDemand(const Demand& demand, Parts* parts) {
+// Candidates of higher priority than the last needed one must be placed; among those of its priority there is a choice
+// (D-11).
+bool RepackSearch::ReadDemand(const Demand& demand, Parts* parts) {
   int64_t before = 0;  // candidates of higher priority
   auto level = demand.candidates.begin();
   while (before < demand.needed && level != demand.candidates.end()) {
@@ -104,7 +106,7 @@ bool SecondTry::ReadDemand(const Demand& demand, Parts* parts) {
   return before >= demand.needed;
 }
 
-size_t SecondTry::ItemOf(ClassId cls, int32_t choice, const Region& region) {
+size_t RepackSearch::ItemOf(ClassId cls, int32_t choice, const Region& region) {
   const auto found = std::find_if(items_.begin(), items_.end(), [&](const Item& item) {
     return item.cls == cls && item.choice == choice && *item.region == region;
   });
@@ -113,9 +115,9 @@ size_t SecondTry::ItemOf(ClassId cls, int32_t choice, const Region& region) {
   return items_.size() - 1;
 }
 
-bool SecondTry::Lists(NodeId node, size_t item) const { return lists_[item][static_cast<size_t>(node)] != 0; }
+bool RepackSearch::Lists(NodeId node, size_t item) const { return lists_[item][static_cast<size_t>(node)] != 0; }
 
-bool SecondTry::MeasureRoom() {
+bool RepackSearch::MeasureRoom() {
   std::vector<int64_t> choice_room(needed_.size(), 0);
   for (Item& item : items_) {
     const int64_t plenty = int64_t{item.pods} * kPlenty;
@@ -133,7 +135,7 @@ bool SecondTry::MeasureRoom() {
                     [](int32_t needed, int64_t room) { return needed <= room; });
 }
 
-void SecondTry::ListNodes() {
+void RepackSearch::ListNodes() {
   listed_.resize(items_.size());
   lists_.assign(items_.size(), std::vector<uint8_t>(static_cast<size_t>(cluster_.node_limit()), 0));
   for (size_t i = 0; i < items_.size(); ++i) {
@@ -145,7 +147,7 @@ void SecondTry::ListNodes() {
   }
 }
 
-std::vector<size_t> SecondTry::ScarceFirst() const {
+std::vector<size_t> RepackSearch::ScarceFirst() const {
   std::vector<size_t> order(items_.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
@@ -158,7 +160,7 @@ std::vector<size_t> SecondTry::ScarceFirst() const {
   return order;
 }
 
-bool SecondTry::PlaceInOrder(const std::vector<size_t>& order) {
+bool RepackSearch::PlaceInOrder(const std::vector<size_t>& order) {
   const Statement::Checkpoint start = statement_->Mark();
   std::vector<uint8_t> done(items_.size(), 0);
   for (const Place& place : places_) {
@@ -188,8 +190,8 @@ bool SecondTry::PlaceInOrder(const std::vector<size_t>& order) {
   return fits;
 }
 
-std::vector<NodeId> SecondTry::DistinctNodes(const std::vector<size_t>& items, int64_t pods, size_t limit) const {
-  absl::flat_hash_map<std::string, int64_t> alike;  // looked up only
+std::vector<NodeId> RepackSearch::DistinctNodes(const std::vector<size_t>& items, int64_t pods, size_t limit) const {
+  absl::flat_hash_map<std::string, int64_t> alike;  // never iterated
   std::vector<NodeId> out;
   std::string key;
   for (auto item = items.begin(); item != items.end(); ++item) {
@@ -198,7 +200,7 @@ std::vector<NodeId> SecondTry::DistinctNodes(const std::vector<size_t>& items, i
       if (std::any_of(items.begin(), item, [&](size_t before) { return Lists(node, before); })) continue;
       key.clear();
       for (const ResourceId id : resources_) {
-        const int64_t free = Nearest(cluster_.node(node).free.Get(id));
+        const int64_t free = ClampToInt64(cluster_.node(node).free.Get(id));
         key.append(reinterpret_cast<const char*>(&free), sizeof(free));
       }
       for (const size_t i : items) key.push_back(Lists(node, i) ? '1' : '0');
@@ -210,18 +212,18 @@ std::vector<NodeId> SecondTry::DistinctNodes(const std::vector<size_t>& items, i
   return out;
 }
 
-// Two pods, one of each, cannot share a node.
-bool SecondTry::Repel(ClassId a, ClassId b) const {
+// True if a pod of `a` and a pod of `b` cannot share a node.
+bool RepackSearch::Repel(ClassId a, ClassId b) const {
   const PodClass& one = cluster_.pod_class(a);
   const PodClass& other = cluster_.pod_class(b);
-  if (one.has_neighbours && other.has_neighbours && cluster_.neighbours().Repel(a, b)) return true;
+  if (one.has_pod_affinity && other.has_pod_affinity && cluster_.pod_affinity().Repel(a, b)) return true;
   return std::any_of(one.shape->host_ports.begin(), one.shape->host_ports.end(), [&](const HostPort& port) {
     return std::any_of(other.shape->host_ports.begin(), other.shape->host_ports.end(),
                        [&](const HostPort& held) { return Conflicts(port, held); });
   });
 }
 
-std::optional<SecondTry::Model> SecondTry::MakeModel(const std::vector<size_t>& items) const {
+std::optional<RepackSearch::Model> RepackSearch::MakeModel(const std::vector<size_t>& items) const {
   Model out;
   out.items = items;
   Packing& packing = out.packing;
@@ -236,13 +238,13 @@ std::optional<SecondTry::Model> SecondTry::MakeModel(const std::vector<size_t>& 
     for (const ResourceId id : resources_) made.request.push_back(cls.request.Get(id));
     for (const size_t other : items) packing.conflicts.push_back(Repel(items_[i].cls, items_[other].cls));
   }
-  const size_t limit = static_cast<size_t>(kMaxStepsAPod) / items.size();
+  const size_t limit = static_cast<size_t>(kMaxRepackStepsPerPod) / items.size();
   out.nodes = DistinctNodes(items, packing.pods(), limit);
   if (out.nodes.size() > limit) return std::nullopt;
   packing.nodes = static_cast<int32_t>(out.nodes.size());
   for (const NodeId node : out.nodes) {
     for (const ResourceId id : resources_)
-      packing.free.push_back(std::max<int64_t>(0, Nearest(cluster_.node(node).free.Get(id))));
+      packing.free.push_back(std::max<int64_t>(0, ClampToInt64(cluster_.node(node).free.Get(id))));
     for (const size_t i : items) {
       packing.most.push_back(!Lists(node, i) ? 0 : Repel(items_[i].cls, items_[i].cls) ? 1 : items_[i].pods);
     }
@@ -250,26 +252,27 @@ std::optional<SecondTry::Model> SecondTry::MakeModel(const std::vector<size_t>& 
   return out;
 }
 
-void SecondTry::SearchFurther(GroupPlacement* out) {
+void RepackSearch::SearchModels(GroupPlacement* out) {
   ListNodes();
   const std::vector<size_t> order = ScarceFirst();
   const std::optional<Model> model = MakeModel(order);
-  const int64_t pass = model.has_value() ? model->packing.pass_steps() : kMaxSteps;
-  const int64_t most = kMaxSteps * std::max(1, max_tries_ / kDefaultTries);
+  const int64_t pass = model.has_value() ? model->packing.pass_steps() : kMaxRepackSteps;
+  const int64_t most = kMaxRepackSteps * std::max(1, max_tries_ / kDefaultTries);
   const int64_t budget = std::min(most, (max_tries_ - out->tries) * pass);
   int64_t used = 0;
   PackingOutcome outcome = PackingOutcome::kOutOfSteps;
   if (model.has_value()) outcome = SearchModel(*model, pass, budget, &used);
-  if (outcome == PackingOutcome::kOutOfSteps && pass > kMaxSteps / 4) outcome = SearchBound(budget, &used);
+  if (outcome == PackingOutcome::kOutOfSteps && pass > kMaxRepackSteps / 4)
+    outcome = SearchConstrainedClasses(budget, &used);
   out->tries = static_cast<int32_t>(std::min<int64_t>(max_tries_, out->tries + (used + pass - 1) / pass));
   if (outcome == PackingOutcome::kImpossible) out->out_of_tries = false;
   if (outcome == PackingOutcome::kPlaced) Adopt(out);
 }
 
-PackingOutcome SecondTry::SearchModel(const Model& model, int64_t pass, int64_t budget, int64_t* used) {
+PackingOutcome RepackSearch::SearchModel(const Model& model, int64_t pass, int64_t budget, int64_t* used) {
   for (const Round& round : kRounds) {
     if (*used >= budget) break;
-    if (!round.strategy.fill && model.packing.pods() > kMaxPodsOneByOne) continue;
+    if (!round.strategy.fill && model.packing.pods() > kMaxPodsSingly) continue;
     const int64_t given = round.tries < budget / pass ? round.tries * pass : budget;
     int64_t steps = std::min(budget - *used, given);
     const int64_t before = steps;
@@ -286,7 +289,7 @@ PackingOutcome SecondTry::SearchModel(const Model& model, int64_t pass, int64_t 
   return PackingOutcome::kOutOfSteps;
 }
 
-PackingOutcome SecondTry::SearchBound(int64_t budget, int64_t* used) {
+PackingOutcome RepackSearch::SearchConstrainedClasses(int64_t budget, int64_t* used) {
   const std::vector<size_t> order = ScarceFirst();
   std::vector<size_t> bound = order;
   bound.erase(std::remove_if(bound.begin(), bound.end(), [&](size_t i) { return items_[i].choice != kMandatory; }),
@@ -296,17 +299,17 @@ PackingOutcome SecondTry::SearchBound(int64_t budget, int64_t* used) {
   std::optional<Model> model;
   for (size_t count = 1; count <= bound.size(); ++count) {
     std::optional<Model> larger = MakeModel({bound.begin(), bound.begin() + static_cast<std::ptrdiff_t>(count)});
-    if (!larger.has_value() || larger->packing.pass_steps() > kMaxSteps / 16) break;
+    if (!larger.has_value() || larger->packing.pass_steps() > kMaxRepackSteps / 16) break;
     model = std::move(larger);
   }
   if (!model.has_value()) return PackingOutcome::kOutOfSteps;
   const PackingOutcome outcome = SearchModel(*model, model->packing.pass_steps(), budget, used);
   if (outcome != PackingOutcome::kPlaced) return outcome;
-  *used += kMaxSteps / 4;  // about what the pass around it costs
+  *used += kMaxRepackSteps / 4;  // about the cost of the pass around it
   return PlaceInOrder(order) ? PackingOutcome::kPlaced : PackingOutcome::kOutOfSteps;
 }
 
-void SecondTry::Adopt(GroupPlacement* out) {
+void RepackSearch::Adopt(GroupPlacement* out) {
   const Statement::Checkpoint start = statement_->Mark();
   std::vector<std::vector<Place>> by_item(items_.size());
   for (const Place& place : places_) {
@@ -318,7 +321,7 @@ void SecondTry::Adopt(GroupPlacement* out) {
     }
   }
   std::vector<size_t> next(items_.size(), 0);
-  // Pods of one class are the same wherever they are: who comes first takes what is left of it.
+  // Pods of one class are interchangeable: each demand in turn takes from the places that are left.
   const auto take = [&](size_t item, int32_t wanted) {
     for (; wanted > 0 && next[item] < by_item[item].size();) {
       Place& place = by_item[item][next[item]];
@@ -338,8 +341,8 @@ void SecondTry::Adopt(GroupPlacement* out) {
     out->parts.push_back({statement_->Mark(), parts.lowest_priority});
   }
   for (size_t i = 0; i < items_.size(); ++i) MUSTER_CHECK(next[i] == by_item[i].size());
-  if (!NeighboursAgree(*statement_, start,
-                       cluster_)) {  // the search knows what pods on one node have against each other, no more
+  // The search considers conflicts of pods on one node only.
+  if (!PodAffinitySatisfied(*statement_, start, cluster_)) {
     statement_->Rollback(start);
     out->parts.clear();
     return;

@@ -1,9 +1,9 @@
-// What PlaceTogether does after its greedy pass failed: proves that nothing fits, or looks for another way (P-6).
+// The second pass of PlaceTogether, after the greedy pass failed: proves that nothing fits, or finds another placement
+// (P-6).
 //
-// In this order, each step only when the one before did not decide: a class with less room than is needed of it
-// (proof); one more pass over the real cluster with the scarcest class first; a search over a small copy of the nodes
-// that matter (packing_search.h), within what is left of the tries. Only a placement that was found touches the
-// statement for good. Not thread-safe.
+// The steps, each only if the one before did not decide: a class with less room than needed (proof); one more pass over
+// the real cluster with the scarcest class first; a search over a small copy of the relevant nodes (packing_search.h),
+// within the remaining tries. Only a complete placement changes the statement for good. Not thread-safe.
 #ifndef MUSTER_STATE_PLANNER_REPACK_SEARCH_H_
 #define MUSTER_STATE_PLANNER_REPACK_SEARCH_H_
 
@@ -17,33 +17,33 @@
 
 namespace muster {
 
-class SecondTry {
+class RepackSearch {
  public:
-  SecondTry(absl::Span<const Demand> demands, int32_t max_tries, ClassIndex* index, const Cluster& cluster,
-            Statement* statement)
+  RepackSearch(absl::Span<const Demand> demands, int32_t max_tries, ClassIndex* index, const Cluster& cluster,
+               Statement* statement)
       : demands_(demands), max_tries_(max_tries), index_(index), cluster_(cluster), statement_(statement) {}
 
-  // Sets `placed`, `parts`, `tries` and `out_of_tries`; the rest of `out` is what the greedy pass found.
-  // REQUIRES: the greedy pass failed and was rolled back; called once.
+  // Sets `placed`, `parts`, `tries` and `out_of_tries`; without a placement, the rest of `out` stays as the greedy pass
+  // set it. REQUIRES: the greedy pass failed and was rolled back; called once.
   void Run(GroupPlacement* out);
 
  private:
-  // Identical pods, all to be placed or a part of a choice.
+  // Identical pods: mandatory, or a part of a choice.
   struct Item {
     ClassId cls = kNoClass;
     int32_t pods = 0;
     int32_t choice = kMandatory;
-    const Region* region = nullptr;  // where they may go
-    int64_t room = 0;                // if nothing else of the demands were placed, up to plenty
+    const Region* region = nullptr;  // the nodes that they may use
+    int64_t room = 0;                // if nothing else of the demands were placed; counted up to a limit
   };
   struct Share {
     size_t item = 0;
     int32_t pods = 0;
   };
-  // What a demand has a part in.
+  // The items of one demand.
   struct Parts {
     std::vector<Share> mandatory;  // highest priority first
-    std::vector<size_t> choice;    // items of which only this demand takes
+    std::vector<size_t> choice;    // items that only this demand uses
     int32_t lowest_priority = 0;
   };
   struct Place {
@@ -58,32 +58,31 @@ class SecondTry {
     std::vector<size_t> items;  // by item of the packing
   };
 
-  // Which pods must be placed and which may. False: there are fewer candidates than needed.
+  // Determines which pods must be placed and which may. False if there are fewer candidates than needed.
   bool ReadDemands();
   bool ReadDemand(const Demand& demand, Parts* parts);
   size_t ItemOf(ClassId cls, int32_t choice, const Region& region);
-  // Adds up the room there is for each class. False: less than is needed of some class, or for some choice.
+  // Adds up the room of each class. False if some class or choice has less than it needs.
   bool MeasureRoom();
   void ListNodes();
-  void SearchFurther(GroupPlacement* out);
-  // For what is too large to be searched: only the classes bound to the fewest nodes are, the others go around what was
-  // found. If not even those fit, nothing does.
-  PackingOutcome SearchBound(int64_t budget, int64_t* used);
+  void SearchModels(GroupPlacement* out);
+  // For demands that are too large to search: searches only the classes with the fewest nodes and places the others
+  // around the result. If not even those fit, nothing does.
+  PackingOutcome SearchConstrainedClasses(int64_t budget, int64_t* used);
   PackingOutcome SearchModel(const Model& model, int64_t pass, int64_t budget, int64_t* used);
-  // The model of some items, of what must be placed the scarcest first; nullopt: it would be too large.
+  // The model of some items, mandatory ones in the order of scarcity; nullopt: it would be too large.
   [[nodiscard]] std::optional<Model> MakeModel(const std::vector<size_t>& items) const;
-  // Nodes that some of `items` list, in order of names; of nodes that are alike no more than there are pods to place.
-  // Stops above `limit`.
+  // Nodes that some of `items` list, in order of names; of identical nodes at most `pods`. Stops above `limit`.
   [[nodiscard]] std::vector<NodeId> DistinctNodes(const std::vector<size_t>& items, int64_t pods, size_t limit) const;
-  // All items: what must be placed before what may, the least room for what is needed first; of a choice the most room
-  // first: that takes the small and the undemanding.
+  // All items: mandatory ones first, the one with the least room for its need first; items of a choice by the most room
+  // first, which prefers small pods with few constraints.
   [[nodiscard]] std::vector<size_t> ScarceFirst() const;
-  // One greedy pass over those of `order` that `places_` does not have yet, tried on the statement and noted in
-  // `places_`. False: they do not all fit.
+  // One greedy pass over the items of `order` that are not in `places_` yet. It is tried on the statement and recorded
+  // in `places_`. False if they do not all fit.
   bool PlaceInOrder(const std::vector<size_t>& order);
   [[nodiscard]] bool Lists(NodeId node, size_t item) const;
   [[nodiscard]] bool Repel(ClassId a, ClassId b) const;
-  // Puts `places_` on the statement, demand by demand, if pods elsewhere have nothing against it.
+  // Allocates `places_` on the statement, demand by demand, if pod affinity across nodes allows it.
   void Adopt(GroupPlacement* out);
 
   const absl::Span<const Demand> demands_;

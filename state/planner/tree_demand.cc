@@ -11,7 +11,7 @@ void AddLeaves(const TreeDemand& demand, std::vector<const TreeDemand*>* out) {
   for (const TreeDemand& child : demand.children) AddLeaves(child, out);
 }
 
-// What must be placed whatever is chosen, where that is of one class.
+// Adds the pods that must be placed in every choice, for leaves with candidates of one class.
 void AddMandatory(const TreeDemand& demand, absl::flat_hash_map<ClassId, int64_t>* out) {
   if (IsLeaf(demand)) {
     const bool alike = std::all_of(demand.candidates.begin(), demand.candidates.end(),
@@ -38,7 +38,7 @@ std::vector<const TreeDemand*> LeavesOf(const TreeDemand& demand) {
   return leaves;
 }
 
-bool AnyPrefers(const TreeDemand& demand, const Cluster& cluster) {
+bool HasPreferences(const TreeDemand& demand, const Cluster& cluster) {
   return absl::c_any_of(LeavesOf(demand), [&](const TreeDemand* leaf) {
     return absl::c_any_of(leaf->candidates, [&](const Candidates& run) {
       return !cluster.pod_class(run.cls).shape->preferences.empty();
@@ -53,7 +53,7 @@ std::vector<const TreeDemand*> ChildrenInOrder(const TreeDemand& demand) {
   std::stable_sort(children.begin(), children.end(), [all](const TreeDemand* a, const TreeDemand* b) {
     const bool bound = RequiresDomain(*a);
     if (bound != RequiresDomain(*b)) return bound;
-    return all && LeastPods(*a) > LeastPods(*b);
+    return all && MinPods(*a) > MinPods(*b);
   });
   return children;
 }
@@ -63,7 +63,7 @@ bool RequiresDomain(const TreeDemand& demand) {
          std::any_of(demand.children.begin(), demand.children.end(), RequiresDomain);
 }
 
-bool DomainsDecide(const TreeDemand& demand) {
+bool IsDomainSearchComplete(const TreeDemand& demand) {
   ClassId only = kNoClass;
   for (const TreeDemand* leaf : LeavesOf(demand)) {
     for (const Candidates& run : leaf->candidates) {
@@ -81,29 +81,30 @@ bool DomainsDecide(const TreeDemand& demand) {
   return true;
 }
 
-bool LeavesHelp(const TreeDemand& demand, const Cluster& cluster) {
-  constexpr size_t kMostCompared = 64;
-  absl::flat_hash_map<ClassId, std::pair<const TreeDemand*, bool>> classes;  // a leaf, and whether there are others
+bool LeavesMayEnableEachOther(const TreeDemand& demand, const Cluster& cluster) {
+  constexpr size_t kMaxCompared = 64;
+  // By class: a leaf with it, and whether there are others.
+  absl::flat_hash_map<ClassId, std::pair<const TreeDemand*, bool>> classes;
   for (const TreeDemand* leaf : LeavesOf(demand)) {
     for (const Candidates& run : leaf->candidates) {
-      if (!cluster.pod_class(run.cls).has_neighbours) continue;
+      if (!cluster.pod_class(run.cls).has_pod_affinity) continue;
       const auto [known, fresh] = classes.try_emplace(run.cls, leaf, false);
       if (!fresh && known->second.first != leaf) known->second.second = true;
     }
   }
-  if (classes.size() > kMostCompared) return true;
+  if (classes.size() > kMaxCompared) return true;
   return std::any_of(classes.begin(), classes.end(), [&](const auto& one) {
     return std::any_of(classes.begin(), classes.end(), [&](const auto& other) {
       const bool apart = one.second.first != other.second.first || one.second.second || other.second.second;
-      return apart && cluster.neighbours().Opens(one.first, other.first);
+      return apart && cluster.pod_affinity().MayEnable(one.first, other.first);
     });
   });
 }
 
-int64_t LeastPods(const TreeDemand& demand) {
+int64_t MinPods(const TreeDemand& demand) {
   if (IsLeaf(demand)) return demand.needed;
   std::vector<int64_t> pods;
-  for (const TreeDemand& child : demand.children) pods.push_back(LeastPods(child));
+  for (const TreeDemand& child : demand.children) pods.push_back(MinPods(child));
   std::sort(pods.begin(), pods.end());
   const size_t count = std::min(pods.size(), static_cast<size_t>(std::max(0, demand.needed)));
   return std::accumulate(pods.begin(), pods.begin() + static_cast<std::ptrdiff_t>(count), int64_t{0});
@@ -133,11 +134,11 @@ int64_t DomainRooms::Pods(const TreeDemand& demand, DomainId domain) const {
   int64_t sum = 0;
   for (size_t i = 0; i < of_children.size() && i < static_cast<size_t>(demand.needed); ++i) sum += of_children[i];
   if (classes_.size() == 1) sum = std::min(sum, Total(domain));
-  return std::min(sum, LeastPods(demand));
+  return std::min(sum, MinPods(demand));
 }
 
 bool DomainRooms::MayHold(const TreeDemand& demand, DomainId domain) const {
-  if (!Formable(demand, domain)) return false;
+  if (!CanForm(demand, domain)) return false;
   absl::flat_hash_map<ClassId, int64_t> together;
   AddMandatory(demand, &together);
   return std::all_of(together.begin(), together.end(),
@@ -150,10 +151,10 @@ int64_t DomainRooms::Total(DomainId domain) const {
   return sum;
 }
 
-bool DomainRooms::Formable(const TreeDemand& demand, DomainId domain) const {
+bool DomainRooms::CanForm(const TreeDemand& demand, DomainId domain) const {
   if (IsLeaf(demand)) return Pods(demand, domain) >= demand.needed;
   const auto formable = std::count_if(demand.children.begin(), demand.children.end(),
-                                      [&](const TreeDemand& child) { return Formable(child, domain); });
+                                      [&](const TreeDemand& child) { return CanForm(child, domain); });
   return formable >= demand.needed;
 }
 

@@ -11,7 +11,7 @@ namespace muster {
 namespace {
 
 constexpr size_t kNamedDomains = 4;  // in an explanation
-// How often a node is listed for a leaf while leaves are placed jointly: some 20 ms.
+// The largest number of node checks while leaves are placed jointly: about 20 ms.
 constexpr int64_t kMaxJointChecks = 2'000'000;
 
 }  // namespace
@@ -21,11 +21,11 @@ TreePlacement TreePlanner::Place(const TreeDemand& root) {
   out_.placed = PlaceAll(root, {}, [] { return true; });
   if (!out_.placed) {
     statement_->Rollback(start);
-    // Of pods that are all alike it does not matter who is on which node of a domain.
-    const bool help = LeavesHelp(root, cluster_);
-    out_.out_of_tries = out_.out_of_tries || (some_placed_ && !DomainsDecide(root)) || help;
+    // For identical pods it does not matter which node of a domain each of them uses.
+    const bool may_enable = LeavesMayEnableEachOther(root, cluster_);
+    out_.out_of_tries = out_.out_of_tries || (some_placed_ && !IsDomainSearchComplete(root)) || may_enable;
     if (out_.out_of_tries && !Flat(root)) out_.placed = PlaceJointly(root);
-    out_.out_of_tries = out_.out_of_tries || (help && !out_.placed);  // nobody tries every order
+    out_.out_of_tries = out_.out_of_tries || (may_enable && !out_.placed);  // not every order is tried
     if (!out_.placed) return out_;
   }
   out_.explanation.clear();
@@ -111,7 +111,7 @@ bool TreePlanner::PlacePreferred(const TreeDemand& demand, const Region& region,
   if (demand.topology.preferred.empty()) return PlaceInside(demand, region, next);
   std::vector<std::string> keys;
   for (std::string key = demand.topology.preferred; !key.empty() && key != demand.topology.required;
-       key = topology_->WiderThan(key)) {
+       key = topology_->ParentLevel(key)) {
     keys.insert(keys.begin(), key);
     for (const DomainId domain : Holding(demand, key, region)) {
       const std::vector<std::string> below(keys.begin() + 1, keys.end());
@@ -151,14 +151,14 @@ bool TreePlanner::Choose(const TreeDemand& demand, const Region& region, Next ne
   if (demand.topology.required.empty()) return ChooseInside(demand, region, next);
   const std::vector<DomainId>& domain_of = topology_->At(demand.topology.required).domain_of;
   for (const DomainId domain : Choices(demand, region)) {
-    if (GivesUp()) return false;
+    if (IsBudgetSpent()) return false;
     if (ChooseInside(demand, region.Inside(&domain_of, domain), next)) return true;
   }
   return false;
 }
 
-// There is a choice that is not tried any more.
-bool TreePlanner::GivesUp() {
+// True if the tries are used up; the current choice is then not tried.
+bool TreePlanner::IsBudgetSpent() {
   undecided_ = undecided_ || joint_tries_ <= 0;
   return joint_tries_ <= 0;
 }
@@ -174,7 +174,7 @@ bool TreePlanner::ChooseInside(const TreeDemand& demand, const Region& region, N
 bool TreePlanner::ChooseChildren(const std::vector<const TreeDemand*>& children, size_t from, int32_t needed,
                                  const Region& region, Next next) {
   if (needed == 0) return next();
-  if (children.size() - from < static_cast<size_t>(needed) || GivesUp()) return false;
+  if (children.size() - from < static_cast<size_t>(needed) || IsBudgetSpent()) return false;
   const auto others = [&] { return ChooseChildren(children, from + 1, needed - 1, region, next); };
   return Choose(*children[from], region, others) || ChooseChildren(children, from + 1, needed, region, next);
 }
@@ -182,7 +182,7 @@ bool TreePlanner::ChooseChildren(const std::vector<const TreeDemand*>& children,
 bool TreePlanner::PlaceChosen() {
   joint_looks_ -= int64_t{cluster_.node_limit()} * static_cast<int64_t>(chosen_.size());
   if (joint_looks_ < 0) joint_tries_ = 0;
-  if (GivesUp()) return false;
+  if (IsBudgetSpent()) return false;
   const GroupPlacement placement = PlaceTogether(chosen_, joint_tries_, index_, cluster_, statement_);
   joint_tries_ -= placement.tries;
   out_.tries += placement.tries;
@@ -243,13 +243,13 @@ bool TreePlanner::PlacePacked(const TreeDemand& demand, const std::vector<std::s
   if (!Flat(demand)) return PlaceInside(demand, region, next);
   const std::vector<const TreeDemand*> leaves = LeavesOf(demand);
   const auto place_run = [&](ClassId cls, int32_t wanted) { return PackRun(cls, wanted, keys, region, nullptr); };
-  // One leaf after the other, each where those before it are.
+  // Places one leaf after the other, each preferably in the domains of the leaves before it.
   const auto place_from = [&](const auto& self, size_t at) -> bool {
     if (at == leaves.size()) return next();
     return PlaceLeaf(*leaves[at], place_run, [&] { return self(self, at + 1); });
   };
   if (place_from(place_from, 0)) return true;
-  // What does not fit in this order may fit in another.
+  // A demand that does not fit in this order may fit in another.
   return PlaceInside(demand, region, next);
 }
 
@@ -272,7 +272,7 @@ int32_t TreePlanner::PackRun(ClassId cls, int32_t wanted, absl::Span<const std::
   for (const DomainId domain : domains) {
     if (const int64_t room = rooms[static_cast<size_t>(domain)]; room > 0) open.push_back({room, domain});
   }
-  // Those that the gang is in come first, then the largest.
+  // Domains that the gang uses come first, then the largest.
   std::sort(open.begin(), open.end(), [&](const Open& a, const Open& b) {
     const auto at = [](const Open& each) { return static_cast<size_t>(each.domain); };
     return std::tuple(-used[at(a)], -a.room, level.names[at(a)]) <
@@ -281,7 +281,7 @@ int32_t TreePlanner::PackRun(ClassId cls, int32_t wanted, absl::Span<const std::
   const auto place_in = [&](DomainId domain, int32_t pods) {
     const std::vector<NodeId>& nodes = level.nodes[static_cast<size_t>(domain)];
     if (nodes.size() > 1) return PackRun(cls, pods, keys.subspan(1), region.Inside(&level.domain_of, domain), &nodes);
-    const int32_t room = cluster_.Room(nodes.front(), cls, pods);  // it has some: there is no obstacle
+    const int32_t room = cluster_.Room(nodes.front(), cls, pods);  // it has room, so there is no obstacle
     if (room > 0) statement_->Allocate(nodes.front(), cls, room);
     return room;
   };
@@ -293,7 +293,7 @@ int32_t TreePlanner::PackRun(ClassId cls, int32_t wanted, absl::Span<const std::
   while (next < open.size() && placed < wanted) {
     const int64_t rest = wanted - placed;
     size_t best = next;
-    if (open[next].room >= rest) {  // of those that hold the rest the tightest, of equals the first by name
+    if (open[next].room >= rest) {  // the tightest that holds the rest, of equals the first by name
       const auto end = std::partition_point(open.begin() + static_cast<std::ptrdiff_t>(next), open.end(),
                                             [rest](const Open& each) { return each.room >= rest; });
       best = static_cast<size_t>(end - open.begin()) - 1;
@@ -311,7 +311,7 @@ bool TreePlanner::PlaceSpread(const TreeDemand& leaf, const Region& region, Next
   const auto place_run = [&](ClassId cls, int32_t wanted) {
     return SpreadRun(cls, wanted, leaf.topology.spread, region, begin);
   };
-  // Nodes without the label take what the others do not.
+  // Nodes without the label take the pods that do not fit elsewhere.
   return PlaceLeaf(leaf, place_run, next) || PlaceFlat(leaf, region, next);
 }
 
@@ -325,7 +325,7 @@ int32_t TreePlanner::SpreadRun(ClassId cls, int32_t wanted, const std::string& k
     const DomainId domain = level.domain_of[static_cast<size_t>(operation.node)];
     if (domain != kNoDomain) has[static_cast<size_t>(domain)] += operation.pods;
   }
-  // The one with the fewest members is next.
+  // The domain with the fewest members is next.
   using Turn = std::tuple<int32_t, std::string, DomainId>;
   std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns;
   for (const DomainId domain : Within(level, region)) {
@@ -353,19 +353,19 @@ void TreePlanner::ExplainDomains(const TreeDemand& demand, const std::string& ke
   const DomainRooms rooms(demand, key, topology_);
   const Topology::Level& level = topology_->At(key);
   std::vector<DomainId> domains = Within(level, region);
-  const std::string whose = demand.name.empty() ? "the gang" : demand.name;
-  const int64_t needed = LeastPods(demand);
+  const std::string subject = demand.name.empty() ? "the gang" : demand.name;
+  const int64_t needed = MinPods(demand);
   if (demand.home != kNoNode) {
     const DomainId home = topology_->DomainOf(key, demand.home);
     if (home == kNoDomain) {
       out_.explanation =
-          absl::StrCat("members of ", whose, " are on a node without label ", key, ", which it requires");
+          absl::StrCat("members of ", subject, " are on a node without label ", key, ", which it requires");
       return;
     }
     domains = {home};
   }
   if (domains.empty()) {
-    out_.explanation = absl::StrCat("no node has label ", key, ", which ", whose, " requires");
+    out_.explanation = absl::StrCat("no node has label ", key, ", which ", subject, " requires");
     return;
   }
   struct Close {
@@ -385,9 +385,9 @@ void TreePlanner::ExplainDomains(const TreeDemand& demand, const std::string& ke
     parts.push_back(each.pods < needed ? absl::StrCat(each.name, ": ", each.pods, " of ", needed)
                                        : absl::StrCat(each.name, ": not all together"));
   }
-  out_.explanation = absl::StrCat(demand.home != kNoNode ? "the domain where it is" : absl::StrCat("no domain"), " of ",
-                                  key, demand.home != kNoNode ? " does not hold the rest of " : " holds ", whose, ": ",
-                                  absl::StrJoin(parts, ", "));
+  out_.explanation = absl::StrCat(demand.home != kNoNode ? "its domain" : "no domain", " of ", key,
+                                  demand.home != kNoNode ? " has no room for the rest of " : " has room for ", subject,
+                                  ": ", absl::StrJoin(parts, ", "));
   if (close.size() > kNamedDomains) {
     absl::StrAppend(&out_.explanation, " and ", close.size() - kNamedDomains, " more with no more room");
   }

@@ -19,15 +19,15 @@ void Backlog::Add(int32_t item, QueueKey key, int32_t lane) {
   items_[item].lane = lane;
 }
 
-void Backlog::Block(int32_t item, QueueKey key, std::string needs, WaitFor wait_for, Reason why, int32_t lane) {
+void Backlog::Block(int32_t item, QueueKey key, std::string needs, WakeCondition wait_for, Reason why, int32_t lane) {
   MUSTER_CHECK(!items_.Of(item).key.has_value());
-  Alike& alike = blocked_[needs];
-  MUSTER_CHECK(alike.waiting.empty() || alike.lane == lane);
-  alike.lane = lane;
-  alike.wait_for = std::move(wait_for);
-  alike.waiting.emplace(key, item);
-  if (key.half_bound) half_bound_.insert(key);
-  List(&alike);
+  Bucket& bucket = blocked_[needs];
+  MUSTER_CHECK(bucket.waiting.empty() || bucket.lane == lane);
+  bucket.lane = lane;
+  bucket.wait_for = std::move(wait_for);
+  bucket.waiting.emplace(key, item);
+  if (key.partially_bound) partially_bound_.insert(key);
+  List(&bucket);
   items_[item] = {std::move(key), std::move(needs), std::move(why), lane};
 }
 
@@ -37,17 +37,17 @@ void Backlog::Remove(int32_t item) {
   if (removed.needs.empty()) {
     LaneAt(removed.lane).fresh.erase(*removed.key);
   } else {
-    const auto alike = blocked_.find(removed.needs);
-    alike->second.waiting.erase(*removed.key);
-    half_bound_.erase(*removed.key);
-    List(&alike->second);
-    if (alike->second.waiting.empty()) blocked_.erase(alike);
+    const auto bucket = blocked_.find(removed.needs);
+    bucket->second.waiting.erase(*removed.key);
+    partially_bound_.erase(*removed.key);
+    List(&bucket->second);
+    if (bucket->second.waiting.empty()) blocked_.erase(bucket);
     removed.needs.clear();
   }
   removed.key.reset();
 }
 
-void Backlog::ForgetReason(int32_t item) {
+void Backlog::ClearReason(int32_t item) {
   if (!items_.Of(item).why.none()) items_[item].why = Reason();
 }
 
@@ -56,34 +56,34 @@ const QueueKey* Backlog::queued(int32_t item) const {
   return key.has_value() ? &*key : nullptr;
 }
 
-const WaitFor* Backlog::waits_for(int32_t item) const {
+const WakeCondition* Backlog::wake_condition(int32_t item) const {
   const std::string& needs = blocked_by(item);
   return needs.empty() ? nullptr : &blocked_.find(needs)->second.wait_for;
 }
 
-void Backlog::List(Alike* alike) {
-  Lane& lane = LaneAt(alike->lane);
-  ListFirst(!alike->waiting.empty(), *alike, &alike->first, &lane.blocked);
-  ListFirst(alike->awake && !alike->waiting.empty(), *alike, &alike->listed, &lane.awake);
+void Backlog::List(Bucket* bucket) {
+  Lane& lane = LaneAt(bucket->lane);
+  ListFirst(!bucket->waiting.empty(), *bucket, &bucket->first, &lane.blocked);
+  ListFirst(bucket->awake && !bucket->waiting.empty(), *bucket, &bucket->listed, &lane.awake);
 }
 
-void Backlog::ListFirst(bool lists, const Alike& alike, std::optional<QueueKey>* listed,
+void Backlog::ListFirst(bool lists, const Bucket& bucket, std::optional<QueueKey>* listed,
                         absl::btree_map<QueueKey, int32_t>* among) {
-  if (lists && *listed == alike.waiting.begin()->first) return;
+  if (lists && *listed == bucket.waiting.begin()->first) return;
   if (listed->has_value()) among->erase(**listed);
   listed->reset();
   if (!lists) return;
-  among->insert(*alike.waiting.begin());
-  *listed = alike.waiting.begin()->first;
+  among->insert(*bucket.waiting.begin());
+  *listed = bucket.waiting.begin()->first;
 }
 
-// nullptr: nobody of the lane is to be tried.
+// nullptr: no item of the lane is to be tried.
 const std::pair<const QueueKey, int32_t>* Backlog::NextOf(const Lane& lane) const {
   if (lane.fresh.empty() && lane.awake.empty()) return nullptr;
   const bool is_new =
       lane.awake.empty() || (!lane.fresh.empty() && lane.fresh.begin()->first < lane.awake.begin()->first);
   const auto& first = is_new ? *lane.fresh.begin() : *lane.awake.begin();
-  return half_bound_.empty() || first.first.half_bound ? &first : nullptr;
+  return partially_bound_.empty() || first.first.partially_bound ? &first : nullptr;
 }
 
 std::optional<int32_t> Backlog::Next() const {
@@ -119,55 +119,55 @@ std::vector<int32_t> Backlog::New() const {
   return items;
 }
 
-const WaitFor* Backlog::Asleep(absl::string_view needs) const {
-  const auto alike = blocked_.find(needs);
-  return alike == blocked_.end() || alike->second.awake ? nullptr : &alike->second.wait_for;
+const WakeCondition* Backlog::SleepingCondition(absl::string_view needs) const {
+  const auto bucket = blocked_.find(needs);
+  return bucket == blocked_.end() || bucket->second.awake ? nullptr : &bucket->second.wait_for;
 }
 
 void Backlog::Sleep(absl::string_view needs) {
-  const auto alike = blocked_.find(needs);
-  if (alike == blocked_.end()) return;
-  alike->second.awake = alike->second.anew = false;
-  List(&alike->second);
+  const auto bucket = blocked_.find(needs);
+  if (bucket == blocked_.end()) return;
+  bucket->second.awake = bucket->second.forced = false;
+  List(&bucket->second);
 }
 
 std::optional<int32_t> Backlog::FirstOf(absl::string_view needs) const {
-  const auto alike = blocked_.find(needs);
-  return alike == blocked_.end() ? std::nullopt : std::optional(alike->second.waiting.begin()->second);
+  const auto bucket = blocked_.find(needs);
+  return bucket == blocked_.end() ? std::nullopt : std::optional(bucket->second.waiting.begin()->second);
 }
 
-const Reason& Backlog::WhyAsleep(absl::string_view needs) const {
+const Reason& Backlog::BlockedReason(absl::string_view needs) const {
   return why(blocked_.find(needs)->second.waiting.begin()->second);
 }
 
-void Backlog::WakeAlike(const std::string& needs, bool anew) {
-  const auto alike = blocked_.find(needs);
-  if (alike == blocked_.end()) return;
-  alike->second.awake = true;
-  alike->second.anew = alike->second.anew || anew;
-  List(&alike->second);
+void Backlog::WakeSameNeeds(const std::string& needs, bool forced) {
+  const auto bucket = blocked_.find(needs);
+  if (bucket == blocked_.end()) return;
+  bucket->second.awake = true;
+  bucket->second.forced = bucket->second.forced || forced;
+  List(&bucket->second);
 }
 
 void Backlog::WakeHolds() {
-  for (auto& [needs, alike] : blocked_) {
-    if (!alike.wait_for.holds) continue;
-    alike.awake = true;
-    List(&alike);
+  for (auto& [needs, bucket] : blocked_) {
+    if (!bucket.wait_for.holds) continue;
+    bucket.awake = true;
+    List(&bucket);
   }
 }
 
-bool Backlog::tried_anew(int32_t item) const {
+bool Backlog::is_forced_retry(int32_t item) const {
   const std::string& needs = blocked_by(item);
-  return !needs.empty() && blocked_.find(needs)->second.anew;
+  return !needs.empty() && blocked_.find(needs)->second.forced;
 }
 
-void Backlog::Wake(bool anew, absl::FunctionRef<bool(const WaitFor&, int32_t)> helps) {
-  for (auto& [needs, alike] : blocked_) {
-    if (alike.wait_for.holds || (alike.awake && alike.anew == anew)) continue;
-    if (!helps(alike.wait_for, alike.wait_for.queue ? alike.waiting.begin()->second : -1)) continue;
-    alike.awake = true;
-    alike.anew = alike.anew || anew;
-    List(&alike);
+void Backlog::Wake(bool forced, absl::FunctionRef<bool(const WakeCondition&, int32_t)> helps) {
+  for (auto& [needs, bucket] : blocked_) {
+    if (bucket.wait_for.holds || (bucket.awake && bucket.forced == forced)) continue;
+    if (!helps(bucket.wait_for, bucket.wait_for.queue ? bucket.waiting.begin()->second : -1)) continue;
+    bucket.awake = true;
+    bucket.forced = bucket.forced || forced;
+    List(&bucket);
   }
 }
 

@@ -1,10 +1,11 @@
-// What waits for a place, in order, and what each waits *for* (SPEC G-9, P-9).
+// The backlog: items that wait to be planned, in order, and the change that each blocked item waits for (SPEC G-9,
+// P-9).
 //
-// An item is new (it will be tried), or blocked: it was tried, did not fit, and is not tried again until something came
-// that could help. Items that failed alike - their needs have the same text - wait together, and only their first in
-// order is tried when they wake; once one of them went through, the next is tried. While an item that is half bound is
-// blocked, nothing else is tried (K-13). Items stand in lanes, one for each queue, and alike are only those of one
-// lane. Pure: knows neither nodes nor gangs. Not thread-safe.
+// An item is new (it will be tried) or blocked: it was tried, did not fit, and is not tried again until a change that
+// could help. Blocked items with the same needs (an equal text) form one bucket. When a bucket wakes, only its first
+// item in order is tried; when that item succeeds, the next one is tried. While a partially bound item is blocked,
+// only partially bound items are tried (K-13). Items are in lanes, one for each queue; a bucket belongs to one lane.
+// The backlog knows neither nodes nor gangs. Not thread-safe.
 #ifndef MUSTER_STATE_QUEUEING_BACKLOG_H_
 #define MUSTER_STATE_QUEUEING_BACKLOG_H_
 
@@ -27,12 +28,12 @@
 
 namespace muster {
 
-// What could let a blocked item through.
-struct WaitFor {
-  absl::InlinedVector<int32_t, 4> classes;  // room for a pod of one of these; empty: any gain may help
-  bool holds = false;                       // held binds that end, not capacity
+// The change that a blocked item waits for.
+struct WakeCondition {
+  absl::InlinedVector<int32_t, 4> classes;  // room for a pod of one of these classes; empty: any room may help
+  bool holds = false;                       // ended holds, not capacity
   bool queue = false;                       // room in its queue, not in the cluster
-  int32_t at_least = 0;  // one class only: nothing less than room for so many of its pods helps; 0: not known
+  int32_t at_least = 0;  // one class only: the number of its pods that there must be room for; 0: not known
 };
 
 class Backlog {
@@ -40,65 +41,66 @@ class Backlog {
   // --- one item ---
   // REQUIRES: the item is not queued.
   void Add(int32_t item, QueueKey key, int32_t lane = 0);
-  // The item was tried and waits with all of the same `needs`. REQUIRES: it is not queued; those are of this lane.
-  void Block(int32_t item, QueueKey key, std::string needs, WaitFor wait_for, Reason why, int32_t lane = 0);
-  // The item is queued no more; harmless when it was not.
+  // The item was tried and joins the bucket of `needs`. REQUIRES: it is not queued; the bucket is of this lane.
+  void Block(int32_t item, QueueKey key, std::string needs, WakeCondition wait_for, Reason why, int32_t lane = 0);
+  // No effect when the item is not queued.
   void Remove(int32_t item);
-  // Why the item was blocked last; cleared by ForgetReason, not by waking.
+  // Why the item was last blocked; cleared by ClearReason, not by waking.
   [[nodiscard]] const Reason& why(int32_t item) const { return items_.Of(item).why; }
-  void ForgetReason(int32_t item);
-  // It waits for the same, in other words.
+  void ClearReason(int32_t item);
+  // Replaces the text; the item waits for the same condition.
   void SetReason(int32_t item, Reason why) { items_[item].why = std::move(why); }
   // nullptr: not queued.
   [[nodiscard]] const QueueKey* queued(int32_t item) const;
   [[nodiscard]] int32_t lane(int32_t item) const { return items_.Of(item).lane; }
-  // What a blocked item waits for; nullptr: it is new, or not queued.
-  [[nodiscard]] const WaitFor* waits_for(int32_t item) const;
-  // Empty: new, or not queued.
+  // The condition of a blocked item; nullptr: it is new, or not queued.
+  [[nodiscard]] const WakeCondition* wake_condition(int32_t item) const;
+  // The needs of a blocked item; empty: it is new, or not queued.
   [[nodiscard]] const std::string& blocked_by(int32_t item) const { return items_.Of(item).needs; }
 
   // --- the whole ---
-  // The first in order among new items and the firsts of those who wait together and were woken.
+  // The first in order of the new items and the first items of awake buckets; nullopt: no item is due.
   [[nodiscard]] std::optional<int32_t> Next() const;
-  // The same, in one lane.
+  // The same in one lane.
   [[nodiscard]] std::optional<int32_t> NextIn(int32_t lane) const;
-  // Of the firsts of all lanes the one that `before` puts before the others.
+  // Of the results of NextIn of all lanes, the first in the order `before`.
   [[nodiscard]] std::optional<int32_t> Next(const std::function<bool(int32_t, int32_t)>& before) const;
-  // The name of the half-bound item that everything else waits for; nullptr: there is none.
-  [[nodiscard]] const std::string* HeldUpBy() const {
-    return half_bound_.empty() ? nullptr : &half_bound_.begin()->name;
+  // The name of the first blocked item that is partially bound, for which all others wait; nullptr: there is none.
+  [[nodiscard]] const std::string* BlockingItem() const {
+    return partially_bound_.empty() ? nullptr : &partially_bound_.begin()->name;
   }
-  // Of a lane, the first of those that failed alike, of each kind, in order: awake or not.
+  // The first item of each bucket of the lane, in order, awake or not.
   [[nodiscard]] const absl::btree_map<QueueKey, int32_t>& Blocked(int32_t lane) const {
     return lanes_[static_cast<size_t>(lane)].blocked;
   }
   [[nodiscard]] int32_t lanes() const { return static_cast<int32_t>(lanes_.size()); }
-  // Those that were not tried yet, in order.
+  // Items that were not tried yet, in order.
   [[nodiscard]] std::vector<int32_t> New() const;
-  // What those wait for that failed with these needs; nullptr: nobody, or they were woken.
-  [[nodiscard]] const WaitFor* Asleep(absl::string_view needs) const;
-  // The first of those that were blocked with these needs; nullopt: nobody is.
+  // The condition of the bucket of these needs; nullptr: there is none, or it is awake.
+  [[nodiscard]] const WakeCondition* SleepingCondition(absl::string_view needs) const;
+  // The first item of the bucket; nullopt: there is no such bucket.
   [[nodiscard]] std::optional<int32_t> FirstOf(absl::string_view needs) const;
-  // Why the first of those that failed with these needs was blocked. REQUIRES: somebody.
-  [[nodiscard]] const Reason& WhyAsleep(absl::string_view needs) const;
-  // The first of those with these needs is being tried.
+  // Why the first item of the bucket was blocked. REQUIRES: the bucket exists.
+  [[nodiscard]] const Reason& BlockedReason(absl::string_view needs) const;
+  // The first item of the bucket is being tried: the bucket is no longer awake.
   void Sleep(absl::string_view needs);
-  // What let one through may let the next of its kind through.
-  void WakeAlike(const std::string& needs, bool anew = false);
+  // Wakes the bucket of `needs`, for example because one of its items succeeded. `forced`: see Wake.
+  void WakeSameNeeds(const std::string& needs, bool forced = false);
+  // Wakes all buckets that wait for ended holds.
   void WakeHolds();
-  // Wakes whoever waits for capacity and `helps` says yes to. `anew`: they are to be tried even if there is no room for
-  // them, since the reason that they were given may be another now. Of those who wait for room in their queue, `helps`
-  // is told the first, too: -1 for others.
-  void Wake(bool anew, absl::FunctionRef<bool(const WaitFor&, int32_t)> helps);
-  // Whether the item was woken so.
-  [[nodiscard]] bool tried_anew(int32_t item) const;
+  // Wakes all buckets that wait for capacity and for which `helps` returns true. `forced`: their items are tried even
+  // without room for them, because the reason may have changed. The second argument of `helps` is the first item of a
+  // bucket that waits for room in its queue, else -1.
+  void Wake(bool forced, absl::FunctionRef<bool(const WakeCondition&, int32_t)> helps);
+  // Whether the item's bucket was woken with `forced`.
+  [[nodiscard]] bool is_forced_retry(int32_t item) const;
   [[nodiscard]] bool AnyBlocked() const { return !blocked_.empty(); }
-  // Somebody is to be tried.
+  // Some item is to be tried.
   [[nodiscard]] bool Due() const { return Next().has_value(); }
 
-  // What a recording keeps (state/recording/members.h).
+  // The members that a recording contains (state/recording/members.h).
   static constexpr auto Recorded() {
-    return std::tuple(&Backlog::items_, &Backlog::lanes_, &Backlog::blocked_, &Backlog::half_bound_);
+    return std::tuple(&Backlog::items_, &Backlog::lanes_, &Backlog::blocked_, &Backlog::partially_bound_);
   }
 
  private:
@@ -108,32 +110,32 @@ class Backlog {
     Reason why;
     int32_t lane = 0;
   };
-  // What Wake asks of each comes first: it asks all of them.
-  struct Alike {
-    WaitFor wait_for;
-    bool awake = false;  // its first is to be tried
-    bool anew = false;   // even if there is no room for it
+  // Blocked items with the same needs. The fields that Wake reads come first, because it visits every bucket.
+  struct Bucket {
+    WakeCondition wait_for;
+    bool awake = false;   // its first item is to be tried
+    bool forced = false;  // even without room for it
     absl::btree_map<QueueKey, int32_t> waiting;
-    std::optional<QueueKey> listed;  // as what its first stands among those awake
-    std::optional<QueueKey> first;   // and among all that are blocked
+    std::optional<QueueKey> listed;  // the key of its first item in Lane::awake
+    std::optional<QueueKey> first;   // the key of its first item in Lane::blocked
     int32_t lane = 0;
   };
   struct Lane {
-    absl::btree_map<QueueKey, int32_t> fresh;
-    absl::btree_map<QueueKey, int32_t> awake;    // the firsts of those who were woken
-    absl::btree_map<QueueKey, int32_t> blocked;  // the firsts of all who were tried
+    absl::btree_map<QueueKey, int32_t> fresh;    // new items
+    absl::btree_map<QueueKey, int32_t> awake;    // the first items of awake buckets
+    absl::btree_map<QueueKey, int32_t> blocked;  // the first items of all buckets
   };
   [[nodiscard]] const std::pair<const QueueKey, int32_t>* NextOf(const Lane& lane) const;
   Lane& LaneAt(int32_t lane);
-  // Keeps the place of those who wait together among those awake up to date.
-  void List(Alike* alike);
-  static void ListFirst(bool lists, const Alike& alike, std::optional<QueueKey>* listed,
+  // Updates the bucket's entries in Lane::awake and Lane::blocked.
+  void List(Bucket* bucket);
+  static void ListFirst(bool lists, const Bucket& bucket, std::optional<QueueKey>* listed,
                         absl::btree_map<QueueKey, int32_t>* among);
 
   ById<Item> items_;
   std::vector<Lane> lanes_;
-  absl::btree_map<std::string, Alike> blocked_;  // by needs
-  absl::btree_set<QueueKey> half_bound_;         // of blocked items
+  absl::btree_map<std::string, Bucket> blocked_;  // by needs
+  absl::btree_set<QueueKey> partially_bound_;     // of blocked items
 };
 
 }  // namespace muster

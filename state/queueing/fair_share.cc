@@ -12,10 +12,10 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-// One of those among whom something is divided.
+// One participant of a division.
 struct Party {
   size_t claim = 0;
-  int64_t most = 0;  // it takes no more than that of what is divided
+  int64_t most = 0;  // the most that it takes of the divided amount
   int64_t weight = 0;
   int32_t priority = 0;
   int32_t age = 0;
@@ -23,9 +23,9 @@ struct Party {
   Wide remainder = 0;  // of the last division, in 1/(sum of weights)
 };
 
-// floor(amount * weight / weights), and what is left over of it.
+// floor(amount * weight / weights), and the remainder.
 int64_t PartOf(int64_t amount, int64_t weight, Wide weights, Wide* remainder) {
-  if (const std::optional<int64_t> product = CheckedMul(amount, weight);  // wide divisions are slow
+  if (const std::optional<int64_t> product = CheckedMul(amount, weight);  // 128-bit divisions are slow
       product.has_value() && weights <= std::numeric_limits<int64_t>::max()) {
     const auto narrow = static_cast<int64_t>(weights);
     *remainder = *product % narrow;
@@ -35,7 +35,7 @@ int64_t PartOf(int64_t amount, int64_t weight, Wide weights, Wide* remainder) {
   return static_cast<int64_t>(Wide{amount} * weight / weights);
 }
 
-// One unit each by the largest remainder, then to the oldest; returns what is left.
+// Gives one unit each by the largest remainder, then to the oldest; returns what is left.
 int64_t GiveRest(int64_t amount, absl::Span<Party> parties) {
   std::vector<Party*> next;
   for (Party& each : parties) {
@@ -52,13 +52,13 @@ int64_t GiveRest(int64_t amount, absl::Span<Party> parties) {
   return amount;
 }
 
-// Divides `amount` among parties of one priority, in proportion to their weights; returns what nobody takes.
+// Divides `amount` among parties of one priority, in proportion to their weights; returns what no party takes.
 int64_t DivideAmong(int64_t amount, absl::Span<Party> parties) {
   while (amount > 0) {
     Wide weights = 0;
     for (const Party& each : parties) weights += each.got < each.most ? each.weight : 0;
     if (weights == 0) return amount;
-    bool any_full = false;  // somebody took less than his part: the next round divides that
+    bool any_full = false;  // a party took less than its part: the next round divides the rest
     const int64_t round = amount;
     for (Party& each : parties) {
       each.remainder = -1;
@@ -76,7 +76,7 @@ int64_t DivideAmong(int64_t amount, absl::Span<Party> parties) {
   return amount;
 }
 
-// The highest priority first. Returns what nobody takes.
+// Divides `amount`, the highest priority first; returns what no party takes.
 int64_t Divide(int64_t amount, std::vector<Party>* parties) {
   std::stable_sort(parties->begin(), parties->end(),
                    [](const Party& a, const Party& b) { return a.priority > b.priority; });
@@ -128,7 +128,7 @@ class Shares {
       for (Party& each : parties) each.got = each.most;
       rest -= static_cast<int64_t>(deserved);
     } else {
-      for (Party& each : parties) each.priority = 0;  // every quota alike
+      for (Party& each : parties) each.priority = 0;  // quotas ignore priority
       rest = Divide(total, &parties);
     }
     for (size_t i = 0; i < parties.size(); ++i) {
@@ -143,8 +143,8 @@ class Shares {
   }
 
   absl::Span<const ShareClaim> claims_;
-  std::vector<std::vector<size_t>> children_;  // of each, and of none
-  std::vector<int64_t> wants_;                 // what it and those below request, up to its limit
+  std::vector<std::vector<size_t>> children_;  // by claim; the last entry: claims without a parent
+  std::vector<int64_t> wants_;                 // requests of the claim and its descendants, up to its limit
   std::vector<int64_t> shares_;
 };
 

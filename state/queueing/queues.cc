@@ -13,27 +13,27 @@ void Queues::Set(QueueRules rules) {
   tree_->Set(std::move(rules));
   ledger_->OpenAccounts(tree_->Parents());
   waiting_.Reset(tree_->Parents());
-  for (int32_t gang = 0; gang < gangs_in_.limit(); ++gang) {
-    if (gangs_in_.Of(gang) != 0) gangs_in_.Reset(gang);
+  for (int32_t gang = 0; gang < running_queue_.limit(); ++gang) {
+    if (running_queue_.Of(gang) != 0) running_queue_.Reset(gang);
   }
   for (int32_t gang = 0; gang < demands_.limit(); ++gang) {
     if (demands_.Of(gang).queue != kNoQueue) demands_.Reset(gang);
   }
   running_.assign(static_cast<size_t>(tree_->size()), 0);
   waiting_gangs_.assign(static_cast<size_t>(tree_->size()), 0);
-  held_.clear();
+  reserved_demand_.clear();
   shares_known_ = false;
 }
 
 QueueId Queues::Of(const Gang& gang) const {
   if (!tree_->any()) return kNoQueue;
-  const QueueId home = tree_->HomeOf(gang.rules.queue).queue;
-  // Who runs in a queue that takes no gangs any more, as others came below it, counts there until it is over.
+  const QueueId home = tree_->ResolveQueue(gang.rules.queue).queue;
+  // A queue that got child queues accepts no gangs any more; gangs that run in it still count there until they end.
   if (home == kNoQueue && gang.active() > 0) return tree_->Find(gang.rules.queue);
   return home;
 }
 
-void Queues::Pay(const Gang& gang) {
+void Queues::SetPayers(const Gang& gang) {
   const QueueId home = Of(gang);
   const Ledger::Payer payer{home, home != kNoQueue && !gang.rules.preemptible};
   if (!(ledger_->ClaimPayerOf(gang.id) == payer)) {
@@ -44,8 +44,8 @@ void Queues::Pay(const Gang& gang) {
   }
 }
 
-void Queues::Follow(const Gang& gang, bool runs, bool waits, bool never) {
-  Pay(gang);
+void Queues::Refresh(const Gang& gang, bool runs, bool waits, bool never) {
+  SetPayers(gang);
   const QueueId home = Of(gang);
   SetRunning(gang, runs ? home : kNoQueue);
   Demand demand{waits ? home : kNoQueue, {}};
@@ -53,7 +53,7 @@ void Queues::Follow(const Gang& gang, bool runs, bool waits, bool never) {
     for (const Gang* each : eligibility_->Unplaced(gang)) AddDemand(Of(*each), Request(*each), &demand);
   }
   SetDemand(gang, std::move(demand));
-  if (!waits) EndHold(gang);
+  if (!waits) ReleaseDemand(gang);
 }
 
 void Queues::AddDemand(QueueId queue, const ResourceSum& amounts, Demand* demand) {
@@ -62,7 +62,7 @@ void Queues::AddDemand(QueueId queue, const ResourceSum& amounts, Demand* demand
   for (const auto& [resource, amount] : amounts.entries()) part->amounts.Add(resource, amount);
 }
 
-ResourceSum Queues::AsksOf(const Gang& gang, QueueId queue) const {
+ResourceSum Queues::DemandOn(const Gang& gang, QueueId queue) const {
   ResourceSum sum;
   for (const Demand::Part& part : demands_.Of(gang.id).parts) {
     QueueId at = part.queue;
@@ -73,33 +73,33 @@ ResourceSum Queues::AsksOf(const Gang& gang, QueueId queue) const {
   return sum;
 }
 
-void Queues::Hold(const Gang& gang) {
+void Queues::ReserveDemand(const Gang& gang) {
   if (!tree_->any()) return;
-  AskedOf asked = AskedBy(eligibility_->Unplaced(gang));
-  const auto [at, fresh] = held_.try_emplace(gang.id);
+  DemandByQueue asked = ComputeDemand(eligibility_->Unplaced(gang));
+  const auto [at, fresh] = reserved_demand_.try_emplace(gang.id);
   if (!fresh && at->second == asked) return;
   at->second = std::move(asked);
-  if (!fresh) ledger_->NoteFreed();  // it may ask for less by now
+  if (!fresh) ledger_->OnCapacityFreed();  // the demand may have become smaller
 }
 
-void Queues::EndHold(const Gang& gang) {
-  if (!held_.empty() && held_.erase(gang.id) > 0) ledger_->NoteFreed();
+void Queues::ReleaseDemand(const Gang& gang) {
+  if (!reserved_demand_.empty() && reserved_demand_.erase(gang.id) > 0) ledger_->OnCapacityFreed();
 }
 
-std::vector<GangId> Queues::Holders() const {
+std::vector<GangId> Queues::ReservingGangs() const {
   std::vector<GangId> out;
-  for (const auto& [id, asked] : held_) out.push_back(id);
+  for (const auto& [id, asked] : reserved_demand_) out.push_back(id);
   return out;
 }
 
-bool Queues::HeldForOthers(const Gang& gang) const {
-  return absl::c_any_of(held_, [&](const auto& held) {
-    const Gang& other = gangs_->gang(held.first);
-    return &other != &gang && Share(other, gang) && Before(other, gang);
+bool Queues::IsReservedForOthers(const Gang& gang) const {
+  return absl::c_any_of(reserved_demand_, [&](const auto& reserved) {
+    const Gang& other = gangs_->gang(reserved.first);
+    return &other != &gang && ShareQueue(other, gang) && Before(other, gang);
   });
 }
 
-bool Queues::Share(const Gang& a, const Gang& b) const {
+bool Queues::ShareQueue(const Gang& a, const Gang& b) const {
   for (QueueId of_a = Of(a); of_a != kNoQueue; of_a = tree_->at(of_a).parent) {
     for (QueueId of_b = Of(b); of_b != kNoQueue; of_b = tree_->at(of_b).parent) {
       if (of_a == of_b) return true;
@@ -108,14 +108,14 @@ bool Queues::Share(const Gang& a, const Gang& b) const {
   return false;
 }
 
-void Queues::LetIn(const Gang& gang) { SetRunning(gang, Of(gang)); }
+void Queues::MarkAdmitted(const Gang& gang) { SetRunning(gang, Of(gang)); }
 
-void Queues::Forget(const Gang& gang) {
+void Queues::Remove(const Gang& gang) {
   SetRunning(gang, kNoQueue);
   SetDemand(gang, {});
   ledger_->SetClaimPayer(gang.id, {});
   refused_.erase(gang.id);
-  EndHold(gang);
+  ReleaseDemand(gang);
 }
 
 void Queues::TouchRefused() {
@@ -127,34 +127,34 @@ void Queues::Count(QueueId queue, int32_t change, std::vector<int32_t>* counts) 
 }
 
 void Queues::SetRunning(const Gang& gang, QueueId queue) {
-  if (gangs_in_.Of(gang.id) == queue + 1) return;
-  Count(gangs_in_.Of(gang.id) - 1, -1, &running_);
+  if (running_queue_.Of(gang.id) == queue + 1) return;
+  Count(running_queue_.Of(gang.id) - 1, -1, &running_);
   Count(queue, 1, &running_);
   if (queue == kNoQueue) {
-    ledger_->NoteFreed();
-    return gangs_in_.Reset(gang.id);
+    ledger_->OnCapacityFreed();
+    return running_queue_.Reset(gang.id);
   }
-  gangs_in_[gang.id] = queue + 1;
+  running_queue_[gang.id] = queue + 1;
 }
 
 void Queues::SetDemand(const Gang& gang, Demand demand) {
   const Demand& known = demands_.Of(gang.id);
   if (known == demand) return;
-  for (const Demand::Part& part : known.parts) waiting_.Book(part.queue, part.amounts, -1);
-  for (const Demand::Part& part : demand.parts) waiting_.Book(part.queue, part.amounts, 1);
+  for (const Demand::Part& part : known.parts) waiting_.AddAmounts(part.queue, part.amounts, -1);
+  for (const Demand::Part& part : demand.parts) waiting_.AddAmounts(part.queue, part.amounts, 1);
   Count(known.queue, -1, &waiting_gangs_);
   Count(demand.queue, 1, &waiting_gangs_);
   if (demand.queue == kNoQueue) return demands_.Reset(gang.id);
   demands_[gang.id] = std::move(demand);
 }
 
-// --- whose turn ---
+// --- order ---
 
-void Queues::ReadShares() const {
-  if (!std::exchange(shares_known_, true)) shares_ = SharesNow();
+void Queues::RefreshShares() const {
+  if (!std::exchange(shares_known_, true)) shares_ = ComputeShares();
 }
 
-Queues::Shares Queues::SharesNow() const {
+Queues::Shares Queues::ComputeShares() const {
   Shares shares;
   std::vector<ShareClaim> claims(static_cast<size_t>(tree_->size()));
   for (const std::string& resource : tree_->resources()) {
@@ -173,9 +173,10 @@ Queues::Shares Queues::SharesNow() const {
                at.spec.priority,
                at.age,
                0};
-      if (at.leaf && id >= 0) claim.requested = Nearest(ledger_->used().Of(queue).Get(id) + waiting_.Of(queue).Get(id));
+      if (at.leaf && id >= 0)
+        claim.requested = ClampToInt64(ledger_->used().Of(queue).Get(id) + waiting_.Of(queue).Get(id));
     }
-    shares.push_back(FairShares(id < 0 ? 0 : Nearest(cluster_->TotalAllocatable().Get(id)), claims));
+    shares.push_back(FairShares(id < 0 ? 0 : ClampToInt64(cluster_->TotalAllocatable().Get(id)), claims));
   }
   return shares;
 }
@@ -191,8 +192,8 @@ bool Queues::ExceedsShare(QueueId queue, const ResourceSum& more) const {
   return false;
 }
 
-// The largest part of a share that is used with `more`, of any resource.
-double Queues::UsedOfShare(QueueId queue, const ResourceSum& more) const {
+// The used fraction of the share, with `more` in addition: the maximum over all resources.
+double Queues::ShareUtilization(QueueId queue, const ResourceSum& more) const {
   double most = 0;
   for (size_t i = 0; i < tree_->resources().size(); ++i) {
     const ResourceId id = cluster_->names().Find(tree_->resources()[i]);
@@ -210,20 +211,20 @@ bool Queues::Before(const Gang& a, const Gang& b) const {
   const QueueKey key_b = eligibility_->KeyOf(b);
   QueueId at_a = Of(a);
   QueueId at_b = Of(b);
-  if (key_a.half_bound != key_b.half_bound || at_a == at_b || at_a == kNoQueue || at_b == kNoQueue) {
+  if (key_a.partially_bound != key_b.partially_bound || at_a == at_b || at_a == kNoQueue || at_b == kNoQueue) {
     return key_a < key_b;
   }
-  ReadShares();
+  RefreshShares();
   const auto exceeds = [this](const Gang& gang) {
     for (const Demand::Part& part : demands_.Of(gang.id).parts) {
       for (QueueId at = part.queue; at != kNoQueue; at = tree_->at(at).parent) {
-        if (ExceedsShare(at, AsksOf(gang, at))) return true;
+        if (ExceedsShare(at, DemandOn(gang, at))) return true;
       }
     }
     return false;
   };
   if (const bool over_a = exceeds(a), over_b = exceeds(b); over_a != over_b) return over_b;
-  // Below the same queue, or both at the top.
+  // Compares the two queues that have the same parent, or are both at the top.
   while (tree_->at(at_a).parent != tree_->at(at_b).parent) {
     QueueId& deeper = tree_->at(at_a).depth >= tree_->at(at_b).depth ? at_a : at_b;
     deeper = tree_->at(deeper).parent;
@@ -231,22 +232,22 @@ bool Queues::Before(const Gang& a, const Gang& b) const {
   const QueueTree::Queue& of_a = tree_->at(at_a);
   const QueueTree::Queue& of_b = tree_->at(at_b);
   if (of_a.spec.priority != of_b.spec.priority) return of_a.spec.priority > of_b.spec.priority;
-  const double used_a = UsedOfShare(at_a, {});
-  const double used_b = UsedOfShare(at_b, {});
+  const double used_a = ShareUtilization(at_a, {});
+  const double used_b = ShareUtilization(at_b, {});
   if (used_a != used_b) return used_a < used_b;
-  const double next_a = UsedOfShare(at_a, AsksOf(a, at_a));
-  const double next_b = UsedOfShare(at_b, AsksOf(b, at_b));
+  const double next_a = ShareUtilization(at_a, DemandOn(a, at_a));
+  const double next_b = ShareUtilization(at_b, DemandOn(b, at_b));
   return next_a != next_b ? next_a < next_b : key_a < key_b;
 }
 
-// --- for readers ---
+// --- for views ---
 
-std::vector<Queues::Standing> Queues::Standings() const {
-  const Shares shares = SharesNow();
-  std::vector<Standing> all(static_cast<size_t>(tree_->size()));
+std::vector<Queues::Figures> Queues::ComputeFigures() const {
+  const Shares shares = ComputeShares();
+  std::vector<Figures> all(static_cast<size_t>(tree_->size()));
   for (QueueId id = 0; id < tree_->size(); ++id) {
     const auto at = static_cast<size_t>(id);
-    Standing& out = all[at];
+    Figures& out = all[at];
     out.used = cluster_->names().ToList(ledger_->used().Of(id));
     out.waiting = cluster_->names().ToList(waiting_.Of(id));
     for (size_t i = 0; i < tree_->resources().size(); ++i) out.share[tree_->resources()[i]] = shares[i][at];

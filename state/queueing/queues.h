@@ -1,7 +1,8 @@
-// The rules of queues, applied to gangs (SPEC ): may it be placed now, and whose turn is it.
+// The rules of queues for gangs (SPEC ): whether a gang may be placed now, and which gang is next.
 //
-// What a queue uses is what the ledger has booked on its account; what waits in it is kept here. Gangs pay for their
-// members and for what is promised to them; pods in no gang belong to no queue. Not thread-safe.
+// Invariants: the usage of a queue is what the ledger has charged to its account; this class counts the running gangs
+// and the waiting demand. A gang's queue is charged for its members and its reserved slots. Pods in no gang belong to
+// no queue. Not thread-safe.
 #ifndef MUSTER_STATE_QUEUEING_QUEUES_H_
 #define MUSTER_STATE_QUEUEING_QUEUES_H_
 
@@ -30,167 +31,172 @@ class Queues {
       : tree_(tree), cluster_(cluster), ledger_(ledger), gangs_(gangs), eligibility_(eligibility) {}
 
   [[nodiscard]] const QueueTree& tree() const { return *tree_; }
-  // REQUIRES: ProblemsOf(rules) is empty. Every gang must be followed anew.
+  // Replaces the queues. Afterwards the caller calls Refresh for every gang. REQUIRES: ValidateQueues(rules) is empty.
   void Set(QueueRules rules);
 
-  // --- what gangs are to queues ---
-  // kNoQueue: there are no queues, or the gang is in none.
+  // --- gangs in queues ---
+  // The queue of the gang; kNoQueue: there are no queues, or the gang is in none.
   [[nodiscard]] QueueId Of(const Gang& gang) const;
-  // What its members have, and are promised, is booked on the gang's queue.
-  void Pay(const Gang& gang);
-  // The gang, or who is in it, changed. `runs`: some of it has a place, or is promised one. `waits`: it, or it for its
-  // group, waits to be planned. `never`: its queues can never let it in, so that it asks for nothing that others may
-  // have.
-  void Follow(const Gang& gang, bool runs, bool waits, bool never);
+  // Charges the members and reserved slots of the gang to its queue's account.
+  void SetPayers(const Gang& gang);
+  // The gang or its members changed. `runs`: some member has a node or a reserved slot. `waits`: the gang waits to be
+  // planned, alone or for its group. `never`: its queues can never admit it, so that it has no demand.
+  void Refresh(const Gang& gang, bool runs, bool waits, bool never);
   void Join(const Pod& pod) { ledger_->SetPayer(pod.id, ledger_->ClaimPayerOf(pod.gang->id)); }
   void Leave(const Pod& pod) { ledger_->SetPayer(pod.id, {}); }
-  // It was let in this moment: it counts before it is followed.
-  void LetIn(const Gang& gang);
-  void Forget(const Gang& gang);
+  // The gang was admitted: it counts as running before the next Refresh.
+  void MarkAdmitted(const Gang& gang);
+  void Remove(const Gang& gang);
 
-  // --- may it ---
-  // Why gangs that start together may not be placed now, at every queue up to the root: a limit, a quota, or how many
-  // may run. kQueueRejected: not ever, as they are.
+  // --- admission ---
+  // Why gangs that start together may not be placed now; none: they may. Checks the limit, the quota and the number of
+  // running gangs of every queue up to the root. kQueueRejected: they can never be placed as declared.
   [[nodiscard]] Reason Check(const Group& gangs) const;
-  // The same, of the places that were found for them, in order of gangs.
+  // The same for the places that were found for them, in order of gangs.
   using Places = std::vector<absl::Span<const Statement::Operation>>;
   [[nodiscard]] Reason Check(const Group& gangs, const Places& places) const;
-  // The same, of one member that is placed alone.
+  // The same for one member that is placed alone.
   [[nodiscard]] Reason Check(const Pod& pod) const;
 
-  // The same, of one that takes a place which was kept for a pod of class `kept`.
-  [[nodiscard]] Reason CheckInstead(const Pod& pod, ClassId kept) const;
-  // Its queues can never let the gang in, which a scheduler of its own places pod by pod: kQueueRejected, or none.
-  [[nodiscard]] Reason Never(const Gang& gang) const;
-  // More is used than the gang's queues allow by now of what it is promised, which nothing of it runs on yet (`uses`);
-  // none: that is not so.
-  [[nodiscard]] Reason Overdrawn(const Gang& gang, absl::FunctionRef<bool(ResourceId)> uses) const;
-  // What a pod of the class asks for, as a part of what the cluster has: the most of any resource that queues name.
-  [[nodiscard]] double CostOf(ClassId cls) const;
+  // The same for a pod that takes a place reserved for a pod of class `reserved`.
+  [[nodiscard]] Reason CheckReplacing(const Pod& pod, ClassId reserved) const;
+  // For a gang that its own scheduler places pod by pod: kQueueRejected if its queues can never admit it, else none.
+  [[nodiscard]] Reason PermanentRejection(const Gang& gang) const;
+  // Why the reserved slots of the gang, on which no member runs yet, exceed what its queues allow now; none: they do
+  // not. `uses`: whether the slots use a resource.
+  [[nodiscard]] Reason OverdraftReason(const Gang& gang, absl::FunctionRef<bool(ResourceId)> uses) const;
+  // The request of a pod of the class as a fraction of the cluster: the maximum over the resources that queues name.
+  [[nodiscard]] double CostShareOf(ClassId cls) const;
 
-  // What the gang, which waits for its group, asks for is not for those behind it any more: it was passed over for long
-  // enough, or comes first under policy hold. Ends when it is started, waits no more, or EndHold.
-  void Hold(const Gang& gang);
-  void EndHold(const Gang& gang);
-  [[nodiscard]] bool Holds(const Gang& gang) const { return held_.contains(gang.id); }
-  // The gangs that Hold.
-  [[nodiscard]] std::vector<GangId> Holders() const;
-  // Something of a queue of the gang's is held for another that comes before it.
-  [[nodiscard]] bool HeldForOthers(const Gang& gang) const;
-  // Some queue is above both, or both are in one.
-  [[nodiscard]] bool Share(const Gang& a, const Gang& b) const;
+  // Reserves the demand of the waiting gang and its group in their queues, against gangs behind it: it was bypassed for
+  // longer than the limit, or is the first head under policy `hold`. Ends when the gang starts or no longer
+  // waits, or by ReleaseDemand.
+  void ReserveDemand(const Gang& gang);
+  void ReleaseDemand(const Gang& gang);
+  [[nodiscard]] bool HasReservedDemand(const Gang& gang) const { return reserved_demand_.contains(gang.id); }
+  // The gangs with reserved demand.
+  [[nodiscard]] std::vector<GangId> ReservingGangs() const;
+  // A queue of the gang has demand reserved for another gang that comes before it.
+  [[nodiscard]] bool IsReservedForOthers(const Gang& gang) const;
+  // The two gangs have a queue in common, their own queues or one above.
+  [[nodiscard]] bool ShareQueue(const Gang& a, const Gang& b) const;
 
-  // A member of the gang that is placed alone was told that it may not: it is called when that may be another (Wake).
-  void NoteRefused(const Gang& gang) { refused_.insert(gang.id); }
+  // A member of the gang that is placed alone was refused: it is activated when the verdict may have changed
+  // (TouchRefused).
+  void AddRefused(const Gang& gang) { refused_.insert(gang.id); }
   [[nodiscard]] const absl::btree_set<GangId>& refused() const { return refused_; }
-  // Room came in some queue: those members are called again when their gangs are settled.
+  // A queue has more room: the refused members are activated again when their gangs are reconciled.
   void TouchRefused();
 
-  // What is added to a reason of Check where the gang Holds.
-  [[nodiscard]] std::string HeldWords() const;
-  // The reason is one that Check gives.
-  [[nodiscard]] static bool Said(const Reason& reason) {
+  // The sentence added to a reason of Check when the gang has reserved demand.
+  [[nodiscard]] std::string ReservationText() const;
+  // Whether Check may return this reason.
+  [[nodiscard]] static bool IsQueueReason(const Reason& reason) {
     return reason.code == ReasonCode::kQueueLimit || reason.code == ReasonCode::kQueueRejected;
   }
-  // Both name the same bound of the same queue, whatever is used of it. REQUIRES: Said both.
-  [[nodiscard]] static bool SameBound(const Reason& a, const Reason& b);
+  // Both reasons are about the same bound of the same queue, whatever its usage. REQUIRES: IsQueueReason for both.
+  [[nodiscard]] static bool IsSameBound(const Reason& a, const Reason& b);
 
-  // --- whose turn ---
-  // There is more than one queue whose gangs may wait.
+  // --- order ---
+  // Queues are configured.
   [[nodiscard]] bool any() const { return tree_->any(); }
-  // Fair shares are looked at anew from here on.
-  void NewRound() { shares_known_ = false; }
-  // Of two gangs that head their queues, whether `a` comes first: half-bound ones, then those that stay within the
-  // fair share of their queues, then by their queues' priority, by how much of its share each uses, and would use with
-  // the gang, then G-9.
+  // Fair shares are computed again on their next use.
+  void BeginRound() { shares_known_ = false; }
+  // Whether `a` comes before `b`. Gangs of different queues are ordered by:
+  // 1. partially bound gangs first;
+  // 2. gangs that stay within the fair share of their queues first;
+  // 3. the priority of their queues, below the queue that both share;
+  // 4. the smaller used fraction of the queue's share, without the gang, then with it;
+  // 5. G-9.
   [[nodiscard]] bool Before(const Gang& a, const Gang& b) const;
 
-  // --- for readers and checks ---
-  // How many gangs run in the queue and below it.
+  // --- for views and invariant checks ---
+  // The number of gangs that run in the queue and below it.
   [[nodiscard]] int32_t Running(QueueId id) const { return running_[static_cast<size_t>(id)]; }
-  // What waits in the queue and below it.
+  // The demand that waits in the queue and below it.
   [[nodiscard]] const ResourceSum& Waiting(QueueId id) const { return waiting_.Of(id); }
-  // How many wait there to be planned; those that start together count as one.
+  // The number of gangs that wait there to be planned; a gang group counts as one.
   [[nodiscard]] int32_t WaitingGangs(QueueId id) const { return waiting_gangs_[static_cast<size_t>(id)]; }
-  struct Standing {
+  struct Figures {
     ResourceList used;
-    ResourceList waiting;  // what its gangs, and those of queues below it, ask for
-    ResourceList share;    // of what some queue says something about
+    ResourceList waiting;  // the demand of the waiting gangs in it and below it
+    ResourceList share;    // of the resources that some queue names
     int32_t running_gangs = 0;
-    int32_t waiting_gangs = 0;  // those that start together count as one
+    int32_t waiting_gangs = 0;  // a gang group counts as one
   };
-  // Of every queue, by its id, as of this moment. Decides nothing: what the next round sees is the same without it.
-  [[nodiscard]] std::vector<Standing> Standings() const;
+  // The current figures of every queue, by its id. Has no effect on decisions: the cached shares stay as they are.
+  [[nodiscard]] std::vector<Figures> ComputeFigures() const;
 
-  // What a recording keeps (state/recording/members.h).
+  // The members that a recording contains (state/recording/members.h).
   static constexpr auto Recorded() {
-    return std::tuple(&Queues::gangs_in_, &Queues::demands_, &Queues::waiting_, &Queues::running_,
-                      &Queues::waiting_gangs_, &Queues::refused_, &Queues::held_);
+    return std::tuple(&Queues::running_queue_, &Queues::demands_, &Queues::waiting_, &Queues::running_,
+                      &Queues::waiting_gangs_, &Queues::refused_, &Queues::reserved_demand_);
   }
 
  private:
-  // What a gang, for its group, waits for: of its own queue, and of those of the others.
+  // The demand of a waiting gang and the other unplaced gangs of its group, by queue.
   struct Demand {
     struct Part {
       QueueId queue = kNoQueue;
       ResourceSum amounts;
       friend bool operator==(const Part&, const Part&) = default;
     };
-    QueueId queue = kNoQueue;  // in which it waits
+    QueueId queue = kNoQueue;  // where the gang waits
     std::vector<Part> parts;
     friend bool operator==(const Demand&, const Demand&) = default;
   };
-  // What gangs ask of one queue.
-  struct Asked {
+  // The demand of some gangs in one queue.
+  struct QueueDemand {
     ResourceSum all;
-    ResourceSum fixed;  // by non-preemptible gangs
-    int32_t fresh = 0;  // gangs that do not run yet
-    friend bool operator==(const Asked&, const Asked&) = default;
+    ResourceSum fixed;  // of non-preemptible gangs
+    int32_t fresh = 0;  // number of gangs that do not run yet
+    friend bool operator==(const QueueDemand&, const QueueDemand&) = default;
   };
-  using AskedOf = absl::btree_map<QueueId, Asked>;
+  using DemandByQueue = absl::btree_map<QueueId, QueueDemand>;
 
-  [[nodiscard]] bool Bypasses(const Gang& gang) const;
-  // What its minimum misses at least, or, of a gang that does not run, its total.
+  // No queue rule applies to the gang now.
+  [[nodiscard]] bool IsExempt(const Gang& gang) const;
+  // The least amounts that the missing part of its minimum needs; for a gang that does not run, its total.
   [[nodiscard]] ResourceSum Request(const Gang& gang) const;
-  // `whole`: nothing of it runs. `runs`: members in order of priority.
-  [[nodiscard]] ResourceSum LeastOf(const Gang& gang, const std::vector<Candidates>& runs, int32_t needed,
-                                    bool whole) const;
-  [[nodiscard]] absl::string_view WhyKept() const;
-  void Ask(QueueId queue, const ResourceSum& amounts, bool fixed, bool fresh, AskedOf* asked) const;
-  // `gangs`: who asks.
-  [[nodiscard]] Reason Judge(const Group& gangs, const AskedOf& asked) const;
-  [[nodiscard]] Reason TooMuch(const Group& gangs, QueueId queue, const Asked& asked) const;
-  [[nodiscard]] AskedOf AskedBy(const Group& gangs) const;
-  // What is held of a queue for others before them; `holder`: one of those, if there is any.
-  [[nodiscard]] Asked HeldFrom(const Group& gangs, QueueId queue, const Gang** holder) const;
+  // `whole`: no member runs or succeeded. `runs`: members in order of priority.
+  [[nodiscard]] ResourceSum MinimumDemand(const Gang& gang, const std::vector<Candidates>& runs, int32_t needed,
+                                          bool whole) const;
+  [[nodiscard]] absl::string_view ReservationRule() const;
+  void AddRequest(QueueId queue, const ResourceSum& amounts, bool fixed, bool fresh, DemandByQueue* asked) const;
+  // `gangs`: the gangs with this demand.
+  [[nodiscard]] Reason CheckDemand(const Group& gangs, const DemandByQueue& asked) const;
+  [[nodiscard]] Reason TooMuch(const Group& gangs, QueueId queue, const QueueDemand& asked) const;
+  [[nodiscard]] DemandByQueue ComputeDemand(const Group& gangs) const;
+  // The demand that is reserved in the queue against these gangs; `holder`: the first gang that reserves it, if any.
+  [[nodiscard]] QueueDemand ReservedFrom(const Group& gangs, QueueId queue, const Gang** holder) const;
   static void AddDemand(QueueId queue, const ResourceSum& amounts, Demand* demand);
   void SetDemand(const Gang& gang, Demand demand);
-  // What the gang waits for of the queue and those below it.
-  [[nodiscard]] ResourceSum AsksOf(const Gang& gang, QueueId queue) const;
+  // The part of the gang's demand that is in the queue and below it.
+  [[nodiscard]] ResourceSum DemandOn(const Gang& gang, QueueId queue) const;
   void SetRunning(const Gang& gang, QueueId queue);
-  // Adds to what is counted of the queue and of every one above it; nothing for kNoQueue.
+  // Adds `change` to the count of the queue and of every queue above it; kNoQueue: no effect.
   void Count(QueueId queue, int32_t change, std::vector<int32_t>* counts) const;
-  // By resource of the tree and queue.
+  // By resource of the tree, then by queue.
   using Shares = std::vector<std::vector<int64_t>>;
-  [[nodiscard]] Shares SharesNow() const;
-  void ReadShares() const;
+  [[nodiscard]] Shares ComputeShares() const;
+  void RefreshShares() const;
   [[nodiscard]] int64_t ShareOf(QueueId queue, size_t resource) const;
   [[nodiscard]] bool ExceedsShare(QueueId queue, const ResourceSum& more) const;
-  [[nodiscard]] double UsedOfShare(QueueId queue, const ResourceSum& more) const;
+  [[nodiscard]] double ShareUtilization(QueueId queue, const ResourceSum& more) const;
 
   QueueTree* tree_;
   const Cluster* cluster_;
   Ledger* ledger_;
   Gangs* gangs_;
   const Eligibility* eligibility_;
-  ById<int32_t> gangs_in_;  // by gang: 1 + the queue in which it runs; 0: none
-  ById<Demand> demands_;    // by gang
+  ById<int32_t> running_queue_;  // by gang: 1 + the queue in which it runs; 0: none
+  ById<Demand> demands_;         // by gang
   Accounts waiting_;
   std::vector<int32_t> running_;  // gangs that run in the queue or below it
   absl::btree_set<GangId> refused_;
-  absl::btree_map<GangId, AskedOf> held_;
-  std::vector<int32_t> waiting_gangs_;  // the same, of those that wait
-  mutable Shares shares_;               // as of the first look in this round
+  absl::btree_map<GangId, DemandByQueue> reserved_demand_;
+  std::vector<int32_t> waiting_gangs_;  // gangs that wait in the queue or below it
+  mutable Shares shares_;               // as of their first use in this round
   mutable bool shares_known_ = false;
 };
 

@@ -1,7 +1,7 @@
-// Values as bytes and back: one walk over a value for both directions, so that they cannot disagree.
+// Serialises values to bytes and back. One traversal serves both directions, so that they cannot disagree.
 //
-// Numbers are written in as few bytes as they need (state/base/varint.h); everything else is its size and its parts.
-// There are no names and no types in it: what was written is read by the same types only, which LayoutOf tells.
+// Numbers are varints (state/base/varint.h); every other value is its size followed by its parts. The format contains
+// no names and no types: only the same types can read it, which LayoutOf verifies. Not thread-safe.
 #ifndef MUSTER_STATE_RECORDING_ARCHIVE_H_
 #define MUSTER_STATE_RECORDING_ARCHIVE_H_
 
@@ -23,7 +23,7 @@
 
 namespace muster::recording {
 
-// --- what a type is ---
+// --- the kinds of types ---
 template <typename T>
 inline constexpr bool kIsWide = std::is_same_v<T, WideSum>;
 template <typename T>
@@ -39,7 +39,7 @@ concept Owner = requires(T& value) {
   typename T::element_type;
 };
 template <typename T>
-concept OneOfManyCopies = requires {
+concept SharedCopy = requires {
   typename T::shared_type;
 };
 template <typename T>
@@ -74,7 +74,7 @@ inline constexpr bool kIsById<ById<T>> = true;
 class Writer {
  public:
   static constexpr bool kReads = false;
-  // Appends to `out`, which outlives it.
+  // Appends to `out`. REQUIRES: `out` outlives the writer.
   explicit Writer(std::string* out) : out_(out) {}
 
   void Number(uint64_t value) { AppendVarint(value, out_); }
@@ -84,11 +84,11 @@ class Writer {
   std::string* out_;
 };
 
-// What is read past the end, or makes no sense, is nothing: `ok` tells.
+// A read past the end, or of an invalid value, returns zero or empty and sets ok() to false.
 class Reader {
  public:
   static constexpr bool kReads = true;
-  // REQUIRES: `bytes` outlives it.
+  // REQUIRES: `bytes` outlives the reader.
   explicit Reader(absl::string_view bytes) : bytes_(bytes) {}
 
   [[nodiscard]] uint64_t Number() {
@@ -103,7 +103,7 @@ class Reader {
     ok_ = false;
     return 0;
   }
-  // Of what follows, of which every part is a byte at least.
+  // The number of parts that follow. Fails if it exceeds the number of bytes left: each part takes at least one byte.
   [[nodiscard]] size_t Size() {
     const uint64_t size = Number();
     if (size <= bytes_.size()) return size;
@@ -124,7 +124,7 @@ class Reader {
   bool ok_ = true;
 };
 
-// What is written is only hashed.
+// An archive that only hashes what is written.
 class Digester {
  public:
   static constexpr bool kReads = false;
@@ -136,7 +136,7 @@ class Digester {
   StateHasher hasher_;
 };
 
-// --- the walk ---
+// --- the traversal ---
 template <typename Archive, typename T>
 void Pass(Archive& archive, T& value);
 
@@ -153,7 +153,7 @@ void PassNumber(Archive& archive, T& value) {
     }
   } else if constexpr (std::is_signed_v<T>) {
     if constexpr (Archive::kReads) {
-      value = static_cast<T>(ZagZig(archive.Number()));
+      value = static_cast<T>(UnZigZag(archive.Number()));
     } else {
       archive.Number(ZigZag(value));
     }
@@ -164,7 +164,7 @@ void PassNumber(Archive& archive, T& value) {
   }
 }
 
-// The size of `value`; what is read is empty before and has that many parts.
+// Passes the size of the container `value`. When reading, clears `value`; returns the number of parts to read.
 template <typename Archive, typename T>
 size_t PassSize(Archive& archive, T& value) {
   if constexpr (Archive::kReads) {
@@ -266,9 +266,9 @@ void Pass(Archive& archive, T& value) {
     }
   } else if constexpr (Owner<Plain>) {
     PassOwned(archive, value);
-  } else if constexpr (OneOfManyCopies<Plain>) {
+  } else if constexpr (SharedCopy<Plain>) {
     if constexpr (Archive::kReads) {
-      Pass(archive, value.Own());
+      Pass(archive, value.Mutable());
     } else {
       Pass(archive, *value);
     }
@@ -296,7 +296,7 @@ void Pass(Archive& archive, T& value) {
   }
 }
 
-// --- what was written with other types is not read ---
+// --- layouts: bytes that were written with other types are not read ---
 template <typename T>
 void AddLayout(StateHasher* hasher) {
   if constexpr (kIsNumber<T>) {
@@ -310,7 +310,7 @@ void AddLayout(StateHasher* hasher) {
     AddLayout<typename T::mapped_type>(hasher);
   } else if constexpr (std::is_same_v<T, std::string>) {
     hasher->Add("string");
-  } else if constexpr (OneOfManyCopies<T>) {
+  } else if constexpr (SharedCopy<T>) {
     AddLayout<typename T::shared_type>(hasher);
   } else if constexpr (Owner<T>) {
     hasher->Add("owner");
@@ -342,7 +342,7 @@ void AddLayout(StateHasher* hasher) {
   }
 }
 
-// Equal for types that are written alike.
+// Equal for types with the same serialised form.
 template <typename T>
 [[nodiscard]] uint64_t LayoutOf() {
   StateHasher hasher;

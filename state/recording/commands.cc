@@ -5,11 +5,11 @@
 namespace muster::recording {
 namespace {
 
-// Numbers `start` to `start + size - 1`.
+// The numbers `start` to `start + size - 1`.
 struct Run {
   uint64_t start = 0;
   uint64_t size = 0;
-  bool fresh = false;  // named here for the first time
+  bool fresh = false;  // these names appear for the first time
 };
 
 }  // namespace
@@ -32,9 +32,10 @@ void OfferWriter::Write(const NodeOffer& offer, std::string* out) {
   for (const std::string& name : offer.names()) {
     const auto [entry, fresh] = numbers_.try_emplace(name, numbers_.size());
     const uint64_t number = entry->second;
-    // What is new stands in runs of its own, with its names; a name that comes again in this offer is not new.
-    const bool goes_on = !runs.empty() && runs.back().fresh == fresh && runs.back().start + runs.back().size == number;
-    if (!goes_on) runs.push_back({number, 0, fresh});
+    // New names form runs of their own, with their texts; a name that repeats within this offer is not new.
+    const bool continues_run =
+        !runs.empty() && runs.back().fresh == fresh && runs.back().start + runs.back().size == number;
+    if (!continues_run) runs.push_back({number, 0, fresh});
     ++runs.back().size;
   }
   Writer writer(out);

@@ -1,4 +1,4 @@
-// Commands and what came of them, as a recording has them (S-3).
+// Serialises commands, settings and digests of outcomes for recordings (S-3). Not thread-safe.
 #ifndef MUSTER_STATE_RECORDING_COMMANDS_H_
 #define MUSTER_STATE_RECORDING_COMMANDS_H_
 
@@ -18,7 +18,8 @@ namespace muster::recording {
 
 using Offer = std::shared_ptr<const NodeOffer>;
 
-// One command after the other. Node offers are put aside, in order: there are thousands of names in one.
+// Writes commands one after the other. Node offers are appended to `offers` instead, in order: one offer can contain
+// thousands of names.
 class CommandWriter : public Writer {
  public:
   CommandWriter(std::string* out, std::vector<Offer>* offers) : Writer(out), offers_(offers) {}
@@ -28,8 +29,8 @@ class CommandWriter : public Writer {
   std::vector<Offer>* offers_;
 };
 
-// What was put aside, in the same order. Mostly the same nodes are named again and again: each name is written once,
-// after that its number, and numbers that follow one another as one run.
+// Writes the offers that a CommandWriter collected, in the same order. Offers mostly repeat the same nodes: each name
+// is written once and by its number afterwards; consecutive numbers are written as one run.
 class OfferWriter {
  public:
   void Write(const NodeOffer& offer, std::string* out);
@@ -38,7 +39,7 @@ class OfferWriter {
   absl::flat_hash_map<std::string, uint64_t> numbers_;  // of names
 };
 
-// Reads what one OfferWriter wrote. Not ok: there is no offer.
+// Reads what one OfferWriter wrote. If the reader is not ok, the offer is invalid.
 class OfferReader {
  public:
   [[nodiscard]] Offer Read(Reader* reader);
@@ -47,7 +48,7 @@ class OfferReader {
   std::vector<std::string> names_;  // by number
 };
 
-// Takes the offers of the commands that it reads from `offers`, which outlives it.
+// Reads commands and takes their offers from the front of `offers`. REQUIRES: `offers` outlives the reader.
 class CommandReader : public Reader {
  public:
   CommandReader(absl::string_view bytes, std::deque<Offer>* offers) : Reader(bytes), offers_(offers) {}
@@ -57,13 +58,13 @@ class CommandReader : public Reader {
   std::deque<Offer>* offers_;
 };
 
-// Of everything that a command brought about; equal for equal outcomes.
+// A digest of everything that a command resulted in; equal for equal outcomes.
 [[nodiscard]] uint64_t DigestOf(const Outcome& outcome);
 
 [[nodiscard]] std::string WriteSettings(const MachineSettings& settings);
 [[nodiscard]] bool ReadSettings(absl::string_view bytes, MachineSettings* settings);
 
-// Equal for programs that write commands and settings alike.
+// Equal for programs that serialise commands and settings in the same form.
 [[nodiscard]] uint64_t CommandLayout();
 
 }  // namespace muster::recording

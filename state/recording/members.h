@@ -1,9 +1,9 @@
-// The members of a type, one by one, so that whatever is written of it leaves nothing out.
+// Visits the members of a type one by one, so that its serialised form omits none of them.
 //
-// A struct without anything private is taken apart by structured bindings: a member that is added to it is passed too,
-// or does not compile. A class names what a recording keeps of it, which is all but caches:
+// A struct without private members is decomposed by structured bindings: a member that is added to it is visited too,
+// or the code does not compile. A class lists its recorded members, which are all except caches:
 //
-//   static constexpr auto Recorded() { return std::tuple(&Ledger::pods_, &Ledger::going_); }
+//   static constexpr auto Recorded() { return std::tuple(&Ledger::pods_, &Ledger::in_flight_); }
 #ifndef MUSTER_STATE_RECORDING_MEMBERS_H_
 #define MUSTER_STATE_RECORDING_MEMBERS_H_
 
@@ -19,22 +19,22 @@ concept NamesRecorded = requires {
   std::remove_const_t<T>::Recorded();
 };
 
-// Stands for a value of any type, where nothing is evaluated.
-struct Anything {
+// Converts to a value of any type, in unevaluated expressions only.
+struct AnyValue {
   template <typename T>
-  operator T() const;  // NOLINT(google-explicit-constructor): that is what it is for
+  operator T() const;  // NOLINT(google-explicit-constructor): its purpose is the implicit conversion
 };
 
 template <typename T, typename... Members>
 consteval size_t MemberCount() {
-  if constexpr (requires { T{Members{}..., Anything{}}; }) {
-    return MemberCount<T, Members..., Anything>();
+  if constexpr (requires { T{Members{}..., AnyValue{}}; }) {
+    return MemberCount<T, Members..., AnyValue>();
   } else {
     return sizeof...(Members);
   }
 }
 
-// What takes an aggregate apart, by how many members it has.
+// Decomposes an aggregate with `count` members.
 #define MUSTER_MEMBERS(count, ...)    \
   if constexpr (kCount == count) {    \
     auto& [__VA_ARGS__] = value;      \

@@ -9,16 +9,16 @@
 namespace muster::recording {
 namespace {
 
-// Pods are named by their ids; gangs are named by nobody but themselves. A state is millions of small numbers: they are
-// gathered before they are appended.
+// Writes pointers to pods as ids; no other pointers refer to shared objects. A state has millions of small numbers,
+// which are buffered before they are appended.
 class StateWriter {
  public:
   static constexpr bool kReads = false;
-  // `out` is whole after Finish, and outlives it.
+  // `out` is complete after Finish. REQUIRES: `out` outlives the writer.
   explicit StateWriter(std::string* out) : out_(out) {}
 
   void Number(uint64_t value) {
-    if (chunk_.size() - used_ < kLongestVarint) Finish();
+    if (chunk_.size() - used_ < kMaxVarintBytes) Finish();
     used_ = static_cast<size_t>(WriteVarint(value, chunk_.data() + used_) - chunk_.data());
   }
   void Bytes(absl::string_view bytes) {

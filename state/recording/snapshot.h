@@ -1,4 +1,4 @@
-// The whole state of a machine as bytes (S-3): what a recording opens with, and what a replay begins with.
+// Serialises the whole state of a machine (S-3): the beginning of a recording, and the state that a replay starts from.
 #ifndef MUSTER_STATE_RECORDING_SNAPSHOT_H_
 #define MUSTER_STATE_RECORDING_SNAPSHOT_H_
 
@@ -10,14 +10,14 @@
 
 namespace muster::recording {
 
-// Between two commands. Caches are left out: they change no answer.
+// The state between two commands. Caches are omitted, because they change no answer.
 [[nodiscard]] std::string SaveState(const Machine& machine);
 
-// The machine goes on exactly as the one that was saved. REQUIRES: it is new, of the same settings. InvalidArgument:
-// the bytes are not of a state as this program has it; the machine is of no use then.
+// Afterwards the machine behaves exactly like the saved one. InvalidArgument: the bytes are not a state of this
+// program; the machine must then be discarded. REQUIRES: the machine is new and has the same settings.
 [[nodiscard]] absl::Status RestoreState(absl::string_view bytes, Machine* machine);
 
-// Equal for programs that save states alike.
+// Equal for programs that serialise states in the same form.
 [[nodiscard]] uint64_t StateLayout();
 
 }  // namespace muster::recording

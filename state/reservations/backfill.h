@@ -1,9 +1,10 @@
-// Gangs that come first and wait: who is started before them, and what follows from it (SPEC Q-6).
+// Backfill: waiting heads of queues, the gangs that may start before them, and the protection of bypassed heads
+// (SPEC Q-6).
 //
-// A queue's head is the first in order of those that were tried and did not start - for want of room, or of what its
-// queues allow - and could run on this cluster. Under policy `hold` nobody behind the first head is started. Under
-// `backfill` whoever fits goes ahead; the head that was passed over notes since when, and after the starvation limit
-// room is kept for it, on nodes (Pipeline::Hold) and in its queues (Queues::Hold). Not thread-safe.
+// The head of a queue is the first gang in order that was tried, could run on this cluster, and did not start for lack
+// of room or because of its queues. Under policy `hold`, no gang behind the first head starts. Under `backfill`, any
+// gang that fits may start. A bypassed head records since when; after the starvation limit, capacity is reserved for it
+// on nodes (FutureReservations::ReserveRunning) and in its queues (Queues::ReserveDemand). Not thread-safe.
 #ifndef MUSTER_STATE_RESERVATIONS_BACKFILL_H_
 #define MUSTER_STATE_RESERVATIONS_BACKFILL_H_
 
@@ -20,109 +21,117 @@
 
 namespace muster {
 
-class Heads {
+class Backfill {
  public:
-  // So long after a try to keep room for a gang the next one is made, in milliseconds.
-  static constexpr int64_t kTryAgainMs = 10'000;
+  // Minimum time between two attempts to reserve room for a gang, in milliseconds.
+  static constexpr int64_t kRetryIntervalMs = 10'000;
 
-  Heads(Gangs* gangs, const Cluster* cluster, const Backlog* backlog, const Queues* queues, const Pipeline* pipeline)
-      : gangs_(gangs), cluster_(cluster), backlog_(backlog), queues_(queues), pipeline_(pipeline) {}
+  Backfill(Gangs* gangs, const Cluster* cluster, const Backlog* backlog, const Queues* queues,
+           const FutureReservations* future_reservations)
+      : gangs_(gangs),
+        cluster_(cluster),
+        backlog_(backlog),
+        queues_(queues),
+        future_reservations_(future_reservations) {}
 
-  // --- who passes whom ---
-  // Heads before the gang in order that nobody passed yet.
-  [[nodiscard]] std::vector<GangId> PassedBy(const Gang& gang) const;
-  // The same of a pod that nobody planned - of no gang, beyond a minimum, driven pod by pod - and that is on the node
-  // now: those whose members could use what it took.
-  [[nodiscard]] std::vector<GangId> PassedBy(const Pod& pod, NodeId node) const;
-  void NotePassed(const std::vector<GangId>& heads, int64_t now_ms);
-  // It was passed over for as long as may be.
-  [[nodiscard]] bool Starved(const Gang& gang, int64_t now_ms) const {
-    return Limit() > 0 && gang.kept.passed_since_ms > 0 && now_ms >= gang.kept.passed_since_ms + Limit();
+  // --- bypassing ---
+  // The heads that the start of the gang bypasses for the first time: those before it in order.
+  [[nodiscard]] std::vector<GangId> BypassedHeads(const Gang& gang) const;
+  // The same for a pod that was placed without a plan (a lone pod, an extra member, or one scheduled pod by pod) and is
+  // on the node now: only heads whose members could use the capacity that it took.
+  [[nodiscard]] std::vector<GangId> BypassedHeads(const Pod& pod, NodeId node) const;
+  void MarkBypassed(const std::vector<GangId>& heads, int64_t now_ms);
+  // The gang has been bypassed for the starvation limit.
+  [[nodiscard]] bool IsStarved(const Gang& gang, int64_t now_ms) const {
+    return StarvationLimit() > 0 && gang.durable.bypassed_since_ms > 0 &&
+           now_ms >= gang.durable.bypassed_since_ms + StarvationLimit();
   }
-  // When something is due for it: it is starved, or should be tried again; kNever: nothing.
+  // When the gang becomes starved or should be tried again; kNever: nothing is due.
   [[nodiscard]] int64_t Deadline(const Gang& gang) const;
-  // That time has come.
-  void NoteDue(const Gang& gang, int64_t now_ms) { states_[gang.id].try_again_ms = now_ms + kTryAgainMs; }
-  // Some gang runs of which it is known when it is over.
-  [[nodiscard]] bool AnyTimed() const { return !timed_.empty(); }
-  // The gang was looked at: whether it runs, and since when.
-  void Follow(const Gang& gang, int64_t now_ms);
-  // Room may be looked for that others use.
-  [[nodiscard]] bool MayTry(const Gang& gang, int64_t now_ms) const {
-    return now_ms >= states_.Of(gang.id).tried_ms + kTryAgainMs;
+  // The deadline was reached: the next retry is at least kRetryIntervalMs later.
+  void ScheduleRetry(const Gang& gang, int64_t now_ms) { states_[gang.id].retry_ms = now_ms + kRetryIntervalMs; }
+  // Some running gang declares how long it runs.
+  [[nodiscard]] bool HasTimedGangs() const { return !timed_.empty(); }
+  // Updates whether the gang runs and since when; a started gang is no longer bypassed.
+  void RefreshRunning(const Gang& gang, int64_t now_ms);
+  // kRetryIntervalMs have passed since the last search for room that other gangs use.
+  [[nodiscard]] bool MaySearchRoom(const Gang& gang, int64_t now_ms) const {
+    return now_ms >= states_.Of(gang.id).searched_ms + kRetryIntervalMs;
   }
 
-  // --- who could run ---
-  // Whether there would be room for the gang, which waits for some, once nothing runs. `strict`: none can be kept for
-  // it (P-8), so that nobody behind it is started instead.
-  void NoteCouldRun(const Gang& gang, bool could, bool strict, int64_t now_ms);
-  void NoteTried(const Gang& gang, int64_t now_ms) { states_[gang.id].tried_ms = now_ms; }
-  // What was found of it may be otherwise now: that it could not run, or, of those that hold what their queues have,
-  // that they could.
-  void Doubt(const Gang& gang) {
-    if (states_.Of(gang.id).could == State::Could::kNo) states_[gang.id].could = State::Could::kUnknown;
+  // --- runnable gangs ---
+  // `could`: the waiting gang would fit if nothing ran. `blocking`: no room can be reserved for it (P-8), so no gang
+  // behind it may start.
+  void SetRunnable(const Gang& gang, bool could, bool blocking, int64_t now_ms);
+  void MarkSearched(const Gang& gang, int64_t now_ms) { states_[gang.id].searched_ms = now_ms; }
+  // The verdict that the gang could not run may be outdated.
+  void InvalidateRunnable(const Gang& gang) {
+    if (states_.Of(gang.id).runnable == State::Runnable::kNo) states_[gang.id].runnable = State::Runnable::kUnknown;
   }
-  void DoubtHolders();
-  // The gang is the first of all heads.
-  [[nodiscard]] bool First(const Gang& gang) const;
+  // The verdict that a gang could run may be outdated, for all gangs with reserved demand in their queues.
+  void InvalidateReservingRunnable();
+  // No other head that waits for room on nodes comes before the gang.
+  [[nodiscard]] bool IsFirstHead(const Gang& gang) const;
 
   // --- policy hold ---
-  // Some head may hold up others.
-  [[nodiscard]] bool Strict() const { return Rules().head == HeadPolicy::kHold || !strict_.empty(); }
-  // The head that comes before the gang, and nobody behind it is started; nullptr: there is none.
-  [[nodiscard]] const Gang* HoldsUp(const Gang& gang) const;
-  // That there is one was told to those who wait behind it, or is no more.
-  void SetTold(bool told) { told_ = told; }
-  [[nodiscard]] bool told() const { return told_; }
-  // Why that is so, as a phrase.
-  [[nodiscard]] absl::string_view Policy() const {
-    return Rules().head == HeadPolicy::kHold ? "queues.policy: hold" : "it was passed over for long";
+  // Some head may block others.
+  [[nodiscard]] bool HasBlockingHead() const { return Rules().head == HeadPolicy::kHold || !blocking_.empty(); }
+  // The head that blocks the gang; nullptr: there is none.
+  [[nodiscard]] const Gang* FindBlockingHead(const Gang& gang) const;
+  // Whether the gangs behind a blocking head have been informed that there is one.
+  void SetBlockReported(bool block_reported) { block_reported_ = block_reported; }
+  [[nodiscard]] bool block_reported() const { return block_reported_; }
+  // Why a head blocks others, as a phrase.
+  [[nodiscard]] absl::string_view BlockingRule() const {
+    return Rules().head == HeadPolicy::kHold ? "queues.policy: hold" : "it was bypassed for too long";
   }
-  // The first of such heads; nullptr: none.
-  [[nodiscard]] const Gang* FirstStrict() const;
+  // The first blocking head in order; nullptr: none.
+  [[nodiscard]] const Gang* FindFirstBlockingHead() const;
 
-  // The gang waits no more.
-  void Leave(const Gang& gang);
-  void Forget(const Gang& gang) {
-    Leave(gang);
+  // The gang no longer waits.
+  void ClearHead(const Gang& gang);
+  void Remove(const Gang& gang) {
+    ClearHead(gang);
     timed_.erase(gang.id);
   }
 
-  // For the hash: whether it could run, as far as that is known, and when it was looked at.
+  // Public for the hash.
   struct State {
-    enum class Could : uint8_t { kUnknown, kYes, kNo };
-    Could could = Could::kUnknown;
-    int64_t tried_ms = -kTryAgainMs;
-    int64_t try_again_ms = 0;
+    enum class Runnable : uint8_t { kUnknown, kYes, kNo };
+    Runnable runnable = Runnable::kUnknown;   // whether it would fit if nothing ran
+    int64_t searched_ms = -kRetryIntervalMs;  // when that was last determined, or room was last searched
+    int64_t retry_ms = 0;                     // no retry before
     friend bool operator==(const State&, const State&) = default;
   };
   [[nodiscard]] const State& Of(const Gang& gang) const { return states_.Of(gang.id); }
-  [[nodiscard]] const absl::btree_set<GangId>& strict() const { return strict_; }
+  [[nodiscard]] const absl::btree_set<GangId>& blocking() const { return blocking_; }
 
-  // What a recording keeps (state/recording/members.h).
+  // The members that a recording contains (state/recording/members.h).
   static constexpr auto Recorded() {
-    return std::tuple(&Heads::states_, &Heads::strict_, &Heads::timed_, &Heads::told_);
+    return std::tuple(&Backfill::states_, &Backfill::blocking_, &Backfill::timed_, &Backfill::block_reported_);
   }
 
  private:
   [[nodiscard]] const QueueRules& Rules() const { return queues_->tree().rules(); }
-  [[nodiscard]] int64_t Limit() const { return Rules().head == HeadPolicy::kHold ? 0 : Rules().starvation_limit_ms; }
-  // The head of a lane; nullptr: it has none.
-  [[nodiscard]] const Gang* HeadOf(int32_t lane) const;
-  [[nodiscard]] bool HoldsUpOthers(const Gang& head) const;
+  [[nodiscard]] int64_t StarvationLimit() const {
+    return Rules().head == HeadPolicy::kHold ? 0 : Rules().starvation_limit_ms;
+  }
+  // The head of a lane of the backlog; nullptr: it has none.
+  [[nodiscard]] const Gang* FindHead(int32_t lane) const;
+  [[nodiscard]] bool BlocksOthers(const Gang& head) const;
 
-  // Its members could use what the pod has on the node.
-  [[nodiscard]] bool Lacks(const Gang& head, const Pod& pod, NodeId node) const;
+  // The head's members could use the capacity that the pod uses on the node.
+  [[nodiscard]] bool CouldUse(const Gang& head, const Pod& pod, NodeId node) const;
 
   Gangs* gangs_;
   const Cluster* cluster_;
   const Backlog* backlog_;
   const Queues* queues_;
-  const Pipeline* pipeline_;
+  const FutureReservations* future_reservations_;
   ById<State> states_;
-  absl::btree_set<GangId> strict_;
-  absl::btree_set<GangId> timed_;  // that run and said how long
-  bool told_ = false;
+  absl::btree_set<GangId> blocking_;
+  absl::btree_set<GangId> timed_;  // running gangs that declare how long they run
+  bool block_reported_ = false;
 };
 
 }  // namespace muster

@@ -1,4 +1,4 @@
-// When something is due for a pod or a gang, in order of time, ties by name. Not thread-safe.
+// Deadlines of pods or gangs, ordered by time, then by name. Each id has at most one. Not thread-safe.
 #ifndef MUSTER_STATE_RESERVATIONS_DEADLINES_H_
 #define MUSTER_STATE_RESERVATIONS_DEADLINES_H_
 
@@ -17,16 +17,16 @@ namespace muster {
 
 class Deadlines {
  public:
-  // Something that the deadline of `id` depends on changed: it is to be set anew before anybody asks.
-  void Look(int32_t id) { looks_.push_back(id); }
-  // Calls `look` for each of those, once or more often, and forgets them. REQUIRES: `look` does not call Look.
+  // The deadline of `id` may have changed: the owner recomputes it (DrainDirty) before the next read.
+  void MarkDirty(int32_t id) { dirty_.push_back(id); }
+  // Calls `visit` for each dirty id, at least once, and clears them. REQUIRES: `visit` does not call MarkDirty.
   template <typename Visit>
-  void TakeLooks(const Visit& look) {
-    for (const int32_t id : looks_) look(id);
-    looks_.clear();
+  void DrainDirty(const Visit& visit) {
+    for (const int32_t id : dirty_) visit(id);
+    dirty_.clear();
   }
 
-  // kNever: none. `name` must stay where it is until Forget.
+  // `due_ms` kNever: none. REQUIRES: the address of `name` stays valid until Remove.
   void Set(int32_t id, const std::string& name, int64_t due_ms) {
     const int64_t before = due_.Of(id).ms;
     if (before == due_ms) return;
@@ -34,13 +34,13 @@ class Deadlines {
     due_[id].ms = due_ms;
     if (due_ms != kNever) order_.insert({due_ms, &name, id});
   }
-  void Forget(int32_t id, const std::string& name) {
+  void Remove(int32_t id, const std::string& name) {
     Set(id, name, kNever);
-    looks_.erase(std::remove(looks_.begin(), looks_.end(), id), looks_.end());
+    dirty_.erase(std::remove(dirty_.begin(), dirty_.end(), id), dirty_.end());
   }
   [[nodiscard]] int64_t Of(int32_t id) const { return due_.Of(id).ms; }
   [[nodiscard]] int64_t Next() const { return order_.empty() ? kNever : order_.begin()->due_ms; }
-  // The first that is due, which has no deadline from then on; nullopt: none is.
+  // Removes the first deadline that is due and returns its id; nullopt: none is due.
   [[nodiscard]] std::optional<int32_t> TakeDue(int64_t now_ms) {
     if (Next() > now_ms) return std::nullopt;
     const int32_t id = order_.begin()->id;
@@ -49,7 +49,7 @@ class Deadlines {
     return id;
   }
 
-  // Puts what was set by a recording into order; `name_of` tells the name of an id.
+  // Rebuilds the order after a recording was read; `name_of` returns the name of an id.
   template <typename NameOf>
   void Restore(const NameOf& name_of) {
     order_.clear();
@@ -57,7 +57,7 @@ class Deadlines {
       if (due_.Of(id).ms != kNever) order_.insert({due_.Of(id).ms, &name_of(id), id});
     }
   }
-  // What a recording keeps (state/recording/members.h).
+  // The members that a recording contains (state/recording/members.h).
   static constexpr auto Recorded() { return std::tuple(&Deadlines::due_); }
 
  private:
@@ -74,7 +74,7 @@ class Deadlines {
   };
   ById<Due> due_;
   absl::btree_set<Entry> order_;
-  std::vector<int32_t> looks_;
+  std::vector<int32_t> dirty_;
 };
 
 }  // namespace muster

@@ -8,9 +8,9 @@
 namespace muster {
 namespace {
 
-constexpr int32_t kWholeGang = -1;  // instead of a subgroup
+constexpr int32_t kWholeGang = -1;  // used as the index of a subgroup
 
-// The leaf is in the subgroup. REQUIRES: the gang has subgroups, or it is the whole gang that is asked about.
+// The leaf is in the subgroup. REQUIRES: the gang has subgroups, or `subgroup` is kWholeGang.
 bool IsUnder(const SubgroupTree& tree, int32_t leaf, int32_t subgroup) {
   if (subgroup == kWholeGang) return true;
   for (size_t i = 0; i < tree.nodes.size(); ++i) {
@@ -25,13 +25,13 @@ bool IsUnder(const SubgroupTree& tree, int32_t leaf, int32_t subgroup) {
 
 }  // namespace
 
-bool TellsDomains(const Node& node, const Gang& gang) {
-  const auto says = [&](const std::string& key) { return key.empty() || node.facts.labels.contains(key); };
-  return node.present && says(gang.rules.topology.required) &&
-         absl::c_all_of(gang.rules.tree.nodes, [&](const auto& each) { return says(each.topology.required); });
+bool HasRequiredDomains(const Node& node, const Gang& gang) {
+  const auto has_label = [&](const std::string& key) { return key.empty() || node.facts.labels.contains(key); };
+  return node.present && has_label(gang.rules.topology.required) &&
+         absl::c_all_of(gang.rules.tree.nodes, [&](const auto& each) { return has_label(each.topology.required); });
 }
 
-std::vector<NodeId> HomesOf(const Gang& gang, const Ledger& ledger) {
+std::vector<NodeId> MemberNodeByLeaf(const Gang& gang, const Ledger& ledger) {
   std::vector<NodeId> homes(static_cast<size_t>(std::max(1, gang.rules.tree.leaves)), kNoNode);
   if (!gang.rules.domains) return homes;
   for (const MemberState state :
@@ -42,7 +42,7 @@ std::vector<NodeId> HomesOf(const Gang& gang, const Ledger& ledger) {
       NodeId& home = homes[static_cast<size_t>(pod->leaf)];
       const Cluster& cluster = ledger.cluster();
       if (home == kNoNode ||
-          (!TellsDomains(cluster.node(home), gang) && TellsDomains(cluster.node(charge.node), gang))) {
+          (!HasRequiredDomains(cluster.node(home), gang) && HasRequiredDomains(cluster.node(charge.node), gang))) {
         home = charge.node;
       }
     }
@@ -50,58 +50,61 @@ std::vector<NodeId> HomesOf(const Gang& gang, const Ledger& ledger) {
   return homes;
 }
 
-std::vector<Domains::Place> Domains::PlacesOf(const Gang& gang, int32_t but_slot) const {
+std::vector<Domains::Place> Domains::OccupiedPlaces(const Gang& gang, int32_t excluded_slot) const {
   std::vector<Place> out;
-  const std::vector<NodeId> homes = HomesOf(gang, *ledger_);
+  const std::vector<NodeId> homes = MemberNodeByLeaf(gang, *ledger_);
   for (size_t leaf = 0; leaf < homes.size(); ++leaf) {
     if (homes[leaf] != kNoNode) out.push_back({static_cast<int32_t>(leaf), homes[leaf]});
   }
   const Plan* plan = plans_->Of(gang);
   for (int32_t i = 0; plan != nullptr && i < plan->size(); ++i) {
     const Slot& slot = plan->slots[static_cast<size_t>(i)];
-    if (i != but_slot && slot.state != SlotState::kCommitted) out.push_back({slot.leaf, slot.node});
+    if (i != excluded_slot && slot.state != SlotState::kCommitted) out.push_back({slot.leaf, slot.node});
   }
   return out;
 }
 
-void Domains::ForEachRule(const Gang& gang, int32_t leaf, const std::vector<Place>& places, Visit visit) const {
+void Domains::ForEachRequiredDomain(const Gang& gang, int32_t leaf, const std::vector<Place>& places,
+                                    Visit visit) const {
   const SubgroupTree& tree = gang.rules.tree;
-  const auto look = [&](int32_t subgroup, const std::string& key) {
+  const auto visit_label = [&](int32_t subgroup, const std::string& key) {
     if (key.empty() || (leaf >= 0 && !IsUnder(tree, leaf, subgroup))) return;
     const std::vector<DomainId>& domain_of = topology_->At(key).domain_of;
-    // A node that left is in no domain: then another tells which it is.
+    // A removed node is in no domain: the next place determines the domain.
     const auto first = std::find_if(places.begin(), places.end(), [&](const Place& place) {
       return IsUnder(tree, place.leaf, subgroup) && domain_of[static_cast<size_t>(place.node)] != kNoDomain;
     });
     visit(subgroup, domain_of, first == places.end() ? kNoDomain : domain_of[static_cast<size_t>(first->node)]);
   };
-  look(kWholeGang, gang.rules.topology.required);
-  for (size_t i = 0; i < tree.nodes.size(); ++i) look(static_cast<int32_t>(i), tree.nodes[i].topology.required);
+  visit_label(kWholeGang, gang.rules.topology.required);
+  for (size_t i = 0; i < tree.nodes.size(); ++i) visit_label(static_cast<int32_t>(i), tree.nodes[i].topology.required);
 }
 
-Region Domains::For(const Gang& gang, int32_t leaf, int32_t but_slot) const {
+Region Domains::For(const Gang& gang, int32_t leaf, int32_t excluded_slot) const {
   Region region;
   if (!gang.rules.domains) return region;
-  ForEachRule(gang, leaf, PlacesOf(gang, but_slot),
-              [&](int32_t /*subgroup*/, const std::vector<DomainId>& domain_of, DomainId domain) {
-                region = domain == kNoDomain ? region.InsideAny(&domain_of) : region.Inside(&domain_of, domain);
-              });
+  ForEachRequiredDomain(gang, leaf, OccupiedPlaces(gang, excluded_slot),
+                        [&](int32_t /*subgroup*/, const std::vector<DomainId>& domain_of, DomainId domain) {
+                          region = domain == kNoDomain ? region.InsideAnyDomain(&domain_of)
+                                                       : region.Inside(&domain_of, domain);
+                        });
   return region;
 }
 
-bool Domains::Kept(const Gang& gang) const {
+bool Domains::AreSatisfiedByPlan(const Gang& gang) const {
   const Plan* plan = plans_->Of(gang);
   if (!gang.rules.domains || plan == nullptr) return true;
-  bool kept = true;
-  ForEachRule(gang, -1, PlacesOf(gang, -1),
-              [&](int32_t subgroup, const std::vector<DomainId>& domain_of, DomainId domain) {
-                for (const Slot& slot : plan->slots) {
-                  if (slot.state == SlotState::kCommitted || !IsUnder(gang.rules.tree, slot.leaf, subgroup)) continue;
-                  const DomainId at = domain_of[static_cast<size_t>(slot.node)];
-                  kept = kept && at != kNoDomain && (domain == kNoDomain || at == domain);
-                }
-              });
-  return kept;
+  bool satisfied = true;
+  ForEachRequiredDomain(gang, -1, OccupiedPlaces(gang, -1),
+                        [&](int32_t subgroup, const std::vector<DomainId>& domain_of, DomainId domain) {
+                          for (const Slot& slot : plan->slots) {
+                            if (slot.state == SlotState::kCommitted || !IsUnder(gang.rules.tree, slot.leaf, subgroup))
+                              continue;
+                            const DomainId at = domain_of[static_cast<size_t>(slot.node)];
+                            satisfied = satisfied && at != kNoDomain && (domain == kNoDomain || at == domain);
+                          }
+                        });
+  return satisfied;
 }
 
 }  // namespace muster

@@ -1,7 +1,7 @@
-// The domains that gangs require, kept: where the next member may go so that none is left (SPEC P-4).
+// The topology domains that gangs require: where the next member may go without leaving them (SPEC P-4).
 //
-// A required domain is the one of the member that came first, else that of the places which are promised. Keeps nothing
-// itself. Not thread-safe.
+// A required domain is the domain of a member that has a node, else the domain of the slots of the plan. Pure
+// questions; without own state. Not thread-safe.
 #ifndef MUSTER_STATE_RESERVATIONS_DOMAINS_H_
 #define MUSTER_STATE_RESERVATIONS_DOMAINS_H_
 
@@ -16,34 +16,34 @@
 
 namespace muster {
 
-// The node says in which of the domains that the gang requires it is; one that left says nothing.
-[[nodiscard]] bool TellsDomains(const Node& node, const Gang& gang);
+// The node has all labels of the domains that the gang requires. False for a removed node.
+[[nodiscard]] bool HasRequiredDomains(const Node& node, const Gang& gang);
 
-// By leaf, the node of a member that has one, rather of one whose node says where it is; kNoNode: none has. Of a gang
-// that requires no domain: nothing is looked up.
-[[nodiscard]] std::vector<NodeId> HomesOf(const Gang& gang, const Ledger& ledger);
+// By leaf, the node of one member, preferably a node that HasRequiredDomains; kNoNode: no member has a node. All
+// kNoNode for a gang that requires no domain.
+[[nodiscard]] std::vector<NodeId> MemberNodeByLeaf(const Gang& gang, const Ledger& ledger);
 
 class Domains {
  public:
   Domains(Topology* topology, const Ledger* ledger, const Plans* plans)
       : topology_(topology), ledger_(ledger), plans_(plans) {}
 
-  // The nodes that a member of the leaf may take. `but_slot`: an index into the gang's plan, of a place that is about
-  // to be given up; -1: none. Valid until the cluster changes.
-  [[nodiscard]] Region For(const Gang& gang, int32_t leaf, int32_t but_slot = -1) const;
-  // The places that are promised to the gang lie in the domains that it requires.
-  [[nodiscard]] bool Kept(const Gang& gang) const;
+  // The nodes that a member of the leaf may use. `excluded_slot`: index of a slot of the gang's plan that is about to
+  // be released; -1: none. The result is valid until the cluster changes.
+  [[nodiscard]] Region For(const Gang& gang, int32_t leaf, int32_t excluded_slot = -1) const;
+  // All slots of the gang's plan that are not committed are in the domains that it requires.
+  [[nodiscard]] bool AreSatisfiedByPlan(const Gang& gang) const;
 
  private:
   struct Place {
     int32_t leaf;
     NodeId node;
   };
-  // Calls `visit` with each required label, and with the domain where it is to be had; kNoDomain: anywhere it is one.
-  // `leaf` -1: of all subgroups, else of those around it.
+  // Calls `visit` for each required topology label with its domain; kNoDomain: any domain of the label will do.
+  // `leaf`: only the labels of the subgroups that contain it; -1: of all subgroups.
   using Visit = absl::FunctionRef<void(int32_t subgroup, const std::vector<DomainId>& domain_of, DomainId domain)>;
-  void ForEachRule(const Gang& gang, int32_t leaf, const std::vector<Place>& places, Visit visit) const;
-  [[nodiscard]] std::vector<Place> PlacesOf(const Gang& gang, int32_t but_slot) const;
+  void ForEachRequiredDomain(const Gang& gang, int32_t leaf, const std::vector<Place>& places, Visit visit) const;
+  [[nodiscard]] std::vector<Place> OccupiedPlaces(const Gang& gang, int32_t excluded_slot) const;
 
   Topology* topology_;
   const Ledger* ledger_;

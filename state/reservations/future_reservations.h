@@ -1,12 +1,14 @@
-// Pipelining: room that ending pods are about to give back, kept for gangs that will fit into it (SPEC P-8).
+// Future reservations: capacity that terminating pods will free, reserved for gangs that will fit into it (SPEC P-8).
 //
-// A gang that does not fit now, and would if the pods that are being deleted were gone, has what it needs kept: the
-// part that is free already, and the part that is to come. Nothing of it is a plan: nobody is called and nothing binds
-// until all of it is free; then the gang is planned like any other. What is kept gives way to gangs before it in order,
-// to pods of higher priority, and to facts; it ends when the pods take longer to end than they are waited for.
+// If a gang does not fit now but would fit without the terminating pods, everything that it needs is reserved: the part
+// that is free already and the part that will become free. A reservation is not a plan: no pod is activated or bound
+// until all of it is free; then the gang is planned like any other. A reservation yields to gangs before it in order,
+// to pods of higher priority, and to facts. It ends when the pods do not end within the patience.
 //
-// For a gang that was passed over for long, or that nobody may pass, room is kept in the same way where others still
-// run, until they end. That gives way to gangs of higher priority only, and to those that are over in time. Not
+// For a starved gang, and for a head that must not be bypassed, capacity is reserved in the same way where pods still
+// run, until they end. Such a reservation yields only to gangs of higher priority and to gangs that end in time.
+//
+// Invariant: the places of every reservation are charged to the cluster, except between Suspend and Resume. Not
 // thread-safe.
 #ifndef MUSTER_STATE_RESERVATIONS_FUTURE_RESERVATIONS_H_
 #define MUSTER_STATE_RESERVATIONS_FUTURE_RESERVATIONS_H_
@@ -27,133 +29,139 @@
 
 namespace muster {
 
-class Pipeline {
+class FutureReservations {
  public:
-  // So long a pod that is being deleted is about to be gone, in milliseconds.
-  static constexpr int64_t kPatienceMs = 60'000;
+  // How long Muster waits for a pod that is being deleted to end, in milliseconds.
+  static constexpr int64_t kTerminationPatienceMs = 60'000;
 
-  Pipeline(Gangs* gangs, const Eligibility* eligibility, Cluster* cluster, Ledger* ledger, const Queues* queues)
+  FutureReservations(Gangs* gangs, const Eligibility* eligibility, Cluster* cluster, Ledger* ledger,
+                     const Queues* queues)
       : gangs_(gangs), eligibility_(eligibility), cluster_(cluster), ledger_(ledger), queues_(queues) {}
 
-  // --- pods that end ---
-  // Looks at whether the pod is one that ends: it is being deleted, and its node is charged for it. True: it is none
-  // any more, and its node, where it still is, must be looked at.
-  [[nodiscard]] bool Follow(const Pod& pod, int64_t now_ms);
-  void Forget(const Pod& pod);
-  // Some pod ends that is waited for.
-  [[nodiscard]] bool AnyEnding(int64_t now_ms) const;
-  // How many pods of `cls` would fit on the node if what is kept there and what ending pods hold were free, at most
-  // `limit`.
-  [[nodiscard]] int32_t Hopes(NodeId node, ClassId cls, int32_t limit) const;
-  // At least how many would on all nodes where something is kept or held so.
-  [[nodiscard]] int32_t Hopes(ClassId cls, int32_t limit) const;
-  // How many charges it takes to lend what they hold and to take it back.
-  [[nodiscard]] int64_t CostOfLending() const { return 2 * static_cast<int64_t>(ending_.size()); }
-  // What ending pods hold is lent to whoever tries to place something, until it is taken back.
-  [[nodiscard]] std::vector<Statement::Operation> Lend(int64_t now_ms);
-  void TakeBack(absl::Span<const Statement::Operation> lent);
+  // --- terminating pods ---
+  // Updates whether the pod is terminating: being deleted while it is on a node. Returns true if it was and no longer
+  // is: the caller must check the reservations on its node.
+  [[nodiscard]] bool TrackTerminating(const Pod& pod, int64_t now_ms);
+  void Remove(const Pod& pod);
+  // Some terminating pod is still within the patience.
+  [[nodiscard]] bool HasTerminatingPods(int64_t now_ms) const;
+  // How many pods of `cls` would fit on the node without its reservations and terminating pods, at most `limit`.
+  [[nodiscard]] int32_t RoomAfterTermination(NodeId node, ClassId cls, int32_t limit) const;
+  // The sum over all nodes with terminating pods or reservations, at most `limit`; at least the true number, because a
+  // node may count several times.
+  [[nodiscard]] int32_t RoomAfterTermination(ClassId cls, int32_t limit) const;
+  // The number of charge operations of SuspendTerminating and ResumeTerminating.
+  [[nodiscard]] int64_t SuspensionCost() const { return 2 * static_cast<int64_t>(terminating_.size()); }
+  // Takes the charges of terminating pods off the cluster for one look, until ResumeTerminating puts them back.
+  [[nodiscard]] std::vector<Statement::Operation> SuspendTerminating(int64_t now_ms);
+  void ResumeTerminating(absl::Span<const Statement::Operation> suspended);
 
-  // --- gangs for which room is kept ---
-  [[nodiscard]] bool KeepsFor(const Gang& gang) const { return kept_.contains(gang.id); }
-  [[nodiscard]] bool AnyKept() const { return !kept_.empty(); }
-  // Some of it may be used by who is over in time.
-  [[nodiscard]] bool AnyTimed() const;
-  // Keeps it. REQUIRES: nothing is kept for the gang, and it fits into what is free and what is lent.
-  void Keep(const Gang& gang, absl::Span<const Statement::Operation> places, int64_t now_ms);
-  // The same, where others run, until they end: at `starts_ms`, or, kNever, nobody knows when.
-  void Hold(const Gang& gang, absl::Span<const Statement::Operation> places, int64_t starts_ms);
-  // Room is kept for it where others run.
-  [[nodiscard]] bool Holds(const Gang& gang) const {
-    const auto at = kept_.find(gang.id);
-    return at != kept_.end() && at->second.holds;
+  // --- reservations of gangs ---
+  [[nodiscard]] bool HasReservation(const Gang& gang) const { return reservations_.contains(gang.id); }
+  [[nodiscard]] bool HasAnyReservation() const { return !reservations_.empty(); }
+  // Some reservation has a known start, so that gangs that end before it may use its capacity.
+  [[nodiscard]] bool HasTimedReservation() const;
+  // Reserves the places. REQUIRES: the gang has no reservation, and the places fit into free and suspended capacity.
+  void ReserveTerminating(const Gang& gang, absl::Span<const Statement::Operation> places, int64_t now_ms);
+  // The same where other pods run, until they end. `starts_ms`: when they are expected to end; kNever: not known.
+  void ReserveRunning(const Gang& gang, absl::Span<const Statement::Operation> places, int64_t starts_ms);
+  // The gang has a reservation where other pods run.
+  [[nodiscard]] bool HasReservationOnRunning(const Gang& gang) const {
+    const auto at = reservations_.find(gang.id);
+    return at != reservations_.end() && at->second.on_running;
   }
-  // When that room is expected to be free; kNever: not known, or there is none.
-  [[nodiscard]] int64_t StartsAt(const Gang& gang) const {
-    const auto at = kept_.find(gang.id);
-    return at == kept_.end() ? kNever : at->second.starts_ms;
+  // When its reservation is expected to be free; kNever: not known, or there is none.
+  [[nodiscard]] int64_t ExpectedStartAt(const Gang& gang) const {
+    const auto at = reservations_.find(gang.id);
+    return at == reservations_.end() ? kNever : at->second.starts_ms;
   }
-  // Nothing is kept for the gang any more; harmless when nothing was.
-  void Drop(const Gang& gang);
-  // When its room is kept no longer; kNever: none is kept.
+  // No effect when the gang has no reservation.
+  void Release(const Gang& gang);
+  // When its reservation ends; kNever: it has none, or it has no end.
   [[nodiscard]] int64_t Deadline(const Gang& gang) const;
-  // Nodes where room is kept for it, by name.
+  // The nodes of its reservation, by name. REQUIRES: HasReservation.
   [[nodiscard]] std::vector<std::string> Nodes(const Gang& gang) const;
-  // Nodes of which a part of what is kept for the gang is still in use, by name.
-  [[nodiscard]] std::vector<std::string> Awaited(const Gang& gang) const;
+  // Those of them where a part of the reservation is still in use by pods, by name. REQUIRES: HasReservation.
+  [[nodiscard]] std::vector<std::string> OccupiedNodes(const Gang& gang) const;
 
-  // The gang is tried: what is kept for it, and for those after it in order, is free to take.
-  struct Lifted {
-    std::vector<NodeId> own;     // where something was kept for the gang, which is so no more
-    bool held = false;           // its own was kept where others run: it is kept again unless the gang was placed
+  // Reservations that were taken off the cluster while a gang is tried: its own and those that yield to it.
+  struct Suspended {
+    std::vector<NodeId> own;     // nodes of its own reservation, which was removed
+    bool held = false;           // its own is on running pods: it is charged again unless the gang was placed
     std::vector<GangId> others;  // in order
   };
+  // The gang that is tried, as far as reservations depend on it.
   struct Claimant {
-    int64_t over_by_ms = kNever;  // when it would be over if it started now; kNever: not known
-    // What is kept where others run yields, besides, to whom it would else keep waiting, perhaps for ever.
+    int64_t ends_by_ms = kNever;  // when it would end if it started now; kNever: not known
+    // Which reservations on running pods yield to it. Without a rank above kAny it might wait for them forever.
     enum class Rank : uint8_t {
-      kAny,      // to higher priority only
-      kStarved,  // it was passed over for long itself: of two such the first in order (G-9) has it, as in queues
-      kHoldsUp,  // nobody behind it in order starts while it waits
-      kAlone,    // and nobody before it waits
+      kAny,               // those of lower priority
+      kStarved,           // it is starved itself: of two starved gangs, the first in order (G-9) has the capacity
+      kBlocksQueue,       // no gang behind it in order starts while it waits
+      kBlocksQueueFirst,  // and no gang before it waits
     };
     Rank rank = Rank::kAny;
   };
-  [[nodiscard]] Lifted Lift(const Gang& gang, const Claimant& as);
-  // Afterwards: the others have their room again where it is still there, or are tried anew. `placed`: the gang has a
-  // plan. `kept`: its own is not free for others.
-  void Return(const Gang& gang, const Lifted& lifted, bool placed, bool kept);
+  [[nodiscard]] Suspended Suspend(const Gang& gang, const Claimant& as);
+  // Reverts Suspend after the try. The other reservations are charged again if they still fit; otherwise they are
+  // released and their gangs touched. `placed`: the gang has a plan. `keeps_own`: the capacity of its removed
+  // reservation is not free for others.
+  void Resume(const Gang& gang, const Suspended& suspended, bool placed, bool keeps_own);
 
-  // Whether what is kept on the node fits: into what is left there and what ending pods hold, or, where others are
-  // waited for, into what the node has.
-  [[nodiscard]] bool Stands(NodeId node) const;
-  // A fact changed the node: what cannot be kept there is dropped.
-  void Reverify(NodeId node);
-  // The gangs for which room is kept, and how many places on which node, of which class.
-  [[nodiscard]] std::vector<GangId> KeptGangs() const;
-  // REQUIRES: KeepsFor.
-  [[nodiscard]] absl::Span<const Statement::Operation> KeptFor(const Gang& gang) const {
-    return kept_.at(gang.id).places;
+  // Whether all reservations on the node fit: into free capacity and that of terminating pods, or, on running pods,
+  // into the node's allocatable capacity.
+  [[nodiscard]] bool AllReservationsFit(NodeId node) const;
+  // A fact changed the node: releases the reservations that no longer fit.
+  void ReleaseBroken(NodeId node);
+  // The gangs that have a reservation.
+  [[nodiscard]] std::vector<GangId> ReservedGangs() const;
+  // The places of its reservation: nodes, classes and numbers of pods. REQUIRES: HasReservation.
+  [[nodiscard]] absl::Span<const Statement::Operation> ReservedPlaces(const Gang& gang) const {
+    return reservations_.at(gang.id).places;
   }
-  // UIDs of pods that end, since when (ms).
-  [[nodiscard]] const absl::btree_map<std::string, int64_t>& ending() const { return ending_; }
+  // UIDs of terminating pods, and since when (ms).
+  [[nodiscard]] const absl::btree_map<std::string, int64_t>& terminating() const { return terminating_; }
 
-  // What a recording keeps (state/recording/members.h).
-  static constexpr auto Recorded() { return std::tuple(&Pipeline::ending_, &Pipeline::kept_); }
+  // The members that a recording contains (state/recording/members.h).
+  static constexpr auto Recorded() {
+    return std::tuple(&FutureReservations::terminating_, &FutureReservations::reservations_);
+  }
 
  private:
-  struct Kept {
+  struct Reservation {
     std::vector<Statement::Operation> places;
     int64_t until_ms = 0;
-    bool holds = false;          // where others run
-    int64_t starts_ms = kNever;  // holds: when they are over, as far as that is known
+    bool on_running = false;     // where other pods run
+    int64_t starts_ms = kNever;  // on_running: when these pods are expected to end; kNever: not known
   };
-  // The pod's charge, if it is one that can be lent; nullptr otherwise.
+  // The pod's charge, if it can be suspended; nullptr otherwise.
   [[nodiscard]] const Ledger::PodCharge* ChargeOf(const Pod& pod) const;
-  // What ending pods hold, by node. Found again when it is asked for after a change: thousands may end at once.
-  [[nodiscard]] const absl::btree_map<NodeId, ResourceSum>& Held() const;
-  void Erase(GangId id);
-  // Whether it gives way to the gang.
-  // The same of what is kept there for one gang. REQUIRES: everything that is kept is charged.
-  [[nodiscard]] bool StandsOn(NodeId node, const Kept& kept) const;
-  [[nodiscard]] bool YieldsTo(const Gang& gang, const Claimant& as, GangId owner, const Kept& kept) const;
-  // What is kept on the node of that kind.
-  [[nodiscard]] ResourceSum KeptOn(NodeId node, bool holds) const;
-  [[nodiscard]] ResourceSum KeptOn(NodeId node, const Kept& kept) const;
-  // The node has as much.
+  // Requests of terminating pods, by node. Recomputed on the first use after a change, because thousands may end at
+  // once.
+  [[nodiscard]] const absl::btree_map<NodeId, ResourceSum>& TerminatingByNode() const;
+  void EraseReservation(GangId id);
+  // AllReservationsFit for one reservation. REQUIRES: all reservations are charged.
+  [[nodiscard]] bool ReservationFits(NodeId node, const Reservation& reservation) const;
+  // Whether the reservation of `owner` yields to the gang.
+  [[nodiscard]] bool YieldsTo(const Gang& gang, const Claimant& as, GangId owner, const Reservation& reservation) const;
+  // The amounts that are reserved on the node, by all reservations of that kind or by one.
+  [[nodiscard]] ResourceSum ReservationOn(NodeId node, bool on_running) const;
+  [[nodiscard]] ResourceSum ReservationOn(NodeId node, const Reservation& reservation) const;
+  // The amounts fit into the node's allocatable capacity.
   [[nodiscard]] static bool Fits(const ResourceSum& amounts, const Node& node);
-  // Charges what is kept, or takes it off; `gained`: it is free for others from now on.
-  void Charge(const Kept& kept);
-  void Discharge(const Kept& kept, bool gained);
+  // Charges or discharges the places; `gained`: the capacity is free for others from now on.
+  void Charge(const Reservation& reservation);
+  void Discharge(const Reservation& reservation, bool gained);
 
   Gangs* gangs_;
   const Eligibility* eligibility_;
   Cluster* cluster_;
   Ledger* ledger_;
   const Queues* queues_;
-  absl::btree_map<std::string, int64_t> ending_;  // by UID: since when
-  absl::btree_map<GangId, Kept> kept_;
-  mutable absl::btree_map<NodeId, ResourceSum> held_;
-  mutable bool held_known_ = false;
+  absl::btree_map<std::string, int64_t> terminating_;  // by UID: since when
+  absl::btree_map<GangId, Reservation> reservations_;
+  mutable absl::btree_map<NodeId, ResourceSum> terminating_by_node_;
+  mutable bool terminating_by_node_known_ = false;
 };
 
 }  // namespace muster

@@ -11,9 +11,9 @@ void Nominations::Add(const Pod& pod) {
   Charge();
 }
 
-void Nominations::Charge() { static_cast<void>(Borrow()); }
+void Nominations::Charge() { static_cast<void>(ChargeTemporarily()); }
 
-std::vector<const Pod*> Nominations::Borrow() {
+std::vector<const Pod*> Nominations::ChargeTemporarily() {
   std::vector<const Pod*> charged;
   for (const std::string& uid : uids_) {
     const Pod* pod = gangs_->FindPod(uid);
@@ -26,23 +26,23 @@ std::vector<const Pod*> Nominations::Borrow() {
   return charged;
 }
 
-void Nominations::GiveBack(const std::vector<const Pod*>& pods) {
+void Nominations::DischargeTemporary(const std::vector<const Pod*>& pods) {
   for (const Pod* pod : pods) ledger_->DischargePod(pod->id, /*gained=*/false);
 }
 
-void Nominations::ReleaseBelow(int32_t priority) {
+void Nominations::ReleaseBelowPriority(int32_t priority) {
   for (const std::string& uid : uids_) {
     const Pod* pod = gangs_->FindPod(uid);
     if (pod->facts.priority < priority && ledger_->Reserves(pod->id)) ledger_->DischargePod(pod->id, /*gained=*/false);
   }
 }
 
-bool Nominations::AnyCharged() const {
+bool Nominations::HasCharged() const {
   return std::any_of(uids_.begin(), uids_.end(),
                      [this](const std::string& uid) { return ledger_->Reserves(gangs_->FindPod(uid)->id); });
 }
 
-const Pod* Nominations::LastOn(NodeId node) const {
+const Pod* Nominations::LastChargedOn(NodeId node) const {
   const Pod* last = nullptr;
   for (const std::string& uid : uids_) {
     const Pod* pod = gangs_->FindPod(uid);

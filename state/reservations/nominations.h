@@ -1,6 +1,5 @@
-// Pods that come one by one and that kube-scheduler nominated for a node hold room there, where there is room and their
-// queues allow it (SPEC K-3).
-// Not thread-safe.
+// Nominations: a pod that is scheduled individually and that kube-scheduler nominated for a node has capacity reserved
+// there, if there is room and its queues allow it (SPEC K-3). Not thread-safe.
 #ifndef MUSTER_STATE_RESERVATIONS_NOMINATIONS_H_
 #define MUSTER_STATE_RESERVATIONS_NOMINATIONS_H_
 
@@ -25,21 +24,21 @@ class Nominations {
   void Add(const Pod& pod);
   // UIDs, in order.
   [[nodiscard]] const absl::btree_set<std::string>& uids() const { return uids_; }
-  // Returns whether it was nominated. What it is charged stays.
+  // Returns whether the pod was nominated. Its charge stays.
   bool Remove(const Pod& pod) { return uids_.erase(pod.facts.uid) > 0; }
-  // Reserves room for whoever has none and finds some.
+  // Reserves room for every nominated pod that has none and fits.
   void Charge();
-  // The same for a moment; returns who has room now and had none.
-  [[nodiscard]] std::vector<const Pod*> Borrow();
-  void GiveBack(const std::vector<const Pod*>& pods);
-  // A plan of higher priority need not respect room that pods of lower priority were nominated for.
-  void ReleaseBelow(int32_t priority);
-  // Some pod holds room by its nomination.
-  [[nodiscard]] bool AnyCharged() const;
-  // The last by UID that holds room on `node`; nullptr: nobody.
-  [[nodiscard]] const Pod* LastOn(NodeId node) const;
+  // The same for one look; returns the pods that were charged, for DischargeTemporary.
+  [[nodiscard]] std::vector<const Pod*> ChargeTemporarily();
+  void DischargeTemporary(const std::vector<const Pod*>& pods);
+  // Releases the reservations of nominated pods below the priority: a plan of this priority may use their room.
+  void ReleaseBelowPriority(int32_t priority);
+  // Some pod has room reserved by its nomination.
+  [[nodiscard]] bool HasCharged() const;
+  // The nominated pod with room reserved on `node` that has the last UID; nullptr: none.
+  [[nodiscard]] const Pod* LastChargedOn(NodeId node) const;
 
-  // What a recording keeps (state/recording/members.h).
+  // The members that a recording contains (state/recording/members.h).
   static constexpr auto Recorded() { return std::tuple(&Nominations::uids_); }
 
  private:

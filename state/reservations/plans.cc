@@ -10,38 +10,38 @@
 namespace muster {
 namespace {
 
-constexpr int64_t kSoonMs = 250;
-constexpr int64_t kIdsAtOnce = 1'000;
-constexpr int64_t kLatestSoonMs = 8'000;
+constexpr int64_t kFirstReactivationDelayMs = 250;
+constexpr int64_t kMaxReactivationDelayMs = 8'000;
+constexpr int64_t kIdsPerRecord = 1'000;
 
-// Of each class the members of the highest priority are placed first (D-11): the candidates' own order. Most gangs are
-// one run.
+// The priorities of the members of each class and leaf, in the order in which the planner places them: the highest
+// first (D-11). Most gangs have a single run.
 class Priorities {
  public:
   struct Left {
     int32_t priority;
     int32_t pods;
-    bool to_come;
+    bool future;
   };
-  using OfClass = absl::InlinedVector<Left, 2>;  // the first to be taken last
+  using OfClass = absl::InlinedVector<Left, 2>;  // in reverse order: Next takes the last entry
 
   explicit Priorities(const std::vector<Candidates>& candidates) : single_(candidates.size() == 1) {
     if (single_) {
       const Candidates& run = candidates.front();
-      of_single_.push_back({run.priority, run.pods, run.to_come});
+      of_single_.push_back({run.priority, run.pods, run.future});
       return;
     }
     for (const Candidates& run : candidates) {
       OfClass& of_class = left_[{run.cls, run.leaf}];
       const bool more = !of_class.empty() && of_class.back().priority == run.priority;
-      if (!more || of_class.back().to_come != run.to_come) of_class.push_back({run.priority, 0, run.to_come});
+      if (!more || of_class.back().future != run.future) of_class.push_back({run.priority, 0, run.future});
       of_class.back().pods += run.pods;
     }
     for (auto& [cls, of_class] : left_) std::reverse(of_class.begin(), of_class.end());
   }
   [[nodiscard]] OfClass* Of(ClassId cls, int32_t leaf) { return single_ ? &of_single_ : &left_[{cls, leaf}]; }
   static Left Next(OfClass* of_class) {
-    MUSTER_CHECK(!of_class->empty());  // the planner places no more than there are
+    MUSTER_CHECK(!of_class->empty());  // the planner places no more pods than there are candidates
     const Left next = of_class->back();
     if (--of_class->back().pods == 0) of_class->pop_back();
     return next;
@@ -55,9 +55,9 @@ class Priorities {
 
 }  // namespace
 
-FreePlaces::FreePlaces(const Plan& plan) : plan_(&plan) {
+FreeSlots::FreeSlots(const Plan& plan) : plan_(&plan) {
   for (size_t i = plan.slots.size(); i-- > 0;) {
-    if (plan.slots[i].state != SlotState::kFree || plan.slots[i].to_come) continue;
+    if (plan.slots[i].state != SlotState::kFree || plan.slots[i].is_future) continue;
     by_class_[{plan.slots[i].cls, plan.slots[i].leaf}].push_back(static_cast<int32_t>(i));
     ++left_;
   }
@@ -69,11 +69,11 @@ FreePlaces::FreePlaces(const Plan& plan) : plan_(&plan) {
   }
 }
 
-int32_t FreePlaces::Take(const Pod& pod) {
+int32_t FreeSlots::TakeFor(const Pod& pod) {
   const auto found = by_class_.find({pod.cls, pod.leaf});
   if (found == by_class_.end()) return -1;
   std::vector<int32_t>& indexes = found->second;
-  // What asks for more than this pod has asks for more than all who follow.
+  // A slot above this pod's priority is above the priority of all later pods.
   while (!indexes.empty() && plan_->slots[static_cast<size_t>(indexes.back())].priority > pod.facts.priority) {
     passed_.push_back(indexes.back());
     indexes.pop_back();
@@ -85,19 +85,19 @@ int32_t FreePlaces::Take(const Pod& pod) {
   return index;
 }
 
-std::vector<int32_t> FreePlaces::Left() const {
+std::vector<int32_t> FreeSlots::Remaining() const {
   std::vector<int32_t> out = passed_;
   for (const auto& [kind, indexes] : by_class_) out.insert(out.end(), indexes.begin(), indexes.end());
   std::sort(out.begin(), out.end());
   return out;
 }
 
-int32_t Plans::PlaceFor(const Pod& pod) const {
+int32_t Plans::FindSlotFor(const Pod& pod) const {
   const std::vector<Slot>& slots = Of(*pod.gang)->slots;
   int32_t best = -1;
   for (size_t i = 0; i < slots.size(); ++i) {
     const Slot& slot = slots[i];
-    if (slot.state != SlotState::kFree || !slot.Suits(pod) || slot.priority > pod.facts.priority) continue;
+    if (slot.state != SlotState::kFree || !slot.IsFor(pod) || slot.priority > pod.facts.priority) continue;
     if (best >= 0 && slots[static_cast<size_t>(best)].priority >= slot.priority) continue;
     best = static_cast<int32_t>(i);
     if (slot.priority == pod.facts.priority) break;
@@ -110,13 +110,13 @@ const Slot* Plans::SlotOf(const Pod& pod) const {
   return index < 0 ? nullptr : &Of(*pod.gang)->slots[static_cast<size_t>(index)];
 }
 
-Group Plans::MatesOf(const Gang& gang) const {
+Group Plans::PeersOf(const Gang& gang) const {
   Group out;
   out.push_back(&gang);
-  for (const std::string& key : Of(gang)->mates) {
-    const Gang* mate = gangs_->FindGang(key);
-    if (mate == nullptr) continue;
-    if (const Plan* plan = Of(*mate); plan != nullptr && plan->id == Of(gang)->id) out.push_back(mate);
+  for (const std::string& key : Of(gang)->peers) {
+    const Gang* peer = gangs_->FindGang(key);
+    if (peer == nullptr) continue;
+    if (const Plan* plan = Of(*peer); plan != nullptr && plan->id == Of(gang)->id) out.push_back(peer);
   }
   return out;
 }
@@ -124,7 +124,7 @@ Group Plans::MatesOf(const Gang& gang) const {
 std::vector<int32_t> Plans::ByLeaf(const Gang& gang, const Plan& plan) {
   std::vector<int32_t> out(static_cast<size_t>(gang.rules.tree.leaves), 0);
   for (const Slot& slot : plan.slots) {
-    // The tree may be another one by now.
+    // The tree may have changed since the plan was made.
     if (static_cast<size_t>(slot.leaf) < out.size()) ++out[static_cast<size_t>(slot.leaf)];
   }
   return out;
@@ -132,13 +132,13 @@ std::vector<int32_t> Plans::ByLeaf(const Gang& gang, const Plan& plan) {
 
 int32_t Plans::FindFree(const Plan& plan, const Pod& pod, NodeId node) {
   const auto open = std::find_if(plan.slots.begin(), plan.slots.end(), [&](const Slot& slot) {
-    return slot.state == SlotState::kFree && slot.Suits(pod) && slot.node == node;
+    return slot.state == SlotState::kFree && slot.IsFor(pod) && slot.node == node;
   });
   return open == plan.slots.end() ? -1 : static_cast<int32_t>(open - plan.slots.begin());
 }
 
-int64_t Plans::NewId(Step* step) {
-  if (next_id_ == reserved_) WritePlansRecord(reserved_ += kIdsAtOnce, step);
+int64_t Plans::NewId(ApplyContext* ctx) {
+  if (next_id_ == reserved_) WritePlansRecord(reserved_ += kIdsPerRecord, ctx);
   return next_id_++;
 }
 
@@ -146,7 +146,7 @@ void Plans::Make(const Gang& gang, int64_t id, int64_t now_ms, absl::Span<const 
                  const std::vector<Candidates>& candidates, int32_t lowest_priority, bool uses_holds) {
   auto plan = std::make_unique<Plan>();
   plan->id = id;
-  plan->created_ms = plan->last_arrival_ms = plan->wake_base_ms = now_ms;
+  plan->created_ms = plan->last_arrival_ms = plan->activation_base_ms = now_ms;
   plan->lowest_priority = lowest_priority;
   plan->uses_holds = uses_holds;
   plan->shape = ShapeOf(gang.rules);
@@ -155,7 +155,7 @@ void Plans::Make(const Gang& gang, int64_t id, int64_t now_ms, absl::Span<const 
   for (const Statement::Operation& operation : operations) pods += static_cast<size_t>(operation.pods);
   plan->slots.reserve(pods);
   for (const Statement::Operation& operation : operations) {
-    ledger_->TakeOver(gang.id, operation.node, operation.cls, operation.pods);
+    ledger_->AdoptSlots(gang.id, operation.node, operation.cls, operation.pods);
     Priorities::OfClass* of_class = priorities.Of(operation.cls, operation.part);
     for (int32_t i = 0; i < operation.pods; ++i) {
       Slot& slot = plan->slots.emplace_back();
@@ -164,49 +164,49 @@ void Plans::Make(const Gang& gang, int64_t id, int64_t now_ms, absl::Span<const 
       slot.leaf = operation.part;
       const Priorities::Left next = Priorities::Next(of_class);
       slot.priority = next.priority;
-      slot.to_come = next.to_come;
-      plan->to_come += next.to_come ? 1 : 0;
+      slot.is_future = next.future;
+      plan->future_slots += next.future ? 1 : 0;
     }
   }
   if (uses_holds) promised_holds_ += plan->present();
   plans_[gang.id] = std::move(plan);
-  ScheduleCall(gang, now_ms);
+  ScheduleActivation(gang, now_ms);
 }
 
 void Plans::Commit(const Gang& gang) {
-  Plan& plan = Mut(gang);
+  Plan& plan = MutablePlan(gang);
   plan.committed = true;
-  plan.next_wake_ms = kNever;
+  plan.next_activation_ms = kNever;
   plan.held = 0;
 }
 
-std::vector<Slot> Plans::TakeAll(const Gang& gang) {
-  std::vector<Slot> slots = std::move(Mut(gang).slots);
+std::vector<Slot> Plans::ReleaseAll(const Gang& gang) {
+  std::vector<Slot> slots = std::move(MutablePlan(gang).slots);
   for (const Slot& slot : slots) slots_.Reset(slot.pod->id);
   plans_[gang.id].reset();
   return slots;
 }
 
-std::vector<Slot> Plans::DropOpen(const Gang& gang) {
-  Plan& plan = Mut(gang);
+std::vector<Slot> Plans::ReleaseUncommitted(const Gang& gang) {
+  Plan& plan = MutablePlan(gang);
   std::vector<Slot> open;
-  std::vector<Slot> kept;
-  for (const Slot& slot : plan.slots) (slot.state == SlotState::kCommitted ? kept : open).push_back(slot);
+  std::vector<Slot> committed;
+  for (const Slot& slot : plan.slots) (slot.state == SlotState::kCommitted ? committed : open).push_back(slot);
   for (const Slot& slot : open) {
     if (slot.pod != nullptr) slots_.Reset(slot.pod->id);
   }
-  for (const Slot& slot : open) ledger_->GiveBackPlace(gang.id, slot.node, slot.cls, /*gained=*/true);
-  const auto to_come = std::exchange(plan.to_come, 0);
-  plan.slots = std::move(kept);
+  for (const Slot& slot : open) ledger_->ReleaseSlot(gang.id, slot.node, slot.cls, /*gained=*/true);
+  const auto future_slots = std::exchange(plan.future_slots, 0);
+  plan.slots = std::move(committed);
   plan.held = 0;
   for (size_t i = 0; i < plan.slots.size(); ++i) {
     if (plan.slots[i].pod != nullptr) slots_[plan.slots[i].pod->id].index = static_cast<int32_t>(i);
   }
-  if (plan.uses_holds) promised_holds_ -= static_cast<int32_t>(open.size()) - to_come;
+  if (plan.uses_holds) promised_holds_ -= static_cast<int32_t>(open.size()) - future_slots;
   return open;
 }
 
-bool Plans::EndIfDone(const Gang& gang) {
+bool Plans::RemoveIfDone(const Gang& gang) {
   const Plan* plan = Of(gang);
   if (plan == nullptr || plan->bound < plan->size()) return false;
   if (plan->uses_holds) promised_holds_ -= plan->size() - plan->bound;
@@ -215,10 +215,10 @@ bool Plans::EndIfDone(const Gang& gang) {
 }
 
 void Plans::Offer(const Pod& pod, int32_t slot) {
-  std::vector<Slot>& slots = Mut(*pod.gang).slots;
+  std::vector<Slot>& slots = MutablePlan(*pod.gang).slots;
   Slot& taken = slots[static_cast<size_t>(slot)];
   if (taken.state == SlotState::kFree) {
-    const int32_t place = PlaceFor(pod);
+    const int32_t place = FindSlotFor(pod);
     MUSTER_CHECK(place >= 0);
     std::swap(taken.priority, slots[static_cast<size_t>(place)].priority);
     taken.state = SlotState::kOffered;
@@ -227,59 +227,59 @@ void Plans::Offer(const Pod& pod, int32_t slot) {
   slots_[pod.id].index = slot;
 }
 
-void Plans::Hold(const Pod& pod) {
-  MutSlot(pod).state = SlotState::kHeld;
-  ++Mut(*pod.gang).held;
+void Plans::MarkHeld(const Pod& pod) {
+  MutableSlot(pod).state = SlotState::kHeld;
+  ++MutablePlan(*pod.gang).held;
 }
 
-void Plans::Unhold(const Pod& pod) {
-  MUSTER_CHECK(MutSlot(pod).state == SlotState::kHeld);
-  MutSlot(pod).state = SlotState::kOffered;
-  --Mut(*pod.gang).held;
+void Plans::ClearHeld(const Pod& pod) {
+  MUSTER_CHECK(MutableSlot(pod).state == SlotState::kHeld);
+  MutableSlot(pod).state = SlotState::kOffered;
+  --MutablePlan(*pod.gang).held;
 }
 
 void Plans::CommitSlot(const Pod& pod) {
-  Slot& slot = MutSlot(pod);
-  ledger_->GiveBackPlace(pod.gang->id, slot.node, slot.cls, /*gained=*/false);
+  Slot& slot = MutableSlot(pod);
+  ledger_->ReleaseSlot(pod.gang->id, slot.node, slot.cls, /*gained=*/false);
   slot.state = SlotState::kCommitted;
 }
 
 void Plans::Move(const Gang& gang, int32_t slot, NodeId to) {
-  Slot& moved = Mut(gang).slots[static_cast<size_t>(slot)];
-  ledger_->GiveBackPlace(gang.id, moved.node, moved.cls, /*gained=*/true);
+  Slot& moved = MutablePlan(gang).slots[static_cast<size_t>(slot)];
+  ledger_->ReleaseSlot(gang.id, moved.node, moved.cls, /*gained=*/true);
   moved.node = to;
-  ledger_->AddPlace(gang.id, to, moved.cls);
+  ledger_->ReserveSlot(gang.id, to, moved.cls);
 }
 
-void Plans::Meet(const Pod& pod, int32_t slot) {
-  Plan& plan = Mut(*pod.gang);
-  Slot& met = plan.slots[static_cast<size_t>(slot)];
-  met.priority = pod.facts.priority;
-  met.to_come = false;
-  --plan.to_come;
+void Plans::AssignFutureSlot(const Pod& pod, int32_t slot) {
+  Plan& plan = MutablePlan(*pod.gang);
+  Slot& assigned = plan.slots[static_cast<size_t>(slot)];
+  assigned.priority = pod.facts.priority;
+  assigned.is_future = false;
+  --plan.future_slots;
   ++promised_holds_;
-  if (met.cls == pod.cls) return;
-  ledger_->GiveBackPlace(pod.gang->id, met.node, met.cls, /*gained=*/true);
-  met.cls = pod.cls;
-  ledger_->AddPlace(pod.gang->id, met.node, met.cls);
+  if (assigned.cls == pod.cls) return;
+  ledger_->ReleaseSlot(pod.gang->id, assigned.node, assigned.cls, /*gained=*/true);
+  assigned.cls = pod.cls;
+  ledger_->ReserveSlot(pod.gang->id, assigned.node, assigned.cls);
 }
 
-void Plans::Await(const Gang& gang, int32_t slot) {
-  Mut(gang).slots[static_cast<size_t>(slot)].to_come = true;
-  ++Mut(gang).to_come;
+void Plans::ReserveFutureSlot(const Gang& gang, int32_t slot) {
+  MutablePlan(gang).slots[static_cast<size_t>(slot)].is_future = true;
+  ++MutablePlan(gang).future_slots;
   --promised_holds_;
 }
 
-void Plans::DropToCome(const Gang& gang, int32_t slot) {
-  Plan& plan = Mut(gang);
+void Plans::ReleaseFutureSlot(const Gang& gang, int32_t slot) {
+  Plan& plan = MutablePlan(gang);
   const auto at = static_cast<size_t>(slot);
-  MUSTER_CHECK(plan.slots[at].to_come);
-  ledger_->GiveBackPlace(gang.id, plan.slots[at].node, plan.slots[at].cls, /*gained=*/true);
+  MUSTER_CHECK(plan.slots[at].is_future);
+  ledger_->ReleaseSlot(gang.id, plan.slots[at].node, plan.slots[at].cls, /*gained=*/true);
   RemoveSlot(&plan, at);
-  --plan.to_come;
+  --plan.future_slots;
 }
 
-// The last takes its place.
+// The last slot moves to the index of the removed one.
 void Plans::RemoveSlot(Plan* plan, size_t at) {
   plan->slots[at] = plan->slots.back();
   plan->slots.pop_back();
@@ -287,11 +287,11 @@ void Plans::RemoveSlot(Plan* plan, size_t at) {
   slots_[plan->slots[at].pod->id].index = static_cast<int32_t>(at);
 }
 
-void Plans::DropFree(const Gang& gang, int32_t slot) {
-  Plan& plan = Mut(gang);
+void Plans::ReleaseFreeSlot(const Gang& gang, int32_t slot) {
+  Plan& plan = MutablePlan(gang);
   const auto at = static_cast<size_t>(slot);
-  MUSTER_CHECK(!plan.committed && plan.slots[at].state == SlotState::kFree && !plan.slots[at].to_come);
-  ledger_->GiveBackPlace(gang.id, plan.slots[at].node, plan.slots[at].cls, /*gained=*/true);
+  MUSTER_CHECK(!plan.committed && plan.slots[at].state == SlotState::kFree && !plan.slots[at].is_future);
+  ledger_->ReleaseSlot(gang.id, plan.slots[at].node, plan.slots[at].cls, /*gained=*/true);
   RemoveSlot(&plan, at);
   if (plan.uses_holds) --promised_holds_;
 }
@@ -299,7 +299,7 @@ void Plans::DropFree(const Gang& gang, int32_t slot) {
 bool Plans::Release(const Pod& pod) {
   const int32_t index = SlotIndex(pod);
   if (index < 0) return false;
-  Plan& plan = Mut(*pod.gang);
+  Plan& plan = MutablePlan(*pod.gang);
   slots_.Reset(pod.id);
   const auto at = static_cast<size_t>(index);
   Slot& slot = plan.slots[at];
@@ -308,55 +308,56 @@ bool Plans::Release(const Pod& pod) {
     slot.state = SlotState::kFree;
     return false;
   }
-  // Nothing is charged for a committed slot any more: it goes with its pod.
+  // A committed slot has no charge of its own: it is removed with its pod.
   RemoveSlot(&plan, at);
   --promised_holds_;
   return true;
 }
 
-void Plans::Reopen(const Pod& pod) {
-  Slot& slot = MutSlot(pod);
+void Plans::UncommitSlot(const Pod& pod) {
+  Slot& slot = MutableSlot(pod);
   slot.state = SlotState::kFree;
   slot.pod = nullptr;
   slots_.Reset(pod.id);
-  ledger_->AddPlace(pod.gang->id, slot.node, slot.cls);
+  ledger_->ReserveSlot(pod.gang->id, slot.node, slot.cls);
 }
 
-void Plans::NoteBound(const Pod& pod) {
-  ++Mut(*pod.gang).bound;
-  if (Mut(*pod.gang).uses_holds) --promised_holds_;
-  Slot& slot = MutSlot(pod);
+void Plans::MarkBound(const Pod& pod) {
+  ++MutablePlan(*pod.gang).bound;
+  if (MutablePlan(*pod.gang).uses_holds) --promised_holds_;
+  Slot& slot = MutableSlot(pod);
   slot.pod = nullptr;
-  slot.cls = kNoClass;  // it was the pod's, which may change or go
+  slot.cls = kNoClass;  // the pod's class may change or be removed
   slots_.Reset(pod.id);
 }
 
-void Plans::NoteArrival(const Gang& gang, int64_t now_ms) { Mut(gang).last_arrival_ms = now_ms; }
+void Plans::OnArrival(const Gang& gang, int64_t now_ms) { MutablePlan(gang).last_arrival_ms = now_ms; }
 
-void Plans::CallSoon(const Gang& gang, int64_t now_ms) {
-  Plan& plan = Mut(gang);
-  const int64_t delay_ms = std::min(kLatestSoonMs, kSoonMs << std::min(plan.soon_calls, 10));
-  if (plan.soon_ms == kNever) plan.soon_ms = now_ms + delay_ms;
+void Plans::ScheduleReactivation(const Gang& gang, int64_t now_ms) {
+  Plan& plan = MutablePlan(gang);
+  const int64_t delay_ms =
+      std::min(kMaxReactivationDelayMs, kFirstReactivationDelayMs << std::min(plan.reactivations, 10));
+  if (plan.reactivate_ms == kNever) plan.reactivate_ms = now_ms + delay_ms;
 }
 
-void Plans::NoteCalledSoon(const Gang& gang) {
-  ++Mut(gang).soon_calls;
-  Mut(gang).soon_ms = kNever;
+void Plans::OnReactivated(const Gang& gang) {
+  ++MutablePlan(gang).reactivations;
+  MutablePlan(gang).reactivate_ms = kNever;
 }
 
-void Plans::ScheduleCall(const Gang& gang, int64_t now_ms) {
-  Plan& plan = Mut(gang);
-  plan.next_wake_ms = kNever;
-  for (const int64_t delay_ms : Plan::kAgainMs) {
-    if (plan.wake_base_ms + delay_ms <= now_ms) continue;
-    plan.next_wake_ms = plan.wake_base_ms + delay_ms;
+void Plans::ScheduleActivation(const Gang& gang, int64_t now_ms) {
+  Plan& plan = MutablePlan(gang);
+  plan.next_activation_ms = kNever;
+  for (const int64_t delay_ms : Plan::kReactivateAfterMs) {
+    if (plan.activation_base_ms + delay_ms <= now_ms) continue;
+    plan.next_activation_ms = plan.activation_base_ms + delay_ms;
     return;
   }
 }
 
-void Plans::RestartCalls(const Gang& gang, int64_t now_ms, int64_t first_ms) {
-  Mut(gang).wake_base_ms = now_ms;
-  Mut(gang).next_wake_ms = first_ms;
+void Plans::RestartActivations(const Gang& gang, int64_t now_ms, int64_t first_ms) {
+  MutablePlan(gang).activation_base_ms = now_ms;
+  MutablePlan(gang).next_activation_ms = first_ms;
 }
 
 }  // namespace muster

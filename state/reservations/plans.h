@@ -1,7 +1,7 @@
-// Plans: so many places of one class on a node for every member that a gang's minimum misses (SPEC P-11).
+// Plans: a slot, capacity on a node for one pod, for every member that a gang's minimum still needs (SPEC P-11).
 //
-// Invariants: a slot that is free, offered or held is promised in the ledger, a committed slot's charge is its pod's; a
-// pod has a slot only in a plan of its own gang, and slot and pod name each other. Not thread-safe.
+// Invariants: a free, offered or held slot is promised in the ledger; for a committed slot, its pod is charged. A pod
+// has a slot only in a plan of its own gang, and slot and pod refer to each other. Not thread-safe.
 #ifndef MUSTER_STATE_RESERVATIONS_PLANS_H_
 #define MUSTER_STATE_RESERVATIONS_PLANS_H_
 
@@ -25,66 +25,69 @@ namespace muster {
 
 enum class SlotState : uint8_t { kFree, kOffered, kHeld, kCommitted };
 
-// Room for one pod of a class on a node.
+// Capacity for one pod of a class on a node.
 struct Slot {
   ClassId cls = kNoClass;
   NodeId node = kNoNode;
-  int32_t priority = 0;  // D-11: of the member that it was planned for; one of lower priority does not take it
+  int32_t priority = 0;  // D-11: of the member that it was planned for; members of lower priority do not take it
   SlotState state = SlotState::kFree;
   const Pod* pod = nullptr;
-  int32_t leaf = 0;      // the subgroup that it was planned for (P-5)
-  bool to_come = false;  // free, for a member that does not exist yet (P-7)
+  int32_t leaf = 0;        // the subgroup that it was planned for (P-5)
+  bool is_future = false;  // free, for a member that does not exist yet (P-7)
 
-  // It is for pods like this one.
-  [[nodiscard]] bool Suits(const Pod& pod) const { return !to_come && cls == pod.cls && leaf == pod.leaf; }
+  // The slot is for pods of this class and subgroup.
+  [[nodiscard]] bool IsFor(const Pod& pod) const { return !is_future && cls == pod.cls && leaf == pod.leaf; }
 };
 
 struct Plan {
-  // Members that did not come are called again so long after the first call (K-7).
-  static constexpr std::array<int64_t, 3> kAgainMs = {2'000, 4'000, 8'000};
+  // Delays from activation_base_ms until members that have not arrived are activated again (K-7), in milliseconds.
+  static constexpr std::array<int64_t, 3> kReactivateAfterMs = {2'000, 4'000, 8'000};
 
   int64_t id = 0;
   int64_t created_ms = 0;
   int64_t last_arrival_ms = 0;
   std::vector<Slot> slots;
-  int32_t lowest_priority = 0;  // of the members it was made for
+  int32_t lowest_priority = 0;  // of the members that it was made for
   int32_t held = 0;
-  int32_t to_come = 0;  // slots for members that do not exist yet (P-7)
-  int32_t bound = 0;    // committed slots whose binding succeeded
+  int32_t future_slots = 0;  // slots for members that do not exist yet (P-7)
+  int32_t bound = 0;         // committed slots whose binding succeeded
   bool committed = false;
-  bool uses_holds = true;    // its members are held binds; a submitted gang's are not
-  int64_t wake_base_ms = 0;  // when its members were called first, or anew
-  int64_t next_wake_ms = kNever;
-  std::vector<std::string> mates;  // D-10: keys of the gangs planned with this one, under the same id
-  int32_t absences = 0;            // complete offers that lacked every slot's node (K-6)
-  int64_t doubt_ms = kNever;       // when members that are doubted and have not come are taken for unplaceable (K-5)
-  int64_t soon_ms = kNever;        // when members that were not offered their node are called again
-  int32_t soon_calls = 0;          // how often that was done
-  std::string shape;               // the gang's domains and subgroups that it was made for (P-4, P-5)
+  bool uses_holds = true;          // its members wait as held binds; those of a submitted gang do not
+  int64_t activation_base_ms = 0;  // when the series of activations started
+  int64_t next_activation_ms = kNever;
+  std::vector<std::string> peers;        // D-10: keys of the gangs planned with this one, under the same id
+  int32_t missing_offers = 0;            // number of complete node lists without any slot's node (K-6)
+  int64_t suspect_deadline_ms = kNever;  // when suspected members that have not arrived become unplaceable (K-5)
+  int64_t reactivate_ms = kNever;        // when members that were not offered their node are activated again
+  int32_t reactivations = 0;             // how often that was done
+  std::string shape;                     // the gang's domains and subgroups that it was made for (P-4, P-5)
 
   [[nodiscard]] int32_t size() const { return static_cast<int32_t>(slots.size()); }
   // Slots for members that exist.
-  [[nodiscard]] int32_t present() const { return size() - to_come; }
-  [[nodiscard]] bool called_again() const { return next_wake_ms > wake_base_ms + kAgainMs.front(); }
+  [[nodiscard]] int32_t present() const { return size() - future_slots; }
+  [[nodiscard]] bool reactivated() const {
+    return next_activation_ms > activation_base_ms + kReactivateAfterMs.front();
+  }
 };
 
-// Which free slots members may take, the highest priority first: a driver comes before its executors (D-11).
-class FreePlaces {
+// Assigns free slots of a plan to members, the highest priority first: a driver comes before its executors (D-11). Does
+// not change the plan. Valid while the plan's slots stay in place.
+class FreeSlots {
  public:
-  explicit FreePlaces(const Plan& plan);
-  // The index of a slot that is the pod's to take, and is taken from here on; -1: there is none. REQUIRES: pods come in
-  // order of priority, the highest first.
-  [[nodiscard]] int32_t Take(const Pod& pod);
-  // Nobody takes what is left.
+  explicit FreeSlots(const Plan& plan);
+  // Takes a slot for the pod and returns its index; -1: there is none. REQUIRES: calls are in order of the pods'
+  // priority, the highest first.
+  [[nodiscard]] int32_t TakeFor(const Pod& pod);
+  // All slots were taken.
   [[nodiscard]] bool empty() const { return left_ == 0; }
-  // Indexes of what nobody took, in order.
-  [[nodiscard]] std::vector<int32_t> Left() const;
+  // Indexes of the slots that were not taken, in order.
+  [[nodiscard]] std::vector<int32_t> Remaining() const;
 
  private:
   const Plan* plan_;
-  using Kind = std::pair<ClassId, int32_t>;               // and leaf
+  using Kind = std::pair<ClassId, int32_t>;               // class and leaf
   absl::btree_map<Kind, std::vector<int32_t>> by_class_;  // indexes, the lowest priority first
-  std::vector<int32_t> passed_;                           // indexes of places that ask for more than who came last
+  std::vector<int32_t> passed_;                           // indexes of slots whose priority is above all later pods
   size_t left_ = 0;
 };
 
@@ -92,97 +95,100 @@ class Plans {
  public:
   Plans(Gangs* gangs, Ledger* ledger) : gangs_(gangs), ledger_(ledger) {}
 
-  // --- looking ---
-  // nullptr: the gang has none.
+  // --- lookup ---
+  // nullptr: the gang has no plan.
   [[nodiscard]] const Plan* Of(const Gang& gang) const { return plans_.Of(gang.id).get(); }
-  // nullptr: the pod has no place.
+  // nullptr: the pod has no slot.
   [[nodiscard]] const Slot* SlotOf(const Pod& pod) const;
   // Index into its gang's plan; -1: none.
   [[nodiscard]] int32_t SlotIndex(const Pod& pod) const { return slots_.Of(pod.id).index; }
-  // The gangs that hold a plan together with this one, itself first. REQUIRES: a plan.
-  [[nodiscard]] Group MatesOf(const Gang& gang) const;
-  // Some free slot of its gang's plan is the pod's to take.
-  [[nodiscard]] bool HasPlaceFor(const Pod& pod) const { return PlaceFor(pod) >= 0; }
-  // The first free slot for pods like this one on the node; -1: none.
+  // The gangs with a part of the same plan, this gang first. REQUIRES: the gang has a plan.
+  [[nodiscard]] Group PeersOf(const Gang& gang) const;
+  // The pod may take some free slot of its gang's plan.
+  [[nodiscard]] bool HasSlotFor(const Pod& pod) const { return FindSlotFor(pod) >= 0; }
+  // The first free slot on the node with IsFor(pod); -1: none.
   [[nodiscard]] static int32_t FindFree(const Plan& plan, const Pod& pod, NodeId node);
-  // Its slots by leaf. REQUIRES: the gang has subgroups.
+  // The number of its slots by leaf. REQUIRES: the gang has subgroups.
   [[nodiscard]] static std::vector<int32_t> ByLeaf(const Gang& gang, const Plan& plan);
   // Held binds that plans may need at once (K-4).
   [[nodiscard]] int32_t promised_holds() const { return promised_holds_; }
 
   // --- numbers ---
-  // The number of a new plan: no plan ever had it, restarts included.
-  [[nodiscard]] int64_t NewId(Step* step);
+  // A number for a new plan, unique over all time, restarts included.
+  [[nodiscard]] int64_t NewId(ApplyContext* ctx);
   [[nodiscard]] int64_t next_id() const { return next_id_; }
-  // An earlier process may have given the numbers below `next`.
-  void ContinueAt(int64_t next) { next_id_ = reserved_ = next; }
+  // An earlier process may have used the numbers below `next`.
+  void RestoreNextId(int64_t next) { next_id_ = reserved_ = next; }
 
-  // --- a plan's life ---
-  // Takes over what a statement reserved; its parts are leaves.
+  // --- life cycle of a plan ---
+  // Takes over the operations that a statement reserved; their parts are leaves.
   void Make(const Gang& gang, int64_t id, int64_t now_ms, absl::Span<const Statement::Operation> operations,
             const std::vector<Candidates>& candidates, int32_t lowest_priority, bool uses_holds);
-  void SetMates(const Gang& gang, std::vector<std::string> mates) { Mut(gang).mates = std::move(mates); }
-  // The plan is committed as a whole: its slots' charges are their pods' from now on.
+  void SetPeers(const Gang& gang, std::vector<std::string> peers) { MutablePlan(gang).peers = std::move(peers); }
+  // The plan is committed as a whole; its slots are committed one by one (CommitSlot).
   void Commit(const Gang& gang);
-  // The submitted gang's plan is taken by its caller: it ends, and its places are returned.
-  [[nodiscard]] std::vector<Slot> TakeAll(const Gang& gang);
-  // Gives back every slot that is not committed; returns them as they were, pods included.
-  [[nodiscard]] std::vector<Slot> DropOpen(const Gang& gang);
-  // Every slot that is left has been bound: the plan ends. Returns whether it did.
-  bool EndIfDone(const Gang& gang);
+  // The caller takes the plan of a submitted gang: removes the plan and returns its slots.
+  [[nodiscard]] std::vector<Slot> ReleaseAll(const Gang& gang);
+  // Releases every slot that is not committed; returns their previous state, pods included.
+  [[nodiscard]] std::vector<Slot> ReleaseUncommitted(const Gang& gang);
+  // Removes the plan if all its remaining slots are bound. Returns whether it did.
+  bool RemoveIfDone(const Gang& gang);
 
   // --- slots ---
-  // The pod takes a free slot, or keeps the one it has. REQUIRES: HasPlaceFor, or the slot is the pod's own. Slots of
-  // one class are interchangeable: whichever it takes, a place of at most its priority is gone.
+  // The pod takes a free slot, or keeps its own. Slots of one class are interchangeable: if the slot has another
+  // priority than the one that FindSlotFor selects, the two swap their priorities.
+  // REQUIRES: HasSlotFor, or the slot is the pod's own.
   void Offer(const Pod& pod, int32_t slot);
-  // The pod is at the barrier with its slot, or leaves it.
-  void Hold(const Pod& pod);
-  void Unhold(const Pod& pod);
-  // A repaired member's slot is committed like those of its gang (G-13).
+  // The pod waits at the barrier with its slot, or no longer does.
+  void MarkHeld(const Pod& pod);
+  void ClearHeld(const Pod& pod);
+  // Commits the slot of the pod: the caller charges the pod instead. Also for a repaired member (G-13).
   void CommitSlot(const Pod& pod);
+  // Moves a slot that is not committed to another node.
   void Move(const Gang& gang, int32_t slot, NodeId to);
-  // P-7: the slot for a member to come is for pods like this one from now on. REQUIRES: the node takes the pod instead.
-  void Meet(const Pod& pod, int32_t slot);
-  // A free slot of a committed plan waits for a member to come; such a slot is given back.
-  void Await(const Gang& gang, int32_t slot);
-  void DropToCome(const Gang& gang, int32_t slot);
-  // A free slot of a plan that is not committed is needed no more.
-  void DropFree(const Gang& gang, int32_t slot);
-  // The pod gives up its slot. A committed one goes with it, others are free again. Returns whether a slot is gone.
+  // P-7: turns a future slot into a free slot for pods like this one. REQUIRES: the pod fits on the node in its place.
+  void AssignFutureSlot(const Pod& pod, int32_t slot);
+  // Turns a free slot of a committed plan into a future slot.
+  void ReserveFutureSlot(const Gang& gang, int32_t slot);
+  void ReleaseFutureSlot(const Gang& gang, int32_t slot);
+  // Releases a free slot of a plan that is not committed.
+  void ReleaseFreeSlot(const Gang& gang, int32_t slot);
+  // The pod leaves its slot: a committed slot is removed, another one becomes free. Returns whether a slot was removed.
   bool Release(const Pod& pod);
-  // G-13: the pod's committed slot becomes a promise again. REQUIRES: the pod is charged no more.
-  void Reopen(const Pod& pod);
+  // G-13: the pod's committed slot becomes a free slot again. REQUIRES: the pod is no longer charged.
+  void UncommitSlot(const Pod& pod);
   // The pod of a committed slot is bound.
-  void NoteBound(const Pod& pod);
+  void MarkBound(const Pod& pod);
 
   // --- times ---
-  void NoteArrival(const Gang& gang, int64_t now_ms);
-  // A member was not offered its node: it is called again soon, later each time.
-  void CallSoon(const Gang& gang, int64_t now_ms);
-  void NoteCalledSoon(const Gang& gang);
-  void SetDoubt(const Gang& gang, int64_t at_ms) { Mut(gang).doubt_ms = at_ms; }
-  // The next of the calls after Plan::kAgainMs.
-  void ScheduleCall(const Gang& gang, int64_t now_ms);
-  void NeverCall(const Gang& gang) { Mut(gang).next_wake_ms = kNever; }
-  void RestartCalls(const Gang& gang, int64_t now_ms, int64_t first_ms);
-  // Returns how often that was so.
-  int32_t NoteAbsence(const Gang& gang) { return ++Mut(gang).absences; }
+  void OnArrival(const Gang& gang, int64_t now_ms);
+  // A member was not offered its node: it is activated again after a short delay, which grows each time.
+  void ScheduleReactivation(const Gang& gang, int64_t now_ms);
+  void OnReactivated(const Gang& gang);
+  void SetSuspectDeadline(const Gang& gang, int64_t at_ms) { MutablePlan(gang).suspect_deadline_ms = at_ms; }
+  // Schedules the next activation of Plan::kReactivateAfterMs; none is left: kNever.
+  void ScheduleActivation(const Gang& gang, int64_t now_ms);
+  void CancelActivation(const Gang& gang) { MutablePlan(gang).next_activation_ms = kNever; }
+  // Starts a new series of activations, the first one at `first_ms`.
+  void RestartActivations(const Gang& gang, int64_t now_ms, int64_t first_ms);
+  // Returns the number of missing offers so far, this one included.
+  int32_t CountMissingOffer(const Gang& gang) { return ++MutablePlan(gang).missing_offers; }
 
-  // What a recording keeps (state/recording/members.h).
+  // The members that a recording contains (state/recording/members.h).
   static constexpr auto Recorded() {
     return std::tuple(&Plans::plans_, &Plans::slots_, &Plans::promised_holds_, &Plans::next_id_, &Plans::reserved_);
   }
 
  private:
   // The free slot of the highest priority that the pod may take; -1: none.
-  [[nodiscard]] int32_t PlaceFor(const Pod& pod) const;
+  [[nodiscard]] int32_t FindSlotFor(const Pod& pod) const;
   void RemoveSlot(Plan* plan, size_t at);
   struct PodSlot {
     int32_t index = -1;
   };
-  [[nodiscard]] Plan& Mut(const Gang& gang) { return *plans_[gang.id]; }
-  [[nodiscard]] Slot& MutSlot(const Pod& pod) {
-    return Mut(*pod.gang).slots[static_cast<size_t>(slots_.Of(pod.id).index)];
+  [[nodiscard]] Plan& MutablePlan(const Gang& gang) { return *plans_[gang.id]; }
+  [[nodiscard]] Slot& MutableSlot(const Pod& pod) {
+    return MutablePlan(*pod.gang).slots[static_cast<size_t>(slots_.Of(pod.id).index)];
   }
 
   Gangs* gangs_;
@@ -191,7 +197,7 @@ class Plans {
   ById<PodSlot> slots_;
   int32_t promised_holds_ = 0;
   int64_t next_id_ = 1;
-  int64_t reserved_ = 1;  // numbers below it are recorded as given
+  int64_t reserved_ = 1;  // numbers below it are recorded as used
 };
 
 }  // namespace muster

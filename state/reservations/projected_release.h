@@ -1,9 +1,12 @@
-// What runs, and what is promised to plans, in the order in which it is expected to be over: taken off the cluster
-// piece by piece to see when there would be room for somebody (SPEC Q-6), and put back.
+// Projected release: running pods and the slots of plans, in the order in which they are expected to end. They are
+// taken off the cluster unit by unit, to find when a gang would fit (SPEC Q-6), and put back afterwards.
 //
-// Pieces are gangs, lone pods, and what is kept for gangs that go first, which comes last. Those that said how long
-// they run come first, by when they are over - one that should be over already, at once -, then those that did not, the
-// oldest first. Pods that stay as long as their node does are no piece. Not thread-safe.
+// A unit is a gang, a lone pod, or the reservation of a gang that comes first. The order is:
+// 1. gangs that declare how long they run, by their end; an overdue one ends now;
+// 2. other gangs and lone pods, the oldest first;
+// 3. reservations.
+// Permanent pods, which stay as long as their node, are not included. The destructor puts everything back. Not
+// thread-safe.
 #ifndef MUSTER_STATE_RESERVATIONS_PROJECTED_RELEASE_H_
 #define MUSTER_STATE_RESERVATIONS_PROJECTED_RELEASE_H_
 
@@ -20,26 +23,26 @@
 
 namespace muster {
 
-class RunningRoom {
+class ProjectedRelease {
  public:
-  // What is kept for a gang that goes first.
-  struct Kept {
+  // The reservation of a gang that comes first.
+  struct ReservedRoom {
     const Gang* gang;
     absl::Span<const Statement::Operation> places;
   };
-  RunningRoom(const Gangs& gangs, const Plans& plans, const Ledger& ledger, absl::Span<const Kept> kept,
-              Cluster* cluster, int64_t now_ms);
-  RunningRoom(const RunningRoom&) = delete;
-  RunningRoom& operator=(const RunningRoom&) = delete;
-  ~RunningRoom() { Lend(0); }
+  ProjectedRelease(const Gangs& gangs, const Plans& plans, const Ledger& ledger,
+                   absl::Span<const ReservedRoom> reserved, Cluster* cluster, int64_t now_ms);
+  ProjectedRelease(const ProjectedRelease&) = delete;
+  ProjectedRelease& operator=(const ProjectedRelease&) = delete;
+  ~ProjectedRelease() { SuspendFirst(0); }
 
-  // How many pieces there are, and how many of them are over at a known time; these are the first.
-  [[nodiscard]] size_t size() const { return pieces_.size(); }
-  [[nodiscard]] size_t timed() const { return timed_; }
-  // When the first `count` are over; kNever: nobody knows. REQUIRES: count <= size().
-  [[nodiscard]] int64_t OverAt(size_t count) const { return count == 0 ? now_ms_ : pieces_[count - 1].over_ms; }
-  // Exactly the first `count` are off the cluster from here on.
-  void Lend(size_t count);
+  // The number of units, and of those with a known end, which are the first ones.
+  [[nodiscard]] size_t size() const { return units_.size(); }
+  [[nodiscard]] size_t timed_count() const { return timed_; }
+  // When the first `count` units will have ended; kNever: not known. REQUIRES: count <= size().
+  [[nodiscard]] int64_t ReleasedAt(size_t count) const { return count == 0 ? now_ms_ : units_[count - 1].release_ms; }
+  // Suspends and resumes units so that exactly the first `count` are off the cluster.
+  void SuspendFirst(size_t count);
 
  private:
   struct Charge {
@@ -48,19 +51,19 @@ class RunningRoom {
     ChargeKind kind;
     int32_t pods;
   };
-  struct Piece {
-    int64_t over_ms = kNever;
+  struct ReleaseUnit {
+    int64_t release_ms = kNever;
     int64_t since_ms = 0;
     const std::string* name = nullptr;
-    absl::InlinedVector<Charge, 1> charges;  // most pieces are lone pods
+    absl::InlinedVector<Charge, 1> charges;  // most units are lone pods
   };
-  static void Add(NodeId node, ClassId cls, ChargeKind kind, int32_t pods, Piece* piece);
+  static void Add(NodeId node, ClassId cls, ChargeKind kind, int32_t pods, ReleaseUnit* unit);
 
   Cluster* cluster_;
   int64_t now_ms_;
-  std::vector<Piece> pieces_;
+  std::vector<ReleaseUnit> units_;
   size_t timed_ = 0;
-  size_t lent_ = 0;
+  size_t suspended_ = 0;
 };
 
 }  // namespace muster

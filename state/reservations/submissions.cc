@@ -8,11 +8,11 @@
 namespace muster {
 namespace {
 
-// How much is remembered of submissions that ended: so many, and so many bytes.
+// Bounds of the stored results of ended submissions: number and bytes.
 constexpr size_t kMaxFinished = 4'096;
 constexpr size_t kMaxFinishedBytes = size_t{16} << 20;
 
-// What a remembered answer takes, about: an answer may name thousands of places.
+// The approximate size of a stored result, which may name thousands of places.
 size_t BytesOf(const std::string& id, const SubmissionReply& reply) {
   size_t bytes = sizeof(reply) + 2 * id.size() + reply.gang.size() + reply.reason.text.size();
   for (const SubmissionReply::Place& place : reply.places) {
@@ -68,38 +68,38 @@ void Submissions::Open(const Gang& gang, const std::string& id, int64_t ttl_ms, 
 void Submissions::Extend(const Gang& gang, int64_t now_ms) {
   Submission& submission = *submissions_[gang.id];
   submission.expires_ms = now_ms + submission.ttl_ms;
-  deadlines_->Look(gang.id);  // nothing that readers see has changed
+  deadlines_->MarkDirty(gang.id);  // not Touch: the views show nothing of it
 }
 
-void Submissions::NoteAsked(const Gang& gang, bool planned, int64_t now_ms) {
-  submissions_[gang.id]->asked = true;
+void Submissions::OnQueried(const Gang& gang, bool planned, int64_t now_ms) {
+  submissions_[gang.id]->queried = true;
   if (!planned) Extend(gang, now_ms);
 }
 
-void Submissions::NotePlanned(const Gang& gang, int64_t now_ms) {
-  if (std::exchange(submissions_[gang.id]->asked, false)) Extend(gang, now_ms);
+void Submissions::OnPlanned(const Gang& gang, int64_t now_ms) {
+  if (std::exchange(submissions_[gang.id]->queried, false)) Extend(gang, now_ms);
 }
 
-void Submissions::NoteWithdrawn(const Gang& gang) {
+void Submissions::OnPlanWithdrawn(const Gang& gang) {
   if (Of(gang) != nullptr) submissions_[gang.id]->confirmed = false;
 }
 
 void Submissions::Finish(const Gang& gang, SubmissionReply reply) {
-  const std::unique_ptr<Submission> over = std::move(submissions_[gang.id]);
-  reply.fingerprint = over->fingerprint;
+  const std::unique_ptr<Submission> ended = std::move(submissions_[gang.id]);
+  reply.fingerprint = ended->fingerprint;
   reply.gang = gang.key;
-  open_.erase(over->id);
-  gangs_->EndSubmitted(gang);
-  Remember(over->id, {std::move(reply), next_sequence_});
+  open_.erase(ended->id);
+  gangs_->ClearSubmitted(gang);
+  RestoreEnded(ended->id, {std::move(reply), next_sequence_});
   gangs_->Touch(gang);
 }
 
-void Submissions::Remember(const std::string& id, Ended ended) {
+void Submissions::RestoreEnded(const std::string& id, Ended ended) {
   next_sequence_ = ended.sequence + 1;
   finished_bytes_ += BytesOf(id, ended.reply);
   finished_order_.push_back(id);
   const bool fresh = finished_.emplace(id, Ended{std::move(ended.reply), ended.sequence}).second;
-  MUSTER_CHECK(fresh);  // who ended is not opened again
+  MUSTER_CHECK(fresh);  // an ended submission is not opened again
   Note(id);
   while (finished_order_.size() > 1 && (finished_order_.size() > kMaxFinished || finished_bytes_ > kMaxFinishedBytes)) {
     const auto oldest = finished_.find(finished_order_.front());

@@ -6,19 +6,20 @@
 namespace muster {
 namespace {
 
-class Shaper {
+class DemandBuilder {
  public:
-  Shaper(const Gang& gang, const std::vector<Candidates>& runs, const Cluster& cluster, std::vector<NodeId> homes)
+  DemandBuilder(const Gang& gang, const std::vector<Candidates>& runs, const Cluster& cluster,
+                std::vector<NodeId> homes)
       : gang_(gang), runs_(runs), cluster_(cluster), homes_(std::move(homes)) {}
 
-  // What the subgroups under `parent` (-1: the gang) still need.
+  // Adds the remaining demand of the subgroups below `parent`; -1: the gang itself.
   void AddChildren(int32_t parent, int32_t minimum, TreeDemand* out) const {
     const std::vector<Subgroup>& nodes = gang_.rules.tree.nodes;
     out->needed = minimum;
     for (size_t i = 0; i < nodes.size(); ++i) {
       if (nodes[i].parent != parent) continue;
-      TreeDemand child = Of(static_cast<int32_t>(i));
-      if (child.home != kNoNode && (out->home == kNoNode || !Tells(out->home))) out->home = child.home;
+      TreeDemand child = BuildSubgroup(static_cast<int32_t>(i));
+      if (child.home != kNoNode && (out->home == kNoNode || !MeetsRequiredDomains(out->home))) out->home = child.home;
       if (child.needed <= 0) {
         --out->needed;
       } else {
@@ -28,8 +29,8 @@ class Shaper {
   }
 
  private:
-  [[nodiscard]] bool Tells(NodeId node) const { return TellsDomains(cluster_.node(node), gang_); }
-  [[nodiscard]] TreeDemand Of(int32_t node) const {
+  [[nodiscard]] bool MeetsRequiredDomains(NodeId node) const { return HasRequiredDomains(cluster_.node(node), gang_); }
+  [[nodiscard]] TreeDemand BuildSubgroup(int32_t node) const {
     const Subgroup& of = gang_.rules.tree.nodes[static_cast<size_t>(node)];
     TreeDemand out;
     out.name = absl::StrCat("subgroup ", of.name);
@@ -40,7 +41,7 @@ class Shaper {
     }
     const auto leaf = static_cast<size_t>(of.leaf);
     out.home = homes_[leaf];
-    out.needed = gang_.quorum().LeafAt(leaf).Missing(gang_.kept.satisfied);
+    out.needed = gang_.quorum().LeafAt(leaf).Missing(gang_.durable.satisfied);
     out.part = of.leaf;
     for (const Candidates& run : runs_) {
       if (run.leaf == of.leaf) out.candidates.push_back(run);
@@ -61,9 +62,9 @@ TreeDemand DemandOf(const Gang& gang, const std::string& name, int32_t missing, 
   TreeDemand out;
   out.name = name;
   out.topology = gang.rules.topology;
-  std::vector<NodeId> homes = HomesOf(gang, ledger);
+  std::vector<NodeId> homes = MemberNodeByLeaf(gang, ledger);
   if (!gang.rules.tree.empty()) {
-    Shaper(gang, runs, ledger.cluster(), std::move(homes)).AddChildren(-1, gang.rules.tree.minimum, &out);
+    DemandBuilder(gang, runs, ledger.cluster(), std::move(homes)).AddChildren(-1, gang.rules.tree.minimum, &out);
     return out;
   }
   out.home = homes.front();
@@ -72,7 +73,7 @@ TreeDemand DemandOf(const Gang& gang, const std::string& name, int32_t missing, 
   return out;
 }
 
-void RequireTogether(const std::string& label, TreeDemand* demand) {
+void RequireSharedDomain(const std::string& label, TreeDemand* demand) {
   TopologyRule& topology = demand->topology;
   if (label.empty() || topology.required == label) return;
   if (topology.required.empty()) {
@@ -96,17 +97,17 @@ void NumberParts(size_t gang, TreeDemand* demand, std::vector<std::pair<size_t, 
   demand->part = static_cast<int32_t>(parts->size()) - 1;
 }
 
-void AddShape(const Gang& gang, const Cluster& cluster, const Ledger& ledger, std::string* out) {
+void AppendTopologyKey(const Gang& gang, const Cluster& cluster, const Ledger& ledger, std::string* out) {
   absl::StrAppend(out, "/", ToString(gang.rules.topology));
   if (!gang.rules.tree.empty()) absl::StrAppend(out, "/", gang.rules.tree.minimum);
   for (const Subgroup& node : gang.rules.tree.nodes) {
     absl::StrAppend(out, "(", node.parent, ",", node.minimum, ",", ToString(node.topology));
     if (node.leaf >= 0) {
-      absl::StrAppend(out, ",", gang.quorum().LeafAt(static_cast<size_t>(node.leaf)).Missing(gang.kept.satisfied));
+      absl::StrAppend(out, ",", gang.quorum().LeafAt(static_cast<size_t>(node.leaf)).Missing(gang.durable.satisfied));
     }
     absl::StrAppend(out, ")");
   }
-  for (const NodeId home : HomesOf(gang, ledger)) {
+  for (const NodeId home : MemberNodeByLeaf(gang, ledger)) {
     if (home != kNoNode) absl::StrAppend(out, "@", cluster.node(home).facts.name);
   }
 }

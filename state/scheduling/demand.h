@@ -1,4 +1,4 @@
-// What a gang asks for as a tree: its subgroups and their domains, as far as they are not placed yet (SPEC P-4, P-5).
+// The unplaced demand of a gang as a tree of its subgroups and their domains (SPEC P-4, P-5). Pure functions.
 #ifndef MUSTER_STATE_SCHEDULING_DEMAND_H_
 #define MUSTER_STATE_SCHEDULING_DEMAND_H_
 
@@ -13,17 +13,17 @@
 
 namespace muster {
 
-// `missing`: how many places the minimum of a gang without subgroups needs. `name`: what explanations call the gang;
-// empty: "the gang".
+// `missing`: the number of nodes that the minimum still needs; used only for a gang without subgroups. `name`: the
+// gang's name in explanations; empty: "the gang".
 [[nodiscard]] TreeDemand DemandOf(const Gang& gang, const std::string& name, int32_t missing,
                                   const std::vector<Candidates>& runs, const Ledger& ledger);
-// The pods of `demand` want to be in one domain of `label`, besides what its topology requires (P-3). Empty: they do
-// not.
-void RequireTogether(const std::string& label, TreeDemand* demand);
-// Gives each leaf of the demand the next part number, and notes whose it is: the gang's number and the leaf's.
+// Requires that all pods of `demand` are in one domain of `label`, in addition to its topology rule (P-3). An empty
+// `label` changes nothing.
+void RequireSharedDomain(const std::string& label, TreeDemand* demand);
+// Gives each leaf of the demand the next part number and appends the leaf's gang number and leaf number to `parts`.
 void NumberParts(size_t gang, TreeDemand* demand, std::vector<std::pair<size_t, int32_t>>* parts);
-// What two gangs that ask for the same number of the same pods may differ in, as text.
-void AddShape(const Gang& gang, const Cluster& cluster, const Ledger& ledger, std::string* out);
+// Appends the topology part of a demand key: what can differ between gangs that need the same number of the same pods.
+void AppendTopologyKey(const Gang& gang, const Cluster& cluster, const Ledger& ledger, std::string* out);
 
 }  // namespace muster
 

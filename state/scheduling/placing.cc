@@ -1,4 +1,4 @@
-// Places for gangs that start together, which their queues agree to (SPEC P-4 to P-6, Q-2).
+// Finds nodes for gangs that start together, within the limits of their queues (SPEC P-4 to P-6, Q-2).
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -13,8 +13,8 @@
 namespace muster {
 namespace {
 
-// So many times at most those who ask for most are left out, so that what is left is no more than a queue allows.
-constexpr int kMostLeftOut = 8;
+// How many times FindPlacement drops the costliest optional members to stay within a queue's limits.
+constexpr int kMaxDrops = 8;
 
 }  // namespace
 
@@ -22,45 +22,44 @@ const std::vector<Candidates>& Planning::RunsOf(const Group& gangs, const Choice
   return choices.empty() ? r_.gangs->CandidateRuns(*gangs[gang]) : choices[gang];
 }
 
-Reason Planning::FindPlaces(const Group& gangs, int32_t tries, Statement* statement, Placed* placed) {
+Reason Planning::FindPlacement(const Group& gangs, int32_t tries, Statement* statement, Placed* placed) {
   Choices choices;
-  *placed = PlaceSome(gangs, choices, tries, statement);
+  *placed = PlaceGroups(gangs, choices, tries, statement);
   stats_.tries += placed->tries;
   if (!placed->placed) return {};
-  Reason reason = QueueAgrees(gangs, *placed);
-  for (int times = 0; !reason.none() && times < kMostLeftOut && LeaveOutDearest(gangs, &choices); ++times) {
+  Reason reason = CheckQueueRules(gangs, *placed);
+  for (int drops = 0; !reason.none() && drops < kMaxDrops && DropCostliestOptional(gangs, &choices); ++drops) {
     statement->Rollback(0);
-    *placed = PlaceSome(gangs, choices, tries, statement);
+    *placed = PlaceGroups(gangs, choices, tries, statement);
     stats_.tries += placed->tries;
     if (!placed->placed) {
-      absl::StrAppend(&reason.text, "; without those who ask for most: ", placed->why);
+      absl::StrAppend(&reason.text, "; without the pods that request most: ", placed->why);
       break;
     }
-    if (QueueAgrees(gangs, *placed).none()) return {};
+    if (CheckQueueRules(gangs, *placed).none()) return {};
   }
   return reason;
 }
 
-// Of members who need not be among those that are placed, a run of those who ask for most. Returns whether there was
-// one.
-bool Planning::LeaveOutDearest(const Group& gangs, Choices* choices) const {
+// Removes the costliest run of members that are not needed for the minimum. Returns false if every run is needed.
+bool Planning::DropCostliestOptional(const Group& gangs, Choices* choices) const {
   if (choices->empty()) {
     for (const Gang* gang : gangs) choices->push_back(r_.gangs->CandidateRuns(*gang));
   }
   std::vector<Candidates>* from = nullptr;
   size_t at = 0;
-  std::pair<double, int32_t> most;
+  std::pair<double, int32_t> highest_cost;
   for (size_t i = 0; i < gangs.size(); ++i) {
     std::vector<Candidates>& runs = (*choices)[i];
     const bool any = !gangs[i]->rules.tree.empty();
     for (size_t j = 0; j < runs.size(); ++j) {
-      int32_t others = -runs[j].pods;  // of no lower priority: they come first (D-11)
+      int32_t others = -runs[j].pods;  // members without a lower priority: they are placed first (D-11)
       for (const Candidates& run : runs) others += any || run.priority >= runs[j].priority ? run.pods : 0;
-      const std::pair<double, int32_t> asks(r_.queues->CostOf(runs[j].cls), runs[j].pods);
-      if (others < r_.eligibility->Missing(*gangs[i]) || (from != nullptr && asks <= most)) continue;
+      const std::pair<double, int32_t> cost(r_.queues->CostShareOf(runs[j].cls), runs[j].pods);
+      if (others < r_.eligibility->Missing(*gangs[i]) || (from != nullptr && cost <= highest_cost)) continue;
       from = &runs;
       at = j;
-      most = asks;
+      highest_cost = cost;
     }
   }
   if (from == nullptr) return false;
@@ -68,31 +67,32 @@ bool Planning::LeaveOutDearest(const Group& gangs, Choices* choices) const {
   return true;
 }
 
-Planning::Placed Planning::PlaceSome(const Group& gangs, const Choices& choices, int32_t tries,
-                                     Statement* statement) const {
+Planning::Placed Planning::PlaceGroups(const Group& gangs, const Choices& choices, int32_t tries,
+                                       Statement* statement) const {
   const bool shaped =
-      absl::c_any_of(gangs, [&](const Gang* each) { return each->rules.shaped() || !TogetherIn(*each).empty(); });
-  return shaped ? PlaceTrees(gangs, choices, tries, statement) : PlaceRoom(gangs, choices, tries, statement);
+      absl::c_any_of(gangs, [&](const Gang* each) { return each->rules.shaped() || !CoLocationKey(*each).empty(); });
+  return shaped ? PlaceTrees(gangs, choices, tries, statement) : PlaceWithoutTree(gangs, choices, tries, statement);
 }
 
 bool Planning::Fits(const Group& gangs, int32_t tries, Statement* statement) const {
-  return PlaceSome(gangs, {}, tries, statement).placed;
+  return PlaceGroups(gangs, {}, tries, statement).placed;
 }
 
-// What was placed may be more than was asked about: of members of several classes, the planner chooses.
-Reason Planning::QueueAgrees(const Group& gangs, const Placed& placed) const {
+// The placement may request more than the check before it assumed: the planner chooses among members of several
+// classes.
+Reason Planning::CheckQueueRules(const Group& gangs, const Placed& placed) const {
   if (!r_.queues->any()) return {};
   Queues::Places places;
   places.reserve(gangs.size());
   for (const Placed::Part& part : placed.parts) places.emplace_back(part.operations);
   Reason reason = r_.queues->Check(gangs, places);
-  // Of who asks for less nothing is proven.
+  // The rejection is no proof: other members of the gang may request less.
   if (reason.code == ReasonCode::kQueueRejected) reason.code = ReasonCode::kQueueLimit;
   return reason;
 }
 
-bool Planning::PlanAgain(const Group& gangs, absl::Span<const Destination> places, Step* step) {
-  if (!NoChance(gangs).none()) return false;
+bool Planning::RestorePlans(const Group& gangs, absl::Span<const Destination> places, ApplyContext* ctx) {
+  if (!ImpossibleReason(gangs).none()) return false;
   r_.nominations->Charge();
   Statement statement(r_.cluster);
   Placed placed;
@@ -104,7 +104,7 @@ bool Planning::PlanAgain(const Group& gangs, absl::Span<const Destination> place
       if (place.pod->gang != gang) continue;
       const ClassId cls = place.pod->cls;
       const bool fits = place.node != kNoNode && r_.cluster->FindObstacle(place.node, cls) == Obstacle::kNone &&
-                        r_.cluster->FitsWith(place.node, cls, {});
+                        r_.cluster->FitsAfterRelease(place.node, cls, {});
       if (!fits || missing-- == 0) return false;
       statement.BeginPart(place.pod->leaf);
       statement.Allocate(place.node, cls, 1);
@@ -114,24 +114,24 @@ bool Planning::PlanAgain(const Group& gangs, absl::Span<const Destination> place
     if (missing > 0) return false;
   }
   for (const Statement::Operation& operation : statement.operations()) {
-    if (!r_.cluster->Carries(operation.node, operation.cls)) return false;
+    if (!r_.cluster->ReservationFits(operation.node, operation.cls)) return false;
   }
-  if (!QueueAgrees(gangs, placed).none()) return false;
+  if (!CheckQueueRules(gangs, placed).none()) return false;
   ++stats_.placed;
   static_cast<void>(statement.Commit());
-  AdoptPlans(gangs, placed, step);
-  // Each has its own: another member of its class would leave it none.
+  AdoptPlans(gangs, placed, ctx);
+  // Assign each pod to its slot; otherwise another member of its class could take it.
   for (const Destination& place : places) {
     if (!absl::c_linear_search(gangs, place.pod->gang)) continue;
     const int32_t slot = Plans::FindFree(*r_.plans->Of(*place.pod->gang), *place.pod, place.node);
-    if (slot >= 0 && r_.plans->HasPlaceFor(*place.pod)) r_.plans->Offer(*place.pod, slot);
+    if (slot >= 0 && r_.plans->HasSlotFor(*place.pod)) r_.plans->Offer(*place.pod, slot);
   }
   return true;
 }
 
-// Wherever there is room.
-Planning::Placed Planning::PlaceRoom(const Group& gangs, const Choices& choices, int32_t tries,
-                                     Statement* statement) const {
+// Places gangs that have neither subgroups nor domains.
+Planning::Placed Planning::PlaceWithoutTree(const Group& gangs, const Choices& choices, int32_t tries,
+                                            Statement* statement) const {
   std::vector<Demand> demands;
   demands.reserve(gangs.size());
   for (size_t i = 0; i < gangs.size(); ++i) {
@@ -143,11 +143,12 @@ Planning::Placed Planning::PlaceRoom(const Group& gangs, const Choices& choices,
   Placed out{placement.placed, placement.tries, placement.out_of_tries, "", {}};
   if (!placement.placed) {
     const Gang& failed = *gangs[placement.failed_demand];
-    const bool unsaid = placement.out_of_tries && (!placement.kept_apart || placement.explanation.empty());
-    const std::string whose =
+    const bool unexplained =
+        placement.out_of_tries && (!placement.undecided_by_affinity || placement.explanation.empty());
+    const std::string gang_name =
         gangs.size() == 1 ? "" : absl::StrCat(" of gang ", failed.key, ", which starts with its group");
     out.why = absl::StrCat("room for ", placement.placed_pods, " of ", r_.eligibility->Missing(failed), " members",
-                           whose, unsaid ? "" : "; ", unsaid ? "" : placement.explanation);
+                           gang_name, unexplained ? "" : "; ", unexplained ? "" : placement.explanation);
     return out;
   }
   auto begin = statement->operations().begin();
@@ -159,19 +160,19 @@ Planning::Placed Planning::PlaceRoom(const Group& gangs, const Choices& choices,
   return out;
 }
 
-// P-3: the label of which the gang's members want to be in one domain by their affinity to each other; empty: none.
-std::string Planning::TogetherIn(const Gang& gang) const {
+// P-3: the label in one domain of which the gang's members must be, by their affinity to each other; empty: none.
+std::string Planning::CoLocationKey(const Gang& gang) const {
   std::string label;
   for (const Candidates& run : r_.gangs->CandidateRuns(gang)) {
-    const bool any = r_.cluster->pod_class(run.cls).has_neighbours;
-    const std::string wanted = any ? r_.cluster->neighbours().TogetherIn(run.cls) : "";
+    const bool any = r_.cluster->pod_class(run.cls).has_pod_affinity;
+    const std::string wanted = any ? r_.cluster->pod_affinity().CoLocationKey(run.cls) : "";
     if (wanted.empty() || (!label.empty() && label != wanted)) return "";
     label = wanted;
   }
   return label;
 }
 
-// By domains and subgroups (P-4, P-5).
+// Places gangs by their domains and subgroups (P-4, P-5).
 Planning::Placed Planning::PlaceTrees(const Group& gangs, const Choices& choices, int32_t tries,
                                       Statement* statement) const {
   TreeDemand root;
@@ -180,7 +181,7 @@ Planning::Placed Planning::PlaceTrees(const Group& gangs, const Choices& choices
     const std::string name = gangs.size() == 1 ? "" : absl::StrCat("gang ", gangs[i]->key);
     const int32_t missing = r_.eligibility->Missing(*gangs[i]);
     root.children.push_back(DemandOf(*gangs[i], name, missing, RunsOf(gangs, choices, i), *r_.ledger));
-    RequireTogether(TogetherIn(*gangs[i]), &root.children.back());
+    RequireSharedDomain(CoLocationKey(*gangs[i]), &root.children.back());
     NumberParts(i, &root.children.back(), &parts);
   }
   root.needed = static_cast<int32_t>(root.children.size());
@@ -189,12 +190,12 @@ Planning::Placed Planning::PlaceTrees(const Group& gangs, const Choices& choices
     return TreePlanner(tries, r_.index, r_.topology, *r_.cluster, statement, choice).Place(root);
   };
   TreePlacement placement = place(Choice::kPreferred);
-  if (!placement.placed && AnyPrefers(root, *r_.cluster)) placement = place(Choice::kTightest);
+  if (!placement.placed && HasPreferences(root, *r_.cluster)) placement = place(Choice::kTightest);
   Placed out{placement.placed, placement.tries, placement.out_of_tries, std::move(placement.explanation), {}};
   if (!placement.placed) return out;
-  if (!NeighboursAgree(*statement, 0, *r_.cluster)) {
+  if (!PodAffinitySatisfied(*statement, 0, *r_.cluster)) {
     statement->Rollback(0);
-    return {false, placement.tries, true, "where there is room its members are in each other's way", {}};
+    return {false, placement.tries, true, "where there is room, its members exclude each other", {}};
   }
   out.parts.resize(gangs.size());
   for (const auto& [part, lowest] : placement.lowest_priorities) {

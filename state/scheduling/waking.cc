@@ -1,4 +1,4 @@
-// What blocked gangs wait for, and who is woken when it comes (SPEC P-9).
+// What blocked gangs wait for, and which of them a change wakes (SPEC P-9).
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -10,14 +10,14 @@
 
 namespace muster {
 
-bool Planning::Due() const {
+bool Planning::IsRoundDue() const {
   if (!r_.sources->complete()) return false;
-  const bool news = gain_position_ != r_.cluster->log_end() || QueuesFreed();
-  const bool some = r_.heads->Strict() ? Next().has_value() : r_.backlog->Due();
-  return some || (r_.backlog->AnyBlocked() && news) || (QueuesFreed() && !r_.queues->refused().empty());
+  const bool news = gain_position_ != r_.cluster->log_end() || HasFreedQueueRoom();
+  const bool some = r_.backfill->HasBlockingHead() ? Next().has_value() : r_.backlog->Due();
+  return some || (r_.backlog->AnyBlocked() && news) || (HasFreedQueueRoom() && !r_.queues->refused().empty());
 }
 
-std::vector<std::pair<NodeId, bool>> Planning::Unread() const {
+std::vector<std::pair<NodeId, bool>> Planning::UnreadGains() const {
   std::vector<std::pair<NodeId, bool>> out;
   if (!r_.backlog->AnyBlocked()) return out;
   for (int64_t at = std::max(gain_position_, r_.cluster->log_start()); at < r_.cluster->log_end(); ++at) {
@@ -27,7 +27,7 @@ std::vector<std::pair<NodeId, bool>> Planning::Unread() const {
   return out;
 }
 
-// Whoever waits for room that came since the last round.
+// Wakes the gangs that wait for capacity that became free since the last round.
 void Planning::Wake() {
   const int64_t end = r_.cluster->log_end();
   const int64_t position = std::exchange(gain_position_, end);
@@ -46,12 +46,12 @@ void Planning::Wake() {
     facts_changed = facts_changed || change.constraints;
     if (seen.insert(change.node).second) gained.push_back(change.node);
   }
-  if (lost) r_.heads->DoubtHolders();
+  if (lost) r_.backfill->InvalidateReservingRunnable();
   if (!missed && gained.empty() && !freed) return;
   const auto fits = [&](NodeId node, ClassId cls) {
-    return r_.cluster->Room(node, cls, 1) > 0 || r_.pipeline->Hopes(node, cls, 1) > 0;
+    return r_.cluster->Room(node, cls, 1) > 0 || r_.future_reservations->RoomAfterTermination(node, cls, 1) > 0;
   };
-  const auto helps = [&](const WaitFor& wait_for) {
+  const auto helps = [&](const WakeCondition& wait_for) {
     const bool touches = absl::c_any_of(gained, [&](NodeId node) {
       return absl::c_any_of(wait_for.classes, [&](ClassId cls) {
         return r_.cluster->FindObstacle(node, cls) == Obstacle::kNone && fits(node, cls);
@@ -59,14 +59,14 @@ void Planning::Wake() {
     });
     return touches && (facts_changed || MayFit(wait_for));
   };
-  // Many wait for as much of one class.
+  // Many gangs wait for the same number of pods of one class: compute each answer once.
   absl::flat_hash_map<std::pair<ClassId, int32_t>, bool> known;
   std::pair<ClassId, int32_t> last(-1, -1);
   bool last_answer = false;
-  r_.backlog->Wake(facts_changed, [&](const WaitFor& wait_for, int32_t first) {
+  r_.backlog->Wake(facts_changed, [&](const WakeCondition& wait_for, int32_t first) {
     if (wait_for.queue) {
-      if (facts_changed) Doubt(r_.gangs->gang(first));
-      return QueueSaysOtherwise(first);  // of places that were found: of others it may say so
+      if (facts_changed) InvalidateRunnable(r_.gangs->gang(first));
+      return QueueVerdictChanged(first);  // the blocked placement may be rejected again, a different one may not
     }
     if (missed) return true;
     if (gained.empty()) return false;
@@ -83,25 +83,25 @@ void Planning::Wake() {
   });
 }
 
-// It could not run on these nodes; as they are now it may.
-void Planning::Doubt(const Gang& gang) {
-  if (r_.heads->Of(gang).could != Heads::State::Could::kNo) return;
-  r_.heads->Doubt(gang);
+// Clears the result "cannot run on this cluster", because the nodes have changed since.
+void Planning::InvalidateRunnable(const Gang& gang) {
+  if (r_.backfill->Of(gang).runnable != Backfill::State::Runnable::kNo) return;
+  r_.backfill->InvalidateRunnable(gang);
   r_.gangs->Touch(gang);
 }
 
-// Its queue lets it in now, or another bound keeps it out, which it should say.
-bool Planning::QueueSaysOtherwise(GangId blocked) const {
+// Whether the gang's queue now admits it, or rejects it because of another limit, which its reason must name.
+bool Planning::QueueVerdictChanged(GangId blocked) const {
   const Reason now = r_.queues->Check(r_.eligibility->Unplaced(r_.gangs->gang(blocked)));
-  const Reason& said = r_.backlog->why(blocked);
-  return now.none() || !Queues::Said(said) || !Queues::SameBound(now, said);
+  const Reason& previous = r_.backlog->why(blocked);
+  return now.none() || !Queues::IsQueueReason(previous) || !Queues::IsSameBound(now, previous);
 }
 
-bool Planning::MayFit(const WaitFor& wait_for) const {
-  // Room that is kept for nominated pods may be taken by a plan of higher priority.
-  if (wait_for.at_least == 0 || r_.nominations->AnyCharged()) return true;
+bool Planning::MayFit(const WakeCondition& wait_for) const {
+  // A plan of higher priority may take the capacity that is reserved for nominated pods.
+  if (wait_for.at_least == 0 || r_.nominations->HasCharged()) return true;
   const ClassId cls = wait_for.classes.front();
-  int32_t room = r_.pipeline->Hopes(cls, wait_for.at_least);
+  int32_t room = r_.future_reservations->RoomAfterTermination(cls, wait_for.at_least);
   if (room >= wait_for.at_least) return true;
   for (const ClassIndex::Entry& entry : r_.index->Best(cls)) {
     room += r_.cluster->Room(entry.node, cls, wait_for.at_least - room);
@@ -110,29 +110,29 @@ bool Planning::MayFit(const WaitFor& wait_for) const {
   return false;
 }
 
-WaitFor Planning::WaitsFor(const Gang& gang, const Reason& reason) const {
+WakeCondition Planning::WaitsFor(const Gang& gang, const Reason& reason) const {
   const bool holds = reason.code == ReasonCode::kTooManyHolds;
-  WaitFor any_gain{{}, holds, Queues::Said(reason)};
+  WakeCondition any_gain{{}, holds, Queues::IsQueueReason(reason)};
   if (holds || any_gain.queue || reason.code == ReasonCode::kMinResources || reason.code == ReasonCode::kNoPlaceFound) {
     return any_gain;
   }
-  WaitFor out;
+  WakeCondition out;
   const Group gangs = r_.eligibility->Unplaced(gang);
   for (const Gang* each : gangs) {
     for (const Candidates& run : r_.gangs->CandidateRuns(*each)) {
       if (!absl::c_linear_search(out.classes, run.cls)) out.classes.push_back(run.cls);
     }
   }
-  // A pod elsewhere may be what is in the way, or what is missing.
+  // With pod affinity, the obstacle or the missing pod may be on another node.
   const bool local = absl::c_all_of(out.classes, [&](ClassId cls) {
-    return !r_.cluster->pod_class(cls).has_neighbours || r_.cluster->neighbours().Local(cls);
+    return !r_.cluster->pod_class(cls).has_pod_affinity || r_.cluster->pod_affinity().Local(cls);
   });
   if (!local) return any_gain;
   if (out.classes.size() == 1 && gangs.size() == 1) out.at_least = r_.eligibility->Missing(gang);
   return out;
 }
 
-void Planning::Block(const Gang& gang, std::string needs, WaitFor wait_for, Reason reason) {
+void Planning::Block(const Gang& gang, std::string needs, WakeCondition wait_for, Reason reason) {
   r_.backlog->Remove(gang.id);
   r_.backlog->Block(gang.id, r_.eligibility->KeyOf(gang), std::move(needs), std::move(wait_for), std::move(reason),
                     r_.queues->Of(gang) + 1);

@@ -26,7 +26,7 @@ Figures FiguresOf(const Result& result, int64_t all_gpus) {
   out.jobs = static_cast<int64_t>(waits.size());
   if (waits.empty()) return out;
   std::sort(waits.begin(), waits.end());
-  // By nearest rank: the smallest that at least so many in a hundred do not exceed.
+  // Nearest rank: the smallest value that at least `percent` percent of the values do not exceed.
   const auto at = [&](size_t percent) { return waits[(percent * waits.size() + 99) / 100 - 1]; };
   out.mean_wait_s /= static_cast<double>(out.jobs);
   out.mean_completion_s /= static_cast<double>(out.jobs);
@@ -49,9 +49,9 @@ Figures FiguresOf(const Result& result, int64_t all_gpus) {
   return out;
 }
 
-// On one machine as fast as all GPUs together, shortest remaining work first has the smallest mean completion time, and
-// whatever a cluster does that machine can do (Schrage, "A proof of the optimality of the shortest remaining processing
-// time discipline", 1968).
+// A single machine as fast as all GPUs together can do whatever the cluster does. On it, shortest remaining work first
+// has the smallest mean completion time (Schrage, "A proof of the optimality of the shortest remaining processing time
+// discipline", 1968).
 Bounds BoundsOf(const std::vector<Job>& jobs, int64_t all_gpus) {
   Bounds out;
   if (jobs.empty()) return out;

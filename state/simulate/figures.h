@@ -1,4 +1,4 @@
-// What a run of a trace comes to, and what no policy could have done better (musterctl simulate).
+// The metrics of a run of a trace, and the lower bounds that no policy can beat (musterctl simulate). Pure functions.
 #ifndef MUSTER_STATE_SIMULATE_FIGURES_H_
 #define MUSTER_STATE_SIMULATE_FIGURES_H_
 
@@ -20,16 +20,16 @@ struct Figures {
   int32_t longest_queue = 0;     // jobs
   double makespan_s = 0;         // from the first submission to the last end
   double utilisation = 0;        // of all GPUs over that time, 0 to 1
-  double fragmentation = 0;      // while jobs wait: the part of all GPUs that is free on nodes used in part, 0 to 1
-  int64_t starved = 0;           // jobs that were passed over for the starvation limit
+  double fragmentation = 0;      // while jobs wait: the part of all GPUs that is free on partly used nodes, 0 to 1
+  int64_t starved = 0;           // jobs that were bypassed for longer than the starvation limit
 };
 
 // REQUIRES: every job of the result has started.
 [[nodiscard]] Figures FiguresOf(const Result& result, int64_t all_gpus);
 
-// What no policy can beat: a mean completion time.
+// Lower bounds on the mean completion time of any policy, in seconds.
 struct Bounds {
-  double fluid_s = 0;      // shortest remaining work first, as if every job could use any number of GPUs at any moment
+  double fluid_s = 0;      // shortest remaining work first, if every job could use any number of GPUs at any moment
   double durations_s = 0;  // each job's own duration
   [[nodiscard]] double best_s() const { return fluid_s > durations_s ? fluid_s : durations_s; }
 };

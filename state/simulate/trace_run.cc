@@ -18,9 +18,9 @@ namespace muster::simulate {
 namespace {
 
 constexpr char kGpu[] = "nvidia.com/gpu";
-// The core's clock at the trace's origin: times of 0 have a meaning of their own there.
+// The core's time at the origin of the trace; not 0, because the core treats a time of 0 specially.
 constexpr int64_t kOriginMs = 1'000'000;
-constexpr size_t kToldEvery = 256;  // jobs
+constexpr size_t kProgressEvery = 256;  // started jobs between two calls of `progress`
 
 int32_t PodGpus(const Conditions& given) {
   return given.gpus_per_pod > 0 ? given.gpus_per_pod : *absl::c_max_element(given.node_gpus);
@@ -47,28 +47,28 @@ class TraceRun {
   }
 
   Result Run(const std::function<void(size_t, int64_t)>& progress) {
-    size_t told = 0;
+    size_t reported = 0;
     while (!events_.empty()) {
       const int64_t event_ms = events_.top().at_ms;
       const int64_t due_ms = machine_.NextDeadline() - kOriginMs;
       now_ms_ = std::max(now_ms_, std::min(event_ms, due_ms));
       if (due_ms <= event_ms) Apply(Tick{});
-      // What is over at that moment comes before what is submitted.
+      // At equal times, jobs end before others are submitted.
       while (!events_.empty() && events_.top().at_ms <= now_ms_) {
         const Event event = events_.top();
         events_.pop();
         Handle(event);
       }
-      Settle();
-      Take();
-      if (started_ - told >= kToldEvery) {
-        told = started_;
+      PlanAndStart();
+      AddSample();
+      if (started_ - reported >= kProgressEvery) {
+        reported = started_;
         progress(started_, now_ms_);
       }
     }
     progress(started_, now_ms_);
     for (size_t i = 0; i < jobs_.size(); ++i) {
-      if (result_.jobs[i].start_ms < 0) Break(absl::StrCat("job ", jobs_[i].name, " never started"));
+      if (result_.jobs[i].start_ms < 0) AddViolation(absl::StrCat("job ", jobs_[i].name, " never started"));
     }
     return std::move(result_);
   }
@@ -91,14 +91,14 @@ class TraceRun {
     return settings;
   }
   void Push(int64_t at_ms, Kind kind, size_t job) { events_.push({at_ms, kind, job}); }
-  void Break(std::string what) {
-    constexpr size_t kMost = 5;
-    if (result_.broken.size() < kMost) result_.broken.push_back(std::move(what));
+  void AddViolation(std::string what) {
+    constexpr size_t kMaxViolations = 5;
+    if (result_.violations.size() < kMaxViolations) result_.violations.push_back(std::move(what));
   }
   Outcome Apply(const Command& command) {
     Outcome outcome;
     machine_.Apply(command, kOriginMs + now_ms_, &outcome);
-    if (!outcome.status.ok()) Break(std::string(outcome.status.message()));
+    if (!outcome.status.ok()) AddViolation(std::string(outcome.status.message()));
     return outcome;
   }
 
@@ -109,7 +109,7 @@ class TraceRun {
       case Kind::kEnd:
         return End(event.job);
       case Kind::kLimit:
-        return NoteLimit(event.job);
+        return OnStarvationLimit(event.job);
     }
   }
 
@@ -122,15 +122,15 @@ class TraceRun {
     submit.ttl_ms = int64_t{1} << 50;
     const int32_t each = std::min(job.gpus, pod_gpus_);
     const int32_t pods = (job.gpus + each - 1) / each;
-    submit.declaration.Own().min_member = pods;
-    submit.declaration.Own().queue = job.queue.empty() ? kDefaultQueue : job.queue;
-    if (given_.durations) submit.declaration.Own().duration_ms = job.duration_ms;
+    submit.declaration.Mutable().min_member = pods;
+    submit.declaration.Mutable().queue = job.queue.empty() ? kDefaultQueue : job.queue;
+    if (given_.durations) submit.declaration.Mutable().duration_ms = job.duration_ms;
     for (int32_t i = 0; i < pods; ++i) {
       PodDescription& pod = submit.pods.emplace_back();
       pod.name = absl::StrCat(job.name, "-", i);
       pod.uid = pod.name;
       pod.priority = job.priority;
-      pod.shape.Own().requests = {{kGpu, std::min(each, job.gpus - i * each)}};
+      pod.shape.Mutable().requests = {{kGpu, std::min(each, job.gpus - i * each)}};
     }
     waiting_.emplace("default/" + job.name, index);
     Apply(submit);
@@ -145,36 +145,36 @@ class TraceRun {
     running_.erase({result_.jobs[index].end_ms, index});
   }
 
-  // It has been passed over for the starvation limit: nobody takes its room from here on.
-  void NoteLimit(size_t index) {
+  // The job was bypassed for the starvation limit: no job behind it may take its room from now on.
+  void OnStarvationLimit(size_t index) {
     JobResult& job = result_.jobs[index];
     if (job.start_ms >= 0) return;
     job.due_ms = running_.empty() ? now_ms_ : running_.rbegin()->first;
   }
 
-  void Settle() {
+  void PlanAndStart() {
     for (;;) {
       while (machine_.PlanningDue()) Apply(PlanRound{});
       std::vector<std::string> gangs;
       std::vector<std::string> nodes;
       machine_.TakeChanged(&gangs, &nodes);
       bool confirmed = false;
-      for (const std::string& key : gangs) confirmed = Look(key) || confirmed;
+      for (const std::string& key : gangs) confirmed = StartIfPlanned(key) || confirmed;
       if (!confirmed && !machine_.PlanningDue()) return;
     }
   }
 
-  // Takes the gang's plan, if there is one.
-  bool Look(const std::string& key) {
+  // Confirms the gang's plan and starts the job. Returns false if there is no plan.
+  bool StartIfPlanned(const std::string& key) {
     const auto waits = waiting_.find(key);
     const Gang* gang = machine_.FindGang(key);
     if (waits == waiting_.end() || gang == nullptr) return false;
     const size_t index = waits->second;
     JobResult& job = result_.jobs[index];
-    if (gang->kept.passed_since_ms > 0 && job.passed_since_ms == 0) {
-      job.passed_since_ms = gang->kept.passed_since_ms - kOriginMs;
+    if (gang->durable.bypassed_since_ms > 0 && job.bypassed_since_ms == 0) {
+      job.bypassed_since_ms = gang->durable.bypassed_since_ms - kOriginMs;
       if (given_.rules.starvation_limit_ms > 0) {
-        Push(job.passed_since_ms + given_.rules.starvation_limit_ms, Kind::kLimit, index);
+        Push(job.bypassed_since_ms + given_.rules.starvation_limit_ms, Kind::kLimit, index);
       }
     }
     const Plan* plan = machine_.plans().Of(*gang);
@@ -197,36 +197,37 @@ class TraceRun {
         gpus += asks;
         free_[node] -= asks;
         if (free_[node] < 0)
-          Break(absl::StrCat("more than there is on ", place.node, " is used by ", jobs_[index].name));
+          AddViolation(absl::StrCat("more than there is on ", place.node, " is used by ", jobs_[index].name));
         places.emplace_back(place.uid, node, asks);
       }
     }
     if (gpus != jobs_[index].gpus) {
-      Break(absl::StrCat("job ", jobs_[index].name, " started with ", gpus, " of ", jobs_[index].gpus, " GPUs"));
+      AddViolation(absl::StrCat("job ", jobs_[index].name, " started with ", gpus, " of ", jobs_[index].gpus, " GPUs"));
     }
     ++started_;
     running_.emplace(job.end_ms, index);
     Push(job.end_ms, Kind::kEnd, index);
     if (job.due_ms == 0) return;
-    // Others that were passed over as long may have to wait for this one.
+    // Other starved jobs may have to wait for this one.
     for (const auto& [key, other] : waiting_) {
       JobResult& waits = result_.jobs[other];
       if (waits.due_ms > 0 && other != index) waits.due_ms = std::max(waits.due_ms, job.end_ms);
     }
     if (now_ms_ > job.due_ms) {
-      Break(absl::StrCat("job ", jobs_[index].name, " was passed over for the starvation limit and started ",
-                         (now_ms_ - job.due_ms) / 1000, " s after it was due"));
+      AddViolation(absl::StrCat("job ", jobs_[index].name, " was bypassed for the starvation limit and started ",
+                                (now_ms_ - job.due_ms) / 1000, " s after it was due"));
     }
   }
 
-  void Take() {
+  void AddSample() {
     Sample sample{now_ms_, 0, 0, static_cast<int32_t>(waiting_.size())};
     for (size_t i = 0; i < free_.size(); ++i) {
       sample.used_gpus += given_.node_gpus[i] - free_[i];
       if (free_[i] < given_.node_gpus[i]) sample.stranded_gpus += free_[i];
     }
     if (waiting_.size() > 0 && running_.empty()) {
-      Break(absl::StrCat("nothing runs and ", waiting_.size(), " jobs wait, ", waiting_.begin()->first, " among them"));
+      AddViolation(
+          absl::StrCat("nothing runs and ", waiting_.size(), " jobs wait, ", waiting_.begin()->first, " among them"));
     }
     if (!result_.samples.empty() && result_.samples.back().at_ms == now_ms_) result_.samples.pop_back();
     result_.samples.push_back(sample);
@@ -250,18 +251,19 @@ class TraceRun {
 absl::Status Check(const Conditions& given, const std::vector<Job>& jobs) {
   if (given.node_gpus.empty() || *absl::c_min_element(given.node_gpus) < 1)
     return absl::InvalidArgumentError("expected at least one node, each with at least one GPU");
-  if (const std::vector<std::string> problems = ProblemsOf(given.rules); !problems.empty()) {
+  if (const std::vector<std::string> problems = ValidateQueues(given.rules); !problems.empty()) {
     return absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
   }
   const int32_t each = PodGpus(given);
-  const int64_t most = LargestJob(given.node_gpus, each);
+  const int64_t largest_job = LargestJob(given.node_gpus, each);
   std::set<std::string> names;
   for (const Job& job : jobs) {
     if (!names.insert(job.name).second)
-      return absl::InvalidArgumentError(absl::StrCat("job ", job.name, ": is there twice"));
-    if (job.gpus < 1 || job.gpus > most) {
+      return absl::InvalidArgumentError(absl::StrCat("job ", job.name, ": is listed twice"));
+    if (job.gpus < 1 || job.gpus > largest_job) {
       return absl::InvalidArgumentError(absl::StrCat("job ", job.name, ": asks for ", job.gpus,
-                                                     " GPUs; the cluster has room for ", most, " in pods of ", each));
+                                                     " GPUs; the cluster has room for ", largest_job, " in pods of ",
+                                                     each));
     }
     if (job.duration_ms < 1 || job.submit_ms < 0) {
       return absl::InvalidArgumentError(absl::StrCat("job ", job.name, ": expected a duration above zero"));
@@ -272,7 +274,7 @@ absl::Status Check(const Conditions& given, const std::vector<Job>& jobs) {
 
 }  // namespace
 
-// The last pod may find room only in what no whole one fits.
+// The last pod may use the rest of a node, in which no full pod fits.
 int64_t LargestJob(const std::vector<int32_t>& node_gpus, int32_t gpus_per_pod) {
   int64_t pods = 0;
   int32_t rest = 0;

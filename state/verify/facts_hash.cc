@@ -9,28 +9,28 @@ void AddReason(const Reason& reason, StateHasher* hasher) {
   hasher->Add(reason.text);
 }
 
-void AddDeclaration(const GangDeclaration& said, StateHasher* hasher) {
+void AddDeclaration(const GangDeclaration& declaration, StateHasher* hasher) {
   const auto add = [hasher](const auto& field) {
     hasher->Add(field.has_value());
     if (field.has_value()) hasher->Add(static_cast<int64_t>(*field));
   };
-  add(said.min_member);
-  add(said.total_number);
-  add(said.wait_time_ms);
-  add(said.mode);
-  add(said.match_policy);
-  add(said.priority);
-  add(said.on_timeout);
-  add(said.on_member_failure);
-  add(said.stale_grace_ms);
-  add(said.preemptible);
-  add(said.duration_ms);
-  hasher->Add(said.unreadable_minimum);
-  hasher->Add(said.queue.value_or(""));
-  if (said.min_resources.has_value()) AddResources(*said.min_resources, hasher);
-  AddNames(said.groups, hasher);
-  hasher->Add(ToString(said.topology.value_or(TopologyRule())));
-  for (const SubgroupDeclaration& each : said.subgroups) {
+  add(declaration.min_member);
+  add(declaration.total_number);
+  add(declaration.wait_time_ms);
+  add(declaration.mode);
+  add(declaration.match_policy);
+  add(declaration.priority);
+  add(declaration.on_timeout);
+  add(declaration.on_member_failure);
+  add(declaration.stale_grace_ms);
+  add(declaration.preemptible);
+  add(declaration.duration_ms);
+  hasher->Add(declaration.unreadable_minimum);
+  hasher->Add(declaration.queue.value_or(""));
+  if (declaration.min_resources.has_value()) AddResources(*declaration.min_resources, hasher);
+  AddNames(declaration.groups, hasher);
+  hasher->Add(ToString(declaration.topology.value_or(TopologyRule())));
+  for (const SubgroupDeclaration& each : declaration.subgroups) {
     hasher->Add(each.name);
     hasher->Add(each.parent);
     add(each.minimum);
@@ -38,7 +38,7 @@ void AddDeclaration(const GangDeclaration& said, StateHasher* hasher) {
     hasher->Add(ToString(each.topology));
     hasher->Add(each.members.has_value() ? (*each.members)->Key() : "");
   }
-  AddNames(said.warnings, hasher);
+  AddNames(declaration.warnings, hasher);
 }
 
 void AddFacts(const PodDescription& facts, StateHasher* hasher) {
@@ -61,7 +61,7 @@ void AddFacts(const PodDescription& facts, StateHasher* hasher) {
   hasher->Add(static_cast<int>(facts.phase));
   for (const bool flag : {facts.deleting, facts.our_gate, facts.other_gates, facts.timed_out_mark}) hasher->Add(flag);
   hasher->Add(facts.unschedulable);
-  hasher->Add(facts.called);
+  hasher->Add(facts.activation_mark);
   hasher->Add(facts.permanent);
   hasher->Add(facts.invalid);
 }

@@ -1,4 +1,4 @@
-// What is announced of pods and gangs adds this to the hash of the state (state/verify/hash.cc).
+// Adds announced facts of pods and gangs to the hash of the state (state/verify/hash.cc).
 #ifndef MUSTER_STATE_VERIFY_FACTS_HASH_H_
 #define MUSTER_STATE_VERIFY_FACTS_HASH_H_
 
@@ -19,7 +19,7 @@ void AddNames(const Names& names, StateHasher* hasher) {
 }
 
 void AddReason(const Reason& reason, StateHasher* hasher);
-void AddDeclaration(const GangDeclaration& said, StateHasher* hasher);
+void AddDeclaration(const GangDeclaration& declaration, StateHasher* hasher);
 void AddFacts(const PodDescription& facts, StateHasher* hasher);
 
 }  // namespace muster

@@ -1,6 +1,7 @@
-// The hash of everything that changes a later answer: equal states hash alike, whatever path led there (SPEC P-1).
+// The hash of all state that can change a later answer: equal states have equal hashes, independent of the commands
+// that led to them (SPEC P-1).
 //
-// Things are named by their names, never by ids that depend on the order in which they came.
+// Objects are added by name, never by an id that depends on the order of their arrival.
 #include "state/base/hash.h"
 
 #include <map>
@@ -15,26 +16,26 @@
 namespace muster {
 namespace {
 
-void AddKept(const Gang& gang, StateHasher* hasher) {
+void AddFutureReservation(const Gang& gang, StateHasher* hasher) {
   hasher->Add(gang.key);
-  hasher->Add(gang.kept.satisfied);
-  hasher->Add(gang.kept.timed_out);
-  hasher->Add(gang.kept.held_ms);
-  hasher->Add(gang.kept.requeues);
-  hasher->Add(gang.kept.cycle);
-  hasher->Add(gang.kept.cycle_valid);
-  hasher->Add(gang.kept.evicting);
+  hasher->Add(gang.durable.satisfied);
+  hasher->Add(gang.durable.timed_out);
+  hasher->Add(gang.durable.held_ms);
+  hasher->Add(gang.durable.requeues);
+  hasher->Add(gang.durable.cycle);
+  hasher->Add(gang.durable.cycle_valid);
+  hasher->Add(gang.durable.evicting);
 }
 
-// "": no node.
+// The node's name; empty: no node.
 absl::string_view NameOf(const Cluster& cluster, NodeId node) {
   return node == kNoNode ? absl::string_view() : absl::string_view(cluster.node(node).facts.name);
 }
 
-// Of a node, what Cluster::Hash leaves out.
+// Adds the part of a node that Cluster::Hash omits.
 void AddNode(const Node& node, StateHasher* hasher) {
   hasher->Add(node.facts.unschedulable);
-  hasher->Add(static_cast<int>(node.heard));
+  hasher->Add(static_cast<int>(node.freshness));
   hasher->Add(static_cast<int64_t>(node.facts.labels.size()));
   for (const auto& [key, value] : node.facts.labels) {
     hasher->Add(key);
@@ -72,7 +73,7 @@ void AddGangFacts(const Gang& gang, StateHasher* hasher) {
   hasher->Add(gang.declared_by);
   hasher->Add(static_cast<int>(gang.declared_as));
   for (const bool flag :
-       {gang.one_priority(), gang.refers_to_object(), gang.recorded, gang.cycles_used, gang.submitted}) {
+       {gang.one_priority(), gang.refers_to_object(), gang.recorded, gang.has_cycle_attempts, gang.submitted}) {
     hasher->Add(flag);
   }
   hasher->Add(gang.unreadable);
@@ -89,19 +90,19 @@ void AddGangFacts(const Gang& gang, StateHasher* hasher) {
 }
 
 void AddPlan(const Plan& plan, const Cluster& cluster, StateHasher* hasher) {
-  hasher->AddGiven(StateHasher::Given::kPlan, plan.id);
-  for (const int64_t time :
-       {plan.created_ms, plan.last_arrival_ms, plan.wake_base_ms, plan.next_wake_ms, plan.soon_ms, plan.doubt_ms}) {
+  hasher->AddSequenceNumber(StateHasher::Given::kPlan, plan.id);
+  for (const int64_t time : {plan.created_ms, plan.last_arrival_ms, plan.activation_base_ms, plan.next_activation_ms,
+                             plan.reactivate_ms, plan.suspect_deadline_ms}) {
     hasher->AddTime(time);
   }
   for (const int32_t value :
-       {plan.held, plan.to_come, plan.bound, plan.lowest_priority, plan.absences, plan.soon_calls}) {
+       {plan.held, plan.future_slots, plan.bound, plan.lowest_priority, plan.missing_offers, plan.reactivations}) {
     hasher->Add(value);
   }
   hasher->Add(plan.committed);
   hasher->Add(plan.uses_holds);
   hasher->Add(plan.shape);
-  AddNames(plan.mates, hasher);
+  AddNames(plan.peers, hasher);
   hasher->Add(plan.size());
   for (const Slot& slot : plan.slots) {
     hasher->Add(NameOf(cluster, slot.node));
@@ -109,24 +110,24 @@ void AddPlan(const Plan& plan, const Cluster& cluster, StateHasher* hasher) {
     hasher->Add(static_cast<int>(slot.state));
     hasher->Add(slot.priority);
     hasher->Add(slot.leaf);
-    hasher->Add(slot.to_come);
+    hasher->Add(slot.is_future);
     hasher->Add(slot.pod == nullptr ? absl::string_view() : absl::string_view(slot.pod->facts.uid));
   }
 }
 
-// What the gang waits for; its needs as text name classes by ids and are left out.
+// Adds what the gang waits for. Its needs are omitted, because they contain ids of classes.
 void AddQueued(const Gang& gang, const Backlog& backlog, StateHasher* hasher) {
   const QueueKey* key = backlog.queued(gang.id);
   const std::string& needs = backlog.blocked_by(gang.id);
   hasher->Add(key != nullptr);
   if (key != nullptr) {
-    hasher->Add(key->half_bound);
+    hasher->Add(key->partially_bound);
     hasher->Add(key->priority);
     hasher->Add(key->requeues);
     hasher->AddTime(key->created_ms);
     hasher->Add(key->name);
-    hasher->Add(backlog.tried_anew(gang.id));
-    const WaitFor* asleep = needs.empty() ? nullptr : backlog.Asleep(needs);
+    hasher->Add(backlog.is_forced_retry(gang.id));
+    const WakeCondition* asleep = needs.empty() ? nullptr : backlog.SleepingCondition(needs);
     hasher->Add(!needs.empty());
     hasher->Add(asleep != nullptr);
     hasher->Add(asleep != nullptr && asleep->holds);
@@ -143,7 +144,7 @@ void AddSubmission(const Submission* submission, StateHasher* hasher) {
   hasher->AddTime(submission->expires_ms);
   hasher->Add(submission->fingerprint);
   hasher->Add(submission->confirmed);
-  hasher->Add(submission->asked);
+  hasher->Add(submission->queried);
 }
 
 void AddFinished(const Submissions& submissions, StateHasher* hasher) {
@@ -153,7 +154,7 @@ void AddFinished(const Submissions& submissions, StateHasher* hasher) {
     hasher->Add(id);
     hasher->Add(static_cast<int>(reply.state));
     hasher->Add(reply.gang);
-    hasher->AddGiven(StateHasher::Given::kPlan, reply.plan);
+    hasher->AddSequenceNumber(StateHasher::Given::kPlan, reply.plan);
     hasher->Add(reply.fingerprint);
     AddReason(reply.reason, hasher);
     for (const SubmissionReply::Place& place : reply.places) {
@@ -165,17 +166,17 @@ void AddFinished(const Submissions& submissions, StateHasher* hasher) {
 
 void AddBarrier(const Barrier::State& at, const Cluster& cluster, StateHasher* hasher) {
   hasher->Add(static_cast<int64_t>(at.holds.size()));
-  for (const HoldToken token : at.holds) hasher->AddGiven(StateHasher::Given::kToken, token);
-  // A node that went while nobody waits there is nobody's any more.
+  for (const HoldToken token : at.holds) hasher->AddSequenceNumber(StateHasher::Given::kToken, token);
   hasher->AddTime(at.until_ms);
   hasher->AddTime(at.answer_by_ms);
   hasher->Add(at.by_permit);
   hasher->Add(at.arrived);
+  // The id of a removed node that no pod waits for may belong to another node by now.
   const bool known = at.node != kNoNode && cluster.node(at.node).known;
   hasher->Add(known ? NameOf(cluster, at.node) : absl::string_view());
 }
 
-void AddBinding(const Binding& binding, const Bindings::Permission& permission, int64_t resume_by_ms,
+void AddBinding(const Binding& binding, const Bindings::Permission& permission, int64_t restored_until_ms,
                 StateHasher* hasher) {
   hasher->Add(static_cast<int>(binding.phase));
   hasher->Add(binding.node);
@@ -185,29 +186,29 @@ void AddBinding(const Binding& binding, const Bindings::Permission& permission, 
   hasher->Add(permission.given);
   hasher->Add(permission.bind_within_ms);
   hasher->AddTime(permission.bind_by_ms);
-  hasher->AddTime(resume_by_ms);
+  hasher->AddTime(restored_until_ms);
 }
 
-void AddCalls(const Calls::State& calls, StateHasher* hasher) {
-  hasher->Add(calls.refused);
-  hasher->Add(calls.called);
-  hasher->AddGiven(StateHasher::Given::kPlan, calls.plan);
-  hasher->Add(calls.doubted);
-  hasher->Add(calls.by_gate);
-  hasher->Add(calls.called_before);
-  for (const Calls::Word& word : {calls.said, calls.told}) {
-    hasher->Add(static_cast<int>(word.code));
-    hasher->Add(word.text);
+void AddActivation(const Activations::State& state, StateHasher* hasher) {
+  hasher->Add(state.unschedulable);
+  hasher->Add(state.activated);
+  hasher->AddSequenceNumber(StateHasher::Given::kPlan, state.plan);
+  hasher->Add(state.suspected_plan);
+  hasher->Add(state.by_gate_removal);
+  hasher->Add(state.annotation_before);
+  for (const Activations::ReportedReason& reported : {state.last_refusal, state.last_event}) {
+    hasher->Add(static_cast<int>(reported.code));
+    hasher->Add(reported.text);
   }
-  hasher->AddTime(calls.told_ms);
+  hasher->AddTime(state.last_event_ms);
 }
 
-void AddKept(absl::Span<const Statement::Operation> places, const Cluster& cluster, StateHasher* hasher) {
-  std::map<std::pair<std::string, std::string>, int64_t> kept;
+void AddFutureReservation(absl::Span<const Statement::Operation> places, const Cluster& cluster, StateHasher* hasher) {
+  std::map<std::pair<std::string, std::string>, int64_t> reserved;
   for (const Statement::Operation& place : places) {
-    kept[{cluster.node(place.node).facts.name, cluster.pod_class(place.cls).key}] += place.pods;
+    reserved[{cluster.node(place.node).facts.name, cluster.pod_class(place.cls).key}] += place.pods;
   }
-  for (const auto& [where, pods] : kept) {
+  for (const auto& [where, pods] : reserved) {
     hasher->Add(where.first);
     hasher->Add(where.second);
     hasher->Add(pods);
@@ -219,11 +220,11 @@ void AddKept(absl::Span<const Statement::Operation> places, const Cluster& clust
 uint64_t Machine::DurableHash() const {
   StateHasher hasher;
   gangs_.ForEachGang([&](const Gang& gang) {
-    AddKept(gang, &hasher);
-    hasher.Add(gang.kept.passed_since_ms);
-    hasher.Add(gang.kept.started_ms);
-    hasher.Add(gang.kept.room_until_ms);
-    for (const std::string& uid : gang.kept.failed) hasher.Add(uid);
+    AddFutureReservation(gang, &hasher);
+    hasher.Add(gang.durable.bypassed_since_ms);
+    hasher.Add(gang.durable.started_ms);
+    hasher.Add(gang.durable.future_slots_until_ms);
+    for (const std::string& uid : gang.durable.failed) hasher.Add(uid);
   });
   return hasher.value();
 }
@@ -248,14 +249,14 @@ uint64_t Machine::Hash(StateHasher hasher) const {
   hasher.Add(sources_.version());
   hasher.AddTime(sources_.stale_since_ms());
   if (!hasher.canonical()) hasher.Add(plans_.next_id());
-  hasher.Add(planning_.Due());
+  hasher.Add(planning_.IsRoundDue());
   AddQueues(queue_tree_, &hasher);
-  hasher.Add(queues_.any() && planning_.QueuesFreed());
+  hasher.Add(queues_.any() && planning_.HasFreedQueueRoom());
   std::set<std::string> refused;
   for (const GangId id : queues_.refused()) refused.insert(gangs_.gang(id).key);
   AddNames(refused, &hasher);
   std::map<std::string, bool> unread;
-  for (const auto& [node, by_facts] : planning_.Unread()) {
+  for (const auto& [node, by_facts] : planning_.UnreadGains()) {
     bool& any_by_facts = unread[std::string(NameOf(cluster_, node))];
     any_by_facts = any_by_facts || by_facts;
   }
@@ -263,54 +264,55 @@ uint64_t Machine::Hash(StateHasher hasher) const {
     hasher.Add(name);
     hasher.Add(by_facts);
   }
-  hasher.AddTime(kube_scheduler_.refusals_until_ms());
-  for (const auto& [promised, until_ms] : kube_scheduler_.victims()) {
+  hasher.AddTime(extender_frontend_.refusals_until_ms());
+  for (const auto& [promised, until_ms] : extender_frontend_.victims()) {
     hasher.Add(promised.first);
     hasher.Add(promised.second);
     hasher.AddTime(until_ms);
   }
-  std::map<std::string, int64_t> unheard;
-  for (const auto& [node, until_ms] : ledger_.unheard()) unheard[cluster_.node(node).facts.name] = until_ms;
-  unheard.erase("");  // nodes that went
-  for (const auto& [name, until_ms] : unheard) {
+  std::map<std::string, int64_t> unobserved;
+  for (const auto& [node, until_ms] : ledger_.unobserved_binds()) unobserved[cluster_.node(node).facts.name] = until_ms;
+  unobserved.erase("");  // removed nodes
+  for (const auto& [name, until_ms] : unobserved) {
     hasher.Add(name);
     hasher.AddTime(until_ms);
   }
   AddNames(nominations_.uids(), &hasher);
-  for (const auto& [uid, since_ms] : pipeline_.ending()) {
+  for (const auto& [uid, since_ms] : future_reservations_.terminating()) {
     hasher.Add(uid);
     hasher.AddTime(since_ms);
   }
-  AddNames(calls_.Guarded(), &hasher);
-  hasher.Add(static_cast<int64_t>(calls_.asked_early().size()));
-  for (const auto& [turn, uid] : calls_.asked_early()) hasher.Add(uid);
+  AddNames(activations_.Guarded(), &hasher);
+  hasher.Add(static_cast<int64_t>(activations_.unknown_queries().size()));
+  for (const auto& [turn, uid] : activations_.unknown_queries()) hasher.Add(uid);
   AddFinished(submissions_, &hasher);
   for (const auto& [name, refusal] : refused_facts_.nodes()) {
     hasher.Add(name);
     hasher.Add(refusal.why);
   }
   gangs_.ForEachGang([&](const Gang& gang) {
-    AddKept(gang, &hasher);
-    hasher.AddTime(gang.kept.passed_since_ms);
-    hasher.AddTime(gang.kept.started_ms);
-    hasher.AddTime(gang.kept.room_until_ms);
-    for (const std::string& uid : gang.kept.failed) hasher.Add(uid);
+    AddFutureReservation(gang, &hasher);
+    hasher.AddTime(gang.durable.bypassed_since_ms);
+    hasher.AddTime(gang.durable.started_ms);
+    hasher.AddTime(gang.durable.future_slots_until_ms);
+    for (const std::string& uid : gang.durable.failed) hasher.Add(uid);
     AddGangFacts(gang, &hasher);
     hasher.Add(clock_.running(gang));
     hasher.Add(clock_.running(gang) && clock_.by_plan(gang));
     hasher.AddTime(clock_.Deadline(gang));
     hasher.AddTime(repair_.RepairUntil(gang));
-    AddNames(repair_.Mates(gang), &hasher);
+    AddNames(repair_.Peers(gang), &hasher);
     hasher.AddTime(repair_.Deadline(gang));
-    hasher.AddTime(repair_.FinishBy(gang));
+    hasher.AddTime(repair_.CompletionDeadline(gang));
     hasher.AddTime(planning_.RetryAt(gang));
-    hasher.AddTime(pipeline_.Deadline(gang));
-    hasher.Add(pipeline_.Holds(gang));
-    hasher.AddTime(pipeline_.StartsAt(gang));
-    AddHead(gang, heads_, queues_, &hasher);
-    if (pipeline_.KeepsFor(gang)) AddKept(pipeline_.KeptFor(gang), cluster_, &hasher);
+    hasher.AddTime(future_reservations_.Deadline(gang));
+    hasher.Add(future_reservations_.HasReservationOnRunning(gang));
+    hasher.AddTime(future_reservations_.ExpectedStartAt(gang));
+    AddHead(gang, backfill_, queues_, &hasher);
+    if (future_reservations_.HasReservation(gang))
+      AddFutureReservation(future_reservations_.ReservedPlaces(gang), cluster_, &hasher);
     hasher.Add(planning_.TimesGivenUp(gang));
-    hasher.Add(gang.left_half);
+    hasher.Add(gang.partial_abandoned);
     hasher.AddTime(gang_deadlines_.Of(gang.id));
     AddQueued(gang, backlog_, &hasher);
     AddSubmission(submissions_.Of(gang), &hasher);
@@ -325,18 +327,19 @@ uint64_t Machine::Hash(StateHasher hasher) const {
     AddFacts(pod.facts, &hasher);
     hasher.Add(static_cast<int>(pod.state));
     hasher.Add(pod.submitted);
-    hasher.Add(pod.stranger);
-    hasher.Add(pod.round);
+    hasher.Add(pod.foreign);
+    hasher.Add(pod.last_cycle);
     hasher.AddTime(pod.passed_ms);
-    hasher.Add(pod.stuck);
+    hasher.Add(pod.unplaceable);
     hasher.Add(NameOf(cluster_, charge.node));
     hasher.Add(charge.node != kNoNode && charge.kind == ChargeKind::kReserved);
     hasher.Add(plans_.SlotIndex(pod));
     hasher.AddTime(pod_deadlines_.Of(pod.id));
     AddBarrier(barrier_.Of(pod), cluster_, &hasher);
-    AddBinding(bindings_.Of(pod), bindings_.PermissionOf(pod), bindings_.ResumeBy(pod), &hasher);
-    for (const int64_t each : {int64_t{bindings_.FailuresInARow(pod)}, bindings_.RecordedStart(pod)}) hasher.Add(each);
-    AddCalls(calls_.Of(pod), &hasher);
+    AddBinding(bindings_.Of(pod), bindings_.PermissionOf(pod), bindings_.RestoredUntil(pod), &hasher);
+    for (const int64_t each : {int64_t{bindings_.ConsecutiveFailures(pod)}, bindings_.RecordedStart(pod)})
+      hasher.Add(each);
+    AddActivation(activations_.Of(pod), &hasher);
   }
   return hasher.value();
 }

@@ -1,4 +1,4 @@
-// What must hold after every command, recomputed from scratch (SPEC Q-7, P-1, G-10), and the hash of everything.
+// Machine::CheckInvariants: the invariants after every command, recomputed from scratch (SPEC Q-7, P-1, G-10).
 #include <algorithm>
 #include <map>
 #include <string>
@@ -15,7 +15,7 @@ namespace {
 
 absl::Status Broken(absl::string_view text) { return absl::InternalError(text); }
 
-// What each node should be charged, and how many pods and places each class should count.
+// The expected charges of each node, and the expected number of pods and slots of each class.
 class Expected {
  public:
   explicit Expected(const Cluster& cluster) : cluster_(cluster), nodes_(static_cast<size_t>(cluster.node_limit())) {}
@@ -27,7 +27,7 @@ class Expected {
     const std::vector<HostPort>& ports = cluster_.pod_class(cls).shape->host_ports;
     at.ports.insert(at.ports.end(), ports.begin(), ports.end());
   }
-  // A place that a plan promises, or that is kept for a gang.
+  // A slot of a plan or of a future reservation.
   void Promise(NodeId node, ClassId cls, ChargeKind kind) {
     Charge(node, cls, kind);
     nodes_[static_cast<size_t>(node)].promised.push_back(cls);
@@ -47,7 +47,7 @@ class Expected {
     ResourceSum free;
     for (NodeId id = 0; id < cluster_.node_limit(); ++id) {
       if (absl::Status same = CompareNode(id); !same.ok()) return same;
-      if (absl::Status apart = CheckPromisedPorts(id); !apart.ok()) return apart;
+      if (absl::Status distinct = CheckPromisedPorts(id); !distinct.ok()) return distinct;
       const Node& node = cluster_.node(id);
       if (!node.known || !node.counts()) continue;
       for (const auto& [resource, amount] : node.free.entries()) free.Add(resource, std::max<WideSum>(0, amount));
@@ -66,8 +66,8 @@ class Expected {
   [[nodiscard]] absl::Status CompareNode(NodeId id) const {
     const Node& node = cluster_.node(id);
     const OnNode& at = nodes_[static_cast<size_t>(id)];
-    const ResourceSum* sums[] = {&node.used, &node.reserved, &node.kept};
-    const int32_t pods[] = {node.used_pods, node.reserved_pods, node.kept_pods};
+    const ResourceSum* sums[] = {&node.used, &node.reserved, &node.future_reserved};
+    const int32_t pods[] = {node.used_pods, node.reserved_pods, node.future_reserved_pods};
     bool same = true;
     for (size_t kind = 0; kind < 3; ++kind) same = same && *sums[kind] == at.sums[kind] && pods[kind] == at.pods[kind];
     if (!same) {
@@ -92,19 +92,19 @@ class Expected {
     if (held == at.ports.size()) return absl::OkStatus();
     return Broken(absl::StrCat("node ", node.facts.name, ": counts ", held, " host ports, has ", at.ports.size()));
   }
-  // Who is promised a place there is promised its host ports, too: no two promises ask for the same one.
+  // A slot includes the pod's host ports: no two slots on a node need the same port.
   [[nodiscard]] absl::Status CheckPromisedPorts(NodeId id) const {
-    // What pods have there; promised ports are counted among the charged ones.
+    // The ports of pods on the node: all charged ports except the promised ones.
     std::vector<HostPort> promised;
-    std::vector<HostPort> there = nodes_[static_cast<size_t>(id)].ports;
+    std::vector<HostPort> taken = nodes_[static_cast<size_t>(id)].ports;
     for (const ClassId cls : nodes_[static_cast<size_t>(id)].promised) {
       for (const HostPort& port : cluster_.pod_class(cls).shape->host_ports) {
-        there.erase(std::find(there.begin(), there.end(), port));
+        taken.erase(std::find(taken.begin(), taken.end(), port));
       }
     }
     for (const ClassId cls : nodes_[static_cast<size_t>(id)].promised) {
       for (const HostPort& port : cluster_.pod_class(cls).shape->host_ports) {
-        for (const HostPort& other : there) {
+        for (const HostPort& other : taken) {
           if (!Conflicts(port, other)) continue;
           return Broken(absl::StrCat("node ", cluster_.node(id).facts.name, ": host port ", port.port,
                                      " is promised and taken by a pod"));
@@ -120,7 +120,7 @@ class Expected {
     }
     return absl::OkStatus();
   }
-  // Every class counts its pods and places; learned refusals are about nodes that are known (K-6).
+  // The count of every class is the number of its pods and slots; learned refusals name known nodes (K-6).
   [[nodiscard]] absl::Status CompareClasses() const {
     int64_t refusals = 0;
     for (const auto& [id, count] : classes_) {
@@ -140,67 +140,71 @@ class Expected {
   std::map<ClassId, int32_t> classes_;
 };
 
-// Pods that were nominated, and pods that a promise kept off a node.
-absl::Status CheckSets(const Gangs& gangs, const Nominations& nominations, const Calls& calls) {
+// The sets of nominated pods, of guarded pods, and of pods that were asked about before they were known.
+absl::Status CheckSets(const Gangs& gangs, const Nominations& nominations, const Activations& activations) {
   for (const std::string& uid : nominations.uids()) {
     const Pod* pod = gangs.FindPod(uid);
     if (pod == nullptr || pod->state != MemberState::kPending || pod->facts.nominated_node.empty()) {
-      return Broken(absl::StrCat("pod ", uid, " is held as nominated and is not"));
+      return Broken(absl::StrCat("pod ", uid, " is counted as nominated and is not"));
     }
   }
-  for (const absl::string_view uid : calls.Guarded()) {
+  for (const absl::string_view uid : activations.Guarded()) {
     const Pod* pod = gangs.FindPod(uid);
-    if (pod == nullptr || calls.Of(*pod).guarded != pod->cls) {
+    if (pod == nullptr || activations.Of(*pod).guarded != pod->cls) {
       return Broken(absl::StrCat("pod ", uid, " was guarded and is gone, or is another"));
     }
   }
-  for (const auto& [turn, uid] : calls.asked_early()) {
-    if (gangs.FindPod(uid) != nullptr) return Broken(absl::StrCat("pod ", uid, " is known and was asked about early"));
+  for (const auto& [turn, uid] : activations.unknown_queries()) {
+    if (gangs.FindPod(uid) != nullptr)
+      return Broken(absl::StrCat("pod ", uid, " is known and counted as an unknown pod with a query"));
   }
   return absl::OkStatus();
 }
 
-// P-8: room is kept for gangs that wait without a plan, where ending pods give back what is not free.
-absl::Status CheckKept(const Pipeline& pipeline, const Gangs& gangs, const Backlog& backlog, const Plans& plans) {
-  for (const GangId id : pipeline.KeptGangs()) {
+// P-8: a gang with a future reservation waits without a plan, and its reservation fits what is free or will be released
+// by terminating pods.
+absl::Status CheckFutureReservations(const FutureReservations& future_reservations, const Gangs& gangs,
+                                     const Backlog& backlog, const Plans& plans) {
+  for (const GangId id : future_reservations.ReservedGangs()) {
     const Gang& gang = gangs.gang(id);
     if (plans.Of(gang) != nullptr || backlog.queued(id) == nullptr) {
-      return Broken(absl::StrCat(gang.key, " has room kept and does not wait for it"));
+      return Broken(absl::StrCat(gang.key, " has a future reservation and does not wait for it"));
     }
-    for (const Statement::Operation& place : pipeline.KeptFor(gang)) {
-      if (!pipeline.Stands(place.node)) return Broken("more is kept on a node than ending pods give back");
+    for (const Statement::Operation& place : future_reservations.ReservedPlaces(gang)) {
+      if (!future_reservations.AllReservationsFit(place.node))
+        return Broken("more is reserved on a node than terminating pods release");
     }
   }
-  for (const auto& [uid, since_ms] : pipeline.ending()) {
+  for (const auto& [uid, since_ms] : future_reservations.terminating()) {
     const Pod* pod = gangs.FindPod(uid);
-    if (pod == nullptr || pod->state != MemberState::kLeaving || !pod->on_node()) {
-      return Broken(absl::StrCat("pod ", uid, " is waited for and does not end"));
+    if (pod == nullptr || pod->state != MemberState::kTerminating || !pod->on_node()) {
+      return Broken(absl::StrCat("pod ", uid, " is counted as terminating and is not"));
     }
   }
   return absl::OkStatus();
 }
 
-// What a pod is charged follows from where it stands.
+// The charge of a pod follows from its state.
 absl::Status CheckCharge(const Pod& pod, const Ledger::PodCharge& charge, bool has_slot, bool nominated) {
   const bool used = charge.node != kNoNode && charge.kind == ChargeKind::kUsed;
   const bool reserved = charge.node != kNoNode && charge.kind == ChargeKind::kReserved;
-  const std::string who = absl::StrCat("pod ", pod.facts.uid, ", which is ", ToString(pod.state), ", ");
-  if (reserved && !nominated) return Broken(absl::StrCat(who, "holds room without being nominated"));
+  const std::string subject = absl::StrCat("pod ", pod.facts.uid, ", which is ", ToString(pod.state), ", ");
+  if (reserved && !nominated) return Broken(absl::StrCat(subject, "has a reservation and is not nominated"));
   const bool lone = pod.gang == nullptr && pod.state == MemberState::kPending;
-  if (lone && !pod.facts.nominated_node.empty() && !nominated) return Broken(absl::StrCat(who, "is not nominated"));
+  if (lone && !pod.facts.nominated_node.empty() && !nominated) return Broken(absl::StrCat(subject, "is not nominated"));
   switch (pod.state) {
     case MemberState::kPending:
     case MemberState::kSucceeded:
     case MemberState::kFailed:
-      return used ? Broken(absl::StrCat(who, "is charged")) : absl::OkStatus();
+      return used ? Broken(absl::StrCat(subject, "is charged")) : absl::OkStatus();
     case MemberState::kWaiting:
       return used == has_slot && pod.cls != kNoClass
-                 ? Broken(absl::StrCat(who, has_slot ? "is charged twice" : "is not charged"))
+                 ? Broken(absl::StrCat(subject, has_slot ? "is charged twice" : "is not charged"))
                  : absl::OkStatus();
     case MemberState::kCommitted:
-      return used || pod.cls == kNoClass ? absl::OkStatus() : Broken(absl::StrCat(who, "is not charged"));
+      return used || pod.cls == kNoClass ? absl::OkStatus() : Broken(absl::StrCat(subject, "is not charged"));
     default:
-      return absl::OkStatus();  // CheckPod looks at its node
+      return absl::OkStatus();  // CheckPod checks its node
   }
 }
 
@@ -209,33 +213,34 @@ absl::Status CheckMembers(const Gangs& gangs, const Gang& gang) {
   int32_t by_callers = 0;
   int32_t plannable = 0;
   int32_t turned = 0;
-  int32_t of_sigs_pods = 0;
-  int32_t naming_object = 0;
+  int32_t sigs_members = 0;
+  int32_t members_naming_object = 0;
   for (size_t state = 0; state < kMemberStates; ++state) {
     for (const Pod* pod : gang.members[state]) {
       if (pod->gang != &gang || static_cast<size_t>(pod->state) != state) {
         return Broken(absl::StrCat("pod ", pod->facts.uid, " is in the wrong member set of ", gang.key));
       }
-      of_sigs_pods += pod->facts.gang.dialect == GangDialect::kSigsPods ? 1 : 0;
-      naming_object += pod->facts.gang.declares_gang() ? 0 : 1;
+      sigs_members += pod->facts.gang.dialect == GangDialect::kSigsPods ? 1 : 0;
+      members_naming_object += pod->facts.gang.declares_gang() ? 0 : 1;
       const bool pending = pod->state == MemberState::kPending;
       const bool is_gated = pending && pod->facts.other_gates;
       gated += is_gated ? 1 : 0;
       by_callers += (pending || pod->state == MemberState::kWaiting) && !gangs.Serves(*pod) ? 1 : 0;
-      plannable += pending && !is_gated && gangs.Serves(*pod) && pod->facts.gang.problem.none() && !pod->stranger &&
-                           pod->cls != kNoClass && NamesLeaf(*pod)
+      plannable += pending && !is_gated && gangs.Serves(*pod) && pod->facts.gang.problem.none() && !pod->foreign &&
+                           pod->cls != kNoClass && IsInKnownLeaf(*pod)
                        ? 1
                        : 0;
       const bool has_turns = (pending && !is_gated) || pod->state == MemberState::kWaiting;
-      turned += has_turns && pod->round == gang.kept.cycle ? 1 : 0;
+      turned += has_turns && pod->last_cycle == gang.durable.cycle ? 1 : 0;
     }
   }
-  if (turned != gang.turned) {
-    return Broken(absl::StrCat(gang.key, " counts ", gang.turned, " turns, has ", turned));
+  if (turned != gang.attempted) {
+    return Broken(absl::StrCat(gang.key, " counts ", gang.attempted, " turns, has ", turned));
   }
-  if (of_sigs_pods != gang.of_sigs_pods || naming_object != gang.naming_object) {
-    return Broken(absl::StrCat(gang.key, " counts ", gang.of_sigs_pods, " members of D-2 and ", gang.naming_object,
-                               " of D-3, has ", of_sigs_pods, " and ", naming_object));
+  if (sigs_members != gang.sigs_members || members_naming_object != gang.members_naming_object) {
+    return Broken(absl::StrCat(gang.key, " counts ", gang.sigs_members, " members of D-2 and ",
+                               gang.members_naming_object, " of D-3, has ", sigs_members, " and ",
+                               members_naming_object));
   }
   if (by_callers != gang.by_callers) return Broken(gang.key + " counts its callers' members wrongly");
   if (gated == gang.gated && plannable == gang.plannable) return absl::OkStatus();
@@ -267,7 +272,7 @@ absl::StatusOr<int32_t> CheckPlan(const Gang& gang, const Plan& plan, const Plan
     held += is_held ? 1 : 0;
     open += slot.state != SlotState::kCommitted ? 1 : 0;
   }
-  // A bound member's slot is left without it.
+  // The slot of a bound member has no pod any more.
   const auto bound = std::count_if(plan.slots.begin(), plan.slots.end(), [](const Slot& slot) {
     return slot.state == SlotState::kCommitted && slot.pod == nullptr;
   });
@@ -282,7 +287,8 @@ absl::StatusOr<int32_t> CheckPlan(const Gang& gang, const Plan& plan, const Plan
   return held;
 }
 
-// What readers are told is what would be said now; what time alone changes is said when Tick comes.
+// The stored reason equals the reason computed now. The caller skips this check when a Tick is due: time may then have
+// changed the reason.
 absl::Status CheckReason(const Gang& gang, const Reason& now) {
   if (now.code == gang.reason.code && now.text == gang.reason.text) return absl::OkStatus();
   return Broken(absl::StrCat(gang.key, " says \"", gang.reason.text, "\" and means \"", now.text, "\""));
@@ -297,8 +303,8 @@ absl::Status CheckPod(const Pod& pod, const Cluster& cluster, const Ledger& ledg
   if (charge.node != kNoNode && charge.cls != pod.cls) {
     return Broken(absl::StrCat("pod ", uid, " is charged for another class than its own"));
   }
-  if (charge.going != (pod.state == MemberState::kCommitted && charge.node != kNoNode)) {
-    return Broken(absl::StrCat("pod ", uid, " is on its way to its node, or there, and the ledger says otherwise"));
+  if (charge.in_flight != (pod.state == MemberState::kCommitted && charge.node != kNoNode)) {
+    return Broken(absl::StrCat("pod ", uid, " is bound or being bound, and the ledger differs"));
   }
   if (!pod.on_node() || pod.cls == kNoClass) return absl::OkStatus();
   const bool used = charge.node != kNoNode && charge.kind == ChargeKind::kUsed;
@@ -314,7 +320,7 @@ absl::Status Machine::CheckInvariants() const {
   size_t in_gangs = 0;
   int32_t holds = 0;
   int32_t promised = 0;
-  int64_t alone = 0;  // who waits with a node and without a slot
+  int64_t without_slot = 0;  // pods that wait with a node and without a slot
   gangs_.ForEachGang([&](const Gang& gang) {
     if (!status.ok()) return;
     in_gangs += static_cast<size_t>(gang.children());
@@ -322,12 +328,13 @@ absl::Status Machine::CheckInvariants() const {
     const bool queued = backlog_.queued(gang.id) != nullptr;
     if (queued && &eligibility_.LeaderOf(gang) != &gang) status = Broken(gang.key + " is queued, not led by itself");
     if (!queued && !backlog_.blocked_by(gang.id).empty()) status = Broken(gang.key + " is blocked, not queued");
-    if (gang_deadlines_.Of(gang.id) > settling_.Deadline(gang, now_ms_)) status = Broken(gang.key + " is due earlier");
-    for (const ClassId cls : gang.to_come) {
+    if (gang_deadlines_.Of(gang.id) > reconciler_.Deadline(gang, now_ms_))
+      status = Broken(gang.key + " is due earlier");
+    for (const ClassId cls : gang.future_classes) {
       if (cls != kNoClass) expected.Count(cls);
     }
     const Plan* plan = plans_.Of(gang);
-    if (std::string wrong = WrongShape(gang, plan, cluster_, topology_.levels()); !wrong.empty())
+    if (std::string wrong = FindShapeViolation(gang, plan, cluster_, topology_.levels()); !wrong.empty())
       status = Broken(wrong);
     if (plan == nullptr || !status.ok()) return;
     const absl::StatusOr<int32_t> held = CheckPlan(gang, *plan, plans_, eligibility_);
@@ -339,7 +346,7 @@ absl::Status Machine::CheckInvariants() const {
       if (slot.state != SlotState::kCommitted) {
         expected.Promise(slot.node, slot.cls, ChargeKind::kReserved);
       }
-      // Who is bound has left its slot, and may be of another class by now.
+      // A bound pod has left its slot and may have another class by now.
       const bool stale = slot.cls != kNoClass && (slot.cls >= cluster_.class_limit() || !cluster_.has_class(slot.cls));
       if (stale || (slot.state == SlotState::kCommitted && slot.pod == nullptr && slot.cls != kNoClass)) {
         status = Broken(gang.key + " has a slot of a class that need not be there");
@@ -353,7 +360,7 @@ absl::Status Machine::CheckInvariants() const {
   for (const std::string& uid : gangs_.Uids()) {
     const Pod& pod = *FindPod(uid);
     in_gangs -= pod.gang != nullptr ? 1 : 0;
-    alone += pod.state == MemberState::kWaiting && plans_.SlotIndex(pod) < 0 ? 1 : 0;
+    without_slot += pod.state == MemberState::kWaiting && plans_.SlotIndex(pod) < 0 ? 1 : 0;
     if (absl::Status checked = CheckPod(pod, cluster_, ledger_, plans_); !checked.ok()) return checked;
     if (pod_deadlines_.Of(pod.id) > bindings_.Deadline(pod))
       return Broken(absl::StrCat("pod ", uid, " is due earlier"));
@@ -368,23 +375,25 @@ absl::Status Machine::CheckInvariants() const {
   if (promised != promised_holds()) {
     return Broken(absl::StrCat("counts ", promised_holds(), " promised holds, has ", promised));
   }
-  if (std::string wrong = WrongQueues(gangs_, plans_, ledger_, backlog_, queues_); !wrong.empty()) return Broken(wrong);
-  if (absl::Status kept = CheckKept(pipeline_, gangs_, backlog_, plans_); !kept.ok()) return kept;
-  for (const GangId id : pipeline_.KeptGangs()) {
-    for (const Statement::Operation& place : pipeline_.KeptFor(gangs_.gang(id))) {
-      for (int32_t i = 0; i < place.pods; ++i) expected.Promise(place.node, place.cls, ChargeKind::kKept);
+  if (std::string wrong = FindQueueViolation(gangs_, plans_, ledger_, backlog_, queues_); !wrong.empty())
+    return Broken(wrong);
+  absl::Status reservations = CheckFutureReservations(future_reservations_, gangs_, backlog_, plans_);
+  if (!reservations.ok()) return reservations;
+  for (const GangId id : future_reservations_.ReservedGangs()) {
+    for (const Statement::Operation& place : future_reservations_.ReservedPlaces(gangs_.gang(id))) {
+      for (int32_t i = 0; i < place.pods; ++i) expected.Promise(place.node, place.cls, ChargeKind::kFutureReserved);
     }
   }
-  if (absl::Status sets = CheckSets(gangs_, nominations_, calls_); !sets.ok()) return sets;
+  if (absl::Status sets = CheckSets(gangs_, nominations_, activations_); !sets.ok()) return sets;
   for (const auto& [node, pods] : barrier_.waiters()) {
-    alone -= static_cast<int64_t>(pods.size());
+    without_slot -= static_cast<int64_t>(pods.size());
     for (const PodId id : pods) {
       const Pod& pod = gangs_.pod(id);
       if (pod.state == MemberState::kWaiting && barrier_.Of(pod).node == node) continue;
       return Broken(absl::StrCat("pod ", pod.facts.uid, " is among the waiters of a node and does not wait there"));
     }
   }
-  if (alone != 0) return Broken("pods wait alone that are not among the waiters of their node");
+  if (without_slot != 0) return Broken("pods wait alone that are not among the waiters of their node");
   return expected.Compare(ledger_);
 }
 

@@ -27,13 +27,13 @@ void AddQueues(const QueueTree& tree, StateHasher* hasher) {
   }
 }
 
-void AddHead(const Gang& gang, const Heads& heads, const Queues& queues, StateHasher* hasher) {
-  const Heads::State& state = heads.Of(gang);
-  hasher->Add(static_cast<int>(state.could));
-  hasher->AddTime(state.tried_ms);
-  hasher->AddTime(state.try_again_ms);
-  hasher->Add(heads.strict().contains(gang.id));
-  hasher->Add(queues.Holds(gang));
+void AddHead(const Gang& gang, const Backfill& backfill, const Queues& queues, StateHasher* hasher) {
+  const Backfill::State& state = backfill.Of(gang);
+  hasher->Add(static_cast<int>(state.runnable));
+  hasher->AddTime(state.searched_ms);
+  hasher->AddTime(state.retry_ms);
+  hasher->Add(backfill.blocking().contains(gang.id));
+  hasher->Add(queues.HasReservedDemand(gang));
 }
 
 }  // namespace muster

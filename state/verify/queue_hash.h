@@ -1,4 +1,4 @@
-// What queues add to the hash of the state (state/verify/hash.cc).
+// Adds the state of queues to the hash of the state (state/verify/hash.cc).
 #pragma once
 
 #include "state/base/hash.h"
@@ -10,10 +10,10 @@ namespace muster {
 
 void AddResources(const ResourceList& list, StateHasher* hasher);
 
-// The rules as they were declared. What each queue uses follows from its gangs and is not added.
+// Adds the declared rules. The usage of each queue follows from its gangs and is not added.
 void AddQueues(const QueueTree& tree, StateHasher* hasher);
 
-// What is known of the gang as a head.
-void AddHead(const Gang& gang, const Heads& heads, const Queues& queues, StateHasher* hasher);
+// Adds the gang's state as a head of queue.
+void AddHead(const Gang& gang, const Backfill& backfill, const Queues& queues, StateHasher* hasher);
 
 }  // namespace muster

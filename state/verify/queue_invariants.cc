@@ -7,7 +7,7 @@
 namespace muster {
 namespace {
 
-// Usage, made up anew. Every queue's own only: what is below it is added last.
+// The usage of every queue, recomputed: first its own gangs, then the queues below it.
 class Recount {
  public:
   Recount(const Gangs& gangs, const Plans& plans, const Ledger& ledger, const Queues& queues)
@@ -30,11 +30,12 @@ class Recount {
   [[nodiscard]] std::string Differs() const {
     for (QueueId id = 0; id < queues_.tree().size(); ++id) {
       const auto at = static_cast<size_t>(id);
-      const std::string who = absl::StrCat("queue ", queues_.tree().at(id).spec.name);
-      if (!(used_[at] == ledger_.used().Of(id))) return absl::StrCat(who, ": usage is not what its gangs have");
-      if (!(fixed_[at] == ledger_.fixed().Of(id))) return absl::StrCat(who, ": fixed usage is not what its gangs have");
+      const std::string queue_name = absl::StrCat("queue ", queues_.tree().at(id).spec.name);
+      if (!(used_[at] == ledger_.used().Of(id))) return absl::StrCat(queue_name, ": usage is not what its gangs have");
+      if (!(fixed_[at] == ledger_.fixed().Of(id)))
+        return absl::StrCat(queue_name, ": fixed usage is not what its gangs have");
       if (running_[at] != queues_.Running(id)) {
-        return absl::StrCat(who, " counts ", queues_.Running(id), " running gangs, has ", running_[at]);
+        return absl::StrCat(queue_name, " counts ", queues_.Running(id), " running gangs, has ", running_[at]);
       }
     }
     return wrong_payer_;
@@ -52,7 +53,7 @@ class Recount {
         const Ledger::PodCharge& charge = ledger_.ChargeOf(pod->id);
         if (charge.node != kNoNode) Charge(gang, queue, charge.cls);
         const MemberState state = pod->state;
-        runs = runs || pod->active() || state == MemberState::kWaiting || state == MemberState::kLeaving;
+        runs = runs || pod->active() || state == MemberState::kWaiting || state == MemberState::kTerminating;
       }
     }
     if (plan != nullptr) {
@@ -80,8 +81,8 @@ class Recount {
 
 }  // namespace
 
-std::string WrongQueues(const Gangs& gangs, const Plans& plans, const Ledger& ledger, const Backlog& backlog,
-                        const Queues& queues) {
+std::string FindQueueViolation(const Gangs& gangs, const Plans& plans, const Ledger& ledger, const Backlog& backlog,
+                               const Queues& queues) {
   std::string wrong;
   std::vector<int32_t> waits(static_cast<size_t>(queues.tree().size()));
   std::vector<int32_t> asked(waits.size());
@@ -89,21 +90,22 @@ std::string WrongQueues(const Gangs& gangs, const Plans& plans, const Ledger& le
     if (backlog.queued(gang.id) == nullptr) return;
     const QueueId queue = queues.Of(gang);
     for (const std::string& key : gang.rules.group) {  // it waits for all of them
-      const Gang* mate = gangs.FindGang(key);
-      for (QueueId at = mate == nullptr ? kNoQueue : queues.Of(*mate); at != kNoQueue; at = queues.tree().at(at).parent)
+      const Gang* other = gangs.FindGang(key);
+      for (QueueId at = other == nullptr ? kNoQueue : queues.Of(*other); at != kNoQueue;
+           at = queues.tree().at(at).parent)
         ++asked[static_cast<size_t>(at)];
     }
-    if (backlog.lane(gang.id) != queue + 1) wrong = absl::StrCat(gang.key, " stands in the lane of another queue");
+    if (backlog.lane(gang.id) != queue + 1) wrong = absl::StrCat(gang.key, " is in the lane of another queue");
     for (QueueId at = queue; at != kNoQueue; at = queues.tree().at(at).parent) ++waits[static_cast<size_t>(at)];
   });
   for (QueueId id = 0; id < queues.tree().size(); ++id) {
-    const std::string who = absl::StrCat("queue ", queues.tree().at(id).spec.name);
+    const std::string queue_name = absl::StrCat("queue ", queues.tree().at(id).spec.name);
     const int32_t wait = waits[static_cast<size_t>(id)];
     if (wait + asked[static_cast<size_t>(id)] == 0 && !(queues.Waiting(id) == ResourceSum())) {
-      wrong = absl::StrCat(who, " has something that waits, and no gang does");
+      wrong = absl::StrCat(queue_name, " has waiting requests, and no gang waits");
     }
     if (wait != queues.WaitingGangs(id)) {
-      wrong = absl::StrCat(who, " counts ", queues.WaitingGangs(id), " gangs that wait, has ", wait);
+      wrong = absl::StrCat(queue_name, " counts ", queues.WaitingGangs(id), " gangs that wait, has ", wait);
     }
   }
   return wrong.empty() ? Recount(gangs, plans, ledger, queues).Differs() : wrong;

@@ -1,4 +1,4 @@
-// What must hold of queues after every command, recomputed from pods and plans (SPEC Q-7).
+// The invariants of queues after every command, recomputed from pods and plans (SPEC Q-7).
 #ifndef MUSTER_STATE_VERIFY_QUEUE_INVARIANTS_H_
 #define MUSTER_STATE_VERIFY_QUEUE_INVARIANTS_H_
 
@@ -11,9 +11,9 @@
 
 namespace muster {
 
-// What is wrong, with usage, with what waits, and with how many run; empty: nothing.
-[[nodiscard]] std::string WrongQueues(const Gangs& gangs, const Plans& plans, const Ledger& ledger,
-                                      const Backlog& backlog, const Queues& queues);
+// A violation in the queues' usage, waiting gangs or number of running gangs, as a sentence; empty: none.
+[[nodiscard]] std::string FindQueueViolation(const Gangs& gangs, const Plans& plans, const Ledger& ledger,
+                                             const Backlog& backlog, const Queues& queues);
 
 }  // namespace muster
 

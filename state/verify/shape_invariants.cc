@@ -30,7 +30,7 @@ std::string DomainAt(const NodeDescription& node, const std::string& key, const 
   return out;
 }
 
-// The leaf is below the subgroup of that index; -1: the whole gang.
+// Whether the leaf is below the subgroup with that index; -1: the whole gang.
 bool Below(const Gang& gang, int32_t leaf, int32_t subgroup) {
   if (subgroup < 0) return true;
   const std::vector<Subgroup>& nodes = gang.rules.tree.nodes;
@@ -40,12 +40,12 @@ bool Below(const Gang& gang, int32_t leaf, int32_t subgroup) {
   return at == subgroup;
 }
 
-std::string WrongCounts(const Gang& gang) {
+std::string CountViolation(const Gang& gang) {
   absl::btree_map<std::string, MemberCounts> counted;
   for (size_t state = 0; state < kMemberStates; ++state) {
     for (const Pod* pod : gang.members[state]) {
       const Subgroup* leaf = LeafOf(gang, pod->facts.gang.subgroup);
-      if (leaf == nullptr || pod->stranger) continue;
+      if (leaf == nullptr || pod->foreign) continue;
       MemberCounts& counts = counted[leaf->name];
       counts.pending += pod->state == MemberState::kPending ? 1 : 0;
       counts.waiting += pod->state == MemberState::kWaiting ? 1 : 0;
@@ -55,54 +55,54 @@ std::string WrongCounts(const Gang& gang) {
   }
   for (const Subgroup& each : gang.rules.tree.nodes) {
     if (each.leaf < 0) continue;
-    const MemberCounts& has = counted[each.name];
-    const MemberCounts& said = gang.leaves[static_cast<size_t>(each.leaf)];
-    if (has.pending != said.pending || has.waiting != said.waiting || has.succeeded != said.succeeded ||
-        has.active != said.active) {
+    const MemberCounts& recounted = counted[each.name];
+    const MemberCounts& counts = gang.leaves[static_cast<size_t>(each.leaf)];
+    if (recounted.pending != counts.pending || recounted.waiting != counts.waiting ||
+        recounted.succeeded != counts.succeeded || recounted.active != counts.active) {
       return absl::StrCat(gang.key, " counts its subgroup ", each.name, " wrongly");
     }
   }
   return "";
 }
 
-// P-7: places for members to come are nobody's, so many as are to come, and not kept for ever.
-std::string WrongToCome(const Gang& gang, const Plan& plan) {
+// P-7: future slots have no pod, are as many as the future members, and are not reserved forever.
+std::string FutureSlotViolation(const Gang& gang, const Plan& plan) {
   std::vector<int32_t> left(std::max<size_t>(1, gang.leaves.size()), 0);
-  if (!gang.rules.tree.empty()) left = gang.quorum().ToCome();
+  if (!gang.rules.tree.empty()) left = gang.quorum().FutureMembersByLeaf();
   int32_t counted = 0;
   for (const Slot& slot : plan.slots) {
-    if (!slot.to_come) continue;
+    if (!slot.is_future) continue;
     ++counted;
     if (slot.state != SlotState::kFree || slot.pod != nullptr) {
-      return absl::StrCat(gang.key, " has a place for a member to come that is somebody's");
+      return absl::StrCat(gang.key, " has a future slot that is in use");
     }
     if (static_cast<size_t>(slot.leaf) >= left.size()) {
-      return absl::StrCat(gang.key, " has a place for a member to come of no subgroup");
+      return absl::StrCat(gang.key, " has a future slot of no subgroup");
     }
     --left[static_cast<size_t>(slot.leaf)];
   }
-  if (counted != plan.to_come) {
-    return absl::StrCat(gang.key, " counts ", plan.to_come, " places for members to come, has ", counted);
+  if (counted != plan.future_slots) {
+    return absl::StrCat(gang.key, " counts ", plan.future_slots, " future slots, has ", counted);
   }
   if (plan.committed) {
-    const bool ends = counted == 0 || gang.kept.room_until_ms > 0;
-    return ends ? "" : absl::StrCat(gang.key, " keeps room for members to come for ever");
+    const bool ends = counted == 0 || gang.durable.future_slots_until_ms > 0;
+    return ends ? "" : absl::StrCat(gang.key, " has future slots without an end");
   }
   const bool exact = absl::c_all_of(left, [](int32_t more) { return more == 0; });
-  return exact ? "" : absl::StrCat(gang.key, " has other places for members to come than it needs");
+  return exact ? "" : absl::StrCat(gang.key, " has other future slots than it needs");
 }
 
 }  // namespace
 
-bool NamesLeaf(const Pod& pod) {
+bool IsInKnownLeaf(const Pod& pod) {
   return pod.gang == nullptr || pod.gang->rules.tree.empty() || LeafOf(*pod.gang, pod.facts.gang.subgroup) != nullptr;
 }
 
-std::string WrongShape(const Gang& gang, const Plan* plan, const Cluster& cluster,
-                       const std::vector<std::string>& levels) {
-  if (std::string wrong = WrongCounts(gang); !wrong.empty() || plan == nullptr) return wrong;
-  if (std::string wrong = WrongToCome(gang, *plan); !wrong.empty() || plan->committed) return wrong;
-  const auto look = [&](int32_t subgroup, const std::string& key) -> std::string {
+std::string FindShapeViolation(const Gang& gang, const Plan* plan, const Cluster& cluster,
+                               const std::vector<std::string>& levels) {
+  if (std::string wrong = CountViolation(gang); !wrong.empty() || plan == nullptr) return wrong;
+  if (std::string wrong = FutureSlotViolation(gang, *plan); !wrong.empty() || plan->committed) return wrong;
+  const auto find_violation = [&](int32_t subgroup, const std::string& key) -> std::string {
     if (key.empty()) return "";
     std::string first;
     for (const Slot& slot : plan->slots) {
@@ -116,9 +116,9 @@ std::string WrongShape(const Gang& gang, const Plan* plan, const Cluster& cluste
     }
     return "";
   };
-  std::string wrong = look(-1, gang.rules.topology.required);
+  std::string wrong = find_violation(-1, gang.rules.topology.required);
   for (size_t i = 0; i < gang.rules.tree.nodes.size() && wrong.empty(); ++i) {
-    wrong = look(static_cast<int32_t>(i), gang.rules.tree.nodes[i].topology.required);
+    wrong = find_violation(static_cast<int32_t>(i), gang.rules.tree.nodes[i].topology.required);
   }
   return wrong;
 }

@@ -1,4 +1,4 @@
-// Subgroups and domains, counted and looked up again from what members and nodes say of themselves (SPEC P-4, P-5).
+// The invariants of subgroups and domains, recomputed from the facts of members and nodes (SPEC P-4, P-5).
 #ifndef MUSTER_STATE_VERIFY_SHAPE_INVARIANTS_H_
 #define MUSTER_STATE_VERIFY_SHAPE_INVARIANTS_H_
 
@@ -11,13 +11,13 @@
 
 namespace muster {
 
-// Whether the pod is in a subgroup that its gang has; always so without subgroups.
-[[nodiscard]] bool NamesLeaf(const Pod& pod);
+// Whether the pod's subgroup is a leaf of its gang; always true for a gang without subgroups.
+[[nodiscard]] bool IsInKnownLeaf(const Pod& pod);
 
-// What is wrong with the counts of the gang's subgroups, or with where its plan goes; empty: nothing. `levels` as the
-// machine was told.
-[[nodiscard]] std::string WrongShape(const Gang& gang, const Plan* plan, const Cluster& cluster,
-                                     const std::vector<std::string>& levels);
+// A violation in the counts of the gang's subgroups or the nodes of its plan, as a sentence; empty: none. `levels`: the
+// machine's topology levels.
+[[nodiscard]] std::string FindShapeViolation(const Gang& gang, const Plan* plan, const Cluster& cluster,
+                                             const std::vector<std::string>& levels);
 
 }  // namespace muster
 

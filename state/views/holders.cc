@@ -1,4 +1,4 @@
-// Who holds the room that a gang waits for, and since when (SPEC S-5).
+// The holders of the capacity that a gang waits for, and since when they hold it (SPEC S-5).
 #include <algorithm>
 #include <utility>
 
@@ -8,13 +8,13 @@
 namespace muster {
 namespace {
 
-// Room for one more pod of the class, and what of its request most of the nodes that it may use have least of.
+// Whether a pod of a class fits anywhere, and the resource that limits it on most of the nodes that it may use.
 struct Scarcity {
   bool none_has_room = true;
-  std::string resource;  // empty: there is no such node
+  std::string resource;  // empty: the class may use no node
 };
 
-Scarcity Look(const Cluster& cluster, ClassId cls) {
+Scarcity ComputeScarcity(const Cluster& cluster, ClassId cls) {
   Scarcity out;
   absl::btree_map<std::string, int32_t> nodes;
   for (NodeId id = 0; id < cluster.node_limit(); ++id) {
@@ -37,7 +37,7 @@ Scarcity Look(const Cluster& cluster, ClassId cls) {
   return out;
 }
 
-// Adds to what the gang, or pods of none, hold.
+// The entry of the gang, or of all lone pods (nullptr); added if it does not exist.
 HolderView& HolderOf(const Gang* gang, absl::btree_map<std::string, HolderView>* holders) {
   const absl::string_view key = gang == nullptr ? absl::string_view() : gang->key;
   const auto known = holders->find(key);
@@ -53,14 +53,14 @@ HolderView& HolderOf(const Gang* gang, absl::btree_map<std::string, HolderView>*
 
 bool LacksRoom(ReasonCode code) { return code == ReasonCode::kNoRoom || code == ReasonCode::kNoPlaceFound; }
 
-// The first member of the gang, or of those that start with it, of whose kind not one finds room; where each finds room
-// alone, the first.
-void Reader::FindRoomless(const Gang& gang, HoldersRead* read) const {
+// Sets the cursor to the first member of the gang or its group whose class fits on no node. If every class fits alone,
+// sets it to the first member.
+void Reader::FindMemberWithoutRoom(const Gang& gang, HoldersCursor* read) const {
   absl::btree_map<ClassId, Scarcity> seen;
   for (const Gang* each : r_.eligibility->Unplaced(gang)) {
     for (const Pod* pod : each->in(MemberState::kPending)) {
       if (!r_.gangs->Plannable(*pod) || r_.plans->SlotIndex(*pod) >= 0 || seen.contains(pod->cls)) continue;
-      const Scarcity& of = seen.emplace(pod->cls, Look(*r_.cluster, pod->cls)).first->second;
+      const Scarcity& of = seen.emplace(pod->cls, ComputeScarcity(*r_.cluster, pod->cls)).first->second;
       if (!of.none_has_room && !read->uid.empty()) continue;
       read->uid = pod->facts.uid;
       read->resource = of.resource;
@@ -69,10 +69,10 @@ void Reader::FindRoomless(const Gang& gang, HoldersRead* read) const {
   }
 }
 
-bool Reader::ViewHolders(const Gang& gang, int32_t limit, HoldersRead* read, HoldersView* out) const {
+bool Reader::ViewHolders(const Gang& gang, int32_t limit, HoldersCursor* read, HoldersView* out) const {
   if (!LacksRoom(gang.reason.code)) return true;
   const bool begins = !std::exchange(read->begun, true);
-  if (begins) FindRoomless(gang, read);
+  if (begins) FindMemberWithoutRoom(gang, read);
   const Pod* roomless = r_.gangs->FindPod(read->uid);
   const ResourceId resource = r_.cluster->names().Find(read->resource);
   if (roomless == nullptr || roomless->cls == kNoClass || resource < 0) return true;
@@ -87,12 +87,12 @@ bool Reader::ViewHolders(const Gang& gang, int32_t limit, HoldersRead* read, Hol
         if (amount == 0 || promise.claim == gang.id) continue;
         const Gang& to = r_.gangs->gang(promise.claim);
         HolderView& of = HolderOf(&to, &read->holders);
-        if (r_.pipeline->Holds(to)) {
+        if (r_.future_reservations->HasReservationOnRunning(to)) {
           of.awaited += promise.pods;
           continue;
         }
         of.promised += promise.pods;
-        if (const Plan* plan = r_.plans->Of(to); plan != nullptr) of.promised_ms = plan->created_ms;
+        if (const Plan* plan = r_.plans->Of(to); plan != nullptr) of.reserved_since_ms = plan->created_ms;
         of.amount += WideSum{amount} * promise.pods;
       }
     }

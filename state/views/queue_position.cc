@@ -1,4 +1,4 @@
-// Where a gang stands among those that wait for their turn, and who is before it (SPEC G-9, S-5).
+// The place of a gang in its queue, and the gangs before it (SPEC G-9, S-5).
 #include <algorithm>
 #include <utility>
 
@@ -7,30 +7,31 @@
 namespace muster {
 namespace {
 
-// So many of the first are told.
-constexpr size_t kMostTold = 10;
+// The largest number of gangs in QueuePositionView::first.
+constexpr size_t kMaxListed = 10;
 
-// The one that waits for it: the gang itself, or who leads its group.
-const Gang* InLine(const Gang& gang, const Eligibility& eligibility, const Backlog& backlog) {
+// The queued gang that represents `gang`: the gang itself or the leader of its group; nullptr: not queued.
+const Gang* FindQueued(const Gang& gang, const Eligibility& eligibility, const Backlog& backlog) {
   if (backlog.queued(gang.id) != nullptr) return &gang;
   if (gang.rules.group.empty()) return nullptr;
-  for (const Gang* mate : eligibility.Unplaced(gang)) {
-    if (backlog.queued(mate->id) != nullptr) return mate;
+  for (const Gang* other : eligibility.Unplaced(gang)) {
+    if (backlog.queued(other->id) != nullptr) return other;
   }
   return nullptr;
 }
 
 }  // namespace
 
-bool Reader::ViewLine(const Gang* gang, QueueId queue, int32_t limit, LineRead* read, LineView* out) const {
-  const Gang* asked = gang == nullptr ? nullptr : InLine(*gang, *r_.eligibility, *r_.backlog);
+bool Reader::ViewQueuePosition(const Gang* gang, QueueId queue, int32_t limit, QueuePositionCursor* read,
+                               QueuePositionView* out) const {
+  const Gang* asked = gang == nullptr ? nullptr : FindQueued(*gang, *r_.eligibility, *r_.backlog);
   if (gang != nullptr && asked == nullptr) return true;
   const QueueTree& tree = r_.queues->tree();
   const auto counts = [&](GangId id) {
-    // Who can never run is in nobody's way.
+    // A gang that can never run delays no other gang.
     if (id != (asked == nullptr ? -1 : asked->id) && r_.backlog->why(id).code == ReasonCode::kQueueRejected)
       return false;
-    QueueId at = r_.backlog->lane(id) - 1;  // as they are queued: in its queue's lane, those of no queue in the first
+    QueueId at = r_.backlog->lane(id) - 1;  // lane 0 has the gangs without a queue
     if (asked != nullptr) return at + 1 == r_.backlog->lane(asked->id);
     while (at != queue && at != kNoQueue) at = tree.at(at).parent;
     return at == queue;
@@ -42,10 +43,10 @@ bool Reader::ViewLine(const Gang* gang, QueueId queue, int32_t limit, LineRead* 
     ++read->all;
     if (asked != nullptr && !(*key < *r_.backlog->queued(asked->id))) continue;
     ++read->before;
-    if (read->first.size() == kMostTold && read->first.back().first < *key) continue;
+    if (read->first.size() == kMaxListed && read->first.back().first < *key) continue;
     std::pair<QueueKey, GangId> entry(*key, read->next);
     read->first.insert(std::upper_bound(read->first.begin(), read->first.end(), entry), std::move(entry));
-    if (read->first.size() > kMostTold) read->first.pop_back();
+    if (read->first.size() > kMaxListed) read->first.pop_back();
   }
   if (read->next < r_.gangs->gang_limit()) return false;
   const auto queue_of = [&](GangId id) {
@@ -58,7 +59,8 @@ bool Reader::ViewLine(const Gang* gang, QueueId queue, int32_t limit, LineRead* 
   for (const auto& [key, id] : read->first) {
     const Gang* each = r_.gangs->GangAt(id);
     if (each == nullptr) continue;
-    out->first.push_back({each->name_space, each->name, queue_of(id), r_.reasons->Named(*each, each->reason)});
+    out->first.push_back(
+        {each->name_space, each->name, queue_of(id), r_.reasons->WithBlockerName(*each, each->reason)});
   }
   return true;
 }

@@ -1,5 +1,8 @@
-// Reads the rooms for whoever asks, and changes nothing (SPEC G-10, S-5). Not thread-safe; what it returns is detached,
-// pointers are valid until the next command.
+// Builds views of the components' state and changes nothing (SPEC G-10, S-5). Not thread-safe. Returned values are
+// detached from the machine; returned pointers are valid until the next command.
+//
+// Long reads are cut into steps: a function with a cursor reads at most `limit` entries after the cursor, advances it,
+// and returns true when it has read the last entry.
 #ifndef MUSTER_STATE_VIEWS_READER_H_
 #define MUSTER_STATE_VIEWS_READER_H_
 
@@ -34,15 +37,15 @@ struct ReaderRooms {
   const Queues* queues;
   const WaitReasons* reasons;
   const Backlog* backlog;
-  const Pipeline* pipeline;
+  const FutureReservations* future_reservations;
 };
 
-// How far the reading of a line came (Reader::ViewLine).
-struct LineRead {
+// The progress of Reader::ViewQueuePosition.
+struct QueuePositionCursor {
   GangId next = 0;
-  int32_t before = 0;
-  int32_t all = 0;
-  std::vector<std::pair<QueueKey, GangId>> first;  // in order
+  int32_t before = 0;                              // gangs read so far that are before the gang
+  int32_t all = 0;                                 // gangs read so far
+  std::vector<std::pair<QueueKey, GangId>> first;  // the first of them, in order
 };
 
 class Reader {
@@ -50,33 +53,34 @@ class Reader {
   explicit Reader(const ReaderRooms& rooms) : r_(rooms) {}
 
   [[nodiscard]] GangView ViewGang(const Gang& gang, bool with_members, int64_t now_ms) const;
-  // When the first of its members that wait for a node was created: that it waits is older than why it does, and than
-  // this process. kNever: nobody waits.
+  // When the oldest member that waits for a node was created; kNever: no member waits. The wait may be older than its
+  // reason and than this process.
   [[nodiscard]] int64_t WaitsSince(const Gang& gang) const;
-  // At most `limit` of its members behind `*read`, which moves on; true: these were the last. A member that changes its
-  // state between two calls may be told twice, or not at all if it went back.
-  bool ViewMembers(const Gang& gang, size_t limit, MembersRead* read, std::vector<MemberView>* out) const;
-  // Who holds what a gang without room waits for: nobody, where its reason is another (LacksRoom). Looks at no more
-  // than `limit` pods behind `*read`, which moves on; true: these were the last, and `out` has all of it.
-  bool ViewHolders(const Gang& gang, int32_t limit, HoldersRead* read, HoldersView* out) const;
-  // Who waits for its turn before the gang, in its queue; without a gang, all in the queue and below it, in the order
-  // of their priority and age (kNoQueue: all there are). Looks at no more than `limit` gangs behind `*read`, which
-  // moves on; true: these were the last, and `out` has all of it. Who comes or goes meanwhile may be missing.
-  bool ViewLine(const Gang* gang, QueueId queue, int32_t limit, LineRead* read, LineView* out) const;
+  // Appends at most `limit` members to `out`. A member that changes its state between two calls may be appended twice,
+  // or not at all if it returned to an earlier state.
+  bool ViewMembers(const Gang& gang, size_t limit, MembersCursor* read, std::vector<MemberView>* out) const;
+  // The holders of the capacity that the gang waits for; none if its reason is another one (LacksRoom). Reads at most
+  // `limit` pods; `out` is complete when the function returns true.
+  bool ViewHolders(const Gang& gang, int32_t limit, HoldersCursor* read, HoldersView* out) const;
+  // The gangs that wait before `gang` in its queue. Without a gang (nullptr): all gangs that wait in `queue` and below
+  // it, by priority and age; kNoQueue: in all queues. Reads at most `limit` gangs; `out` is complete when the function
+  // returns true. Gangs that are added or removed between two calls may be missing.
+  bool ViewQueuePosition(const Gang* gang, QueueId queue, int32_t limit, QueuePositionCursor* read,
+                         QueuePositionView* out) const;
   [[nodiscard]] PodView ViewPod(const Pod& pod, int64_t now_ms) const;
-  // Looks at no more than `limit` pods, from `*from` on (first 0), which moves on and is Gangs::pod_limit() at the end;
-  // nullptr: none of them.
+  // The pod of that name among at most `limit` pods from `*from` on; nullptr: not among them. Starts with `*from` 0 and
+  // advances it; `*from` is Gangs::pod_limit() at the end.
   [[nodiscard]] const Pod* FindPodNamed(absl::string_view name_space, absl::string_view name, int32_t limit,
                                         PodId* from) const;
   [[nodiscard]] NodeView ViewNode(NodeId id) const;
-  // Also of a node of which nothing was ever taken; nullopt: nobody announces it.
+  // Also returns a node whose announcements were all refused; nullopt: the node is not announced.
   [[nodiscard]] std::optional<NodeView> ViewNode(const std::string& name) const;
 
  private:
   [[nodiscard]] Reason WhyNoRoom(const Pod& pod) const;
   [[nodiscard]] Reason WhyMemberWaits(const Pod& pod) const;
   [[nodiscard]] MemberView ViewMember(const Pod& pod) const;
-  void FindRoomless(const Gang& gang, HoldersRead* read) const;
+  void FindMemberWithoutRoom(const Gang& gang, HoldersCursor* read) const;
 
   const ReaderRooms r_;
 };

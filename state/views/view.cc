@@ -1,4 +1,4 @@
-// Detached views for readers, and explanations (SPEC G-10, S-5).
+// Builds the detached views and the explanations of waiting gangs and pods (SPEC G-10, S-5).
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
@@ -15,27 +15,27 @@ GangPhase PhaseOf(const Gang& gang, const Plan* plan) {
   const int32_t succeeded = gang.count(MemberState::kSucceeded);
   const int32_t running = gang.count(MemberState::kRunning);
   const int32_t pending = gang.count(MemberState::kPending) + gang.count(MemberState::kWaiting);
-  const bool over = gang.active() == 0 && pending == 0;
-  if (over && succeeded > 0 && succeeded >= min) return GangPhase::kFinished;
-  if (over && gang.count(MemberState::kFailed) > 0) return GangPhase::kFailed;
-  // Members to come for which room is kept count as placed (P-7).
+  const bool ended = gang.active() == 0 && pending == 0;
+  if (ended && succeeded > 0 && succeeded >= min) return GangPhase::kFinished;
+  if (ended && gang.count(MemberState::kFailed) > 0) return GangPhase::kFailed;
+  // Future members with a future slot count as placed (P-7).
   const bool started = plan != nullptr && plan->committed && plan->bound == plan->present();
-  const int32_t kept = started ? plan->to_come : 0;
+  const int32_t future_slots = started ? plan->future_slots : 0;
   if ((plan != nullptr && !started) || gang.count(MemberState::kWaiting) > 0 ||
       gang.count(MemberState::kCommitted) > 0) {
     return GangPhase::kScheduling;
   }
-  // Of a run that is over, beside members of the next one that have no node, nothing runs.
+  // A finished run whose next members are pending is not running.
   if (gang.active() > 0 || (succeeded > 0 && pending == 0)) {
     if (running + succeeded >= min) return GangPhase::kRunning;
-    if (gang.active() + succeeded + kept >= min) return GangPhase::kScheduled;
-    if (gang.kept.satisfied) return GangPhase::kUnknown;
+    if (gang.active() + succeeded + future_slots >= min) return GangPhase::kScheduled;
+    if (gang.durable.satisfied) return GangPhase::kUnknown;
   }
   const bool enough = gang.rules.min_member >= 0 && gang.quorum().Enough();
   return enough ? GangPhase::kPreScheduling : GangPhase::kPending;
 }
 
-// It was told over the gRPC API, and is no PodGroup.
+// Whether the gang was declared over the gRPC API and not by a PodGroup.
 bool FromApi(const Gang& gang) {
   return gang.submitted || gang.objects.contains(GangDialect::kApi) ||
          absl::c_any_of(gang.members, [](const MemberSet& set) {
@@ -43,7 +43,7 @@ bool FromApi(const Gang& gang) {
          });
 }
 
-// Its members have no scheduler: whoever announced them asks for them.
+// Whether the gang's pending members name no scheduler, so that the caller which announced them asks for them.
 bool PlacedByCaller(const Gang& gang) {
   const MemberSet& pending = gang.in(MemberState::kPending);
   const auto asked = absl::c_find_if(pending, [](const Pod* pod) { return !pod->served; });
@@ -51,26 +51,27 @@ bool PlacedByCaller(const Gang& gang) {
 }
 
 // Members that are not at the barrier: "a-3, a-4, a-5 and 7 more".
-std::string Absent(const Gang& gang) {
-  constexpr size_t kMost = 3;
+std::string ListMissingMembers(const Gang& gang) {
+  constexpr size_t kMaxListed = 3;
   const MemberSet& pending = gang.in(MemberState::kPending);
   std::string out;
-  size_t told = 0;
-  for (auto pod = pending.begin(); pod != pending.end() && told < kMost; ++pod, ++told) {
-    absl::StrAppend(&out, told == 0 ? "" : ", ", (*pod)->facts.name);
+  size_t listed = 0;
+  for (auto pod = pending.begin(); pod != pending.end() && listed < kMaxListed; ++pod, ++listed) {
+    absl::StrAppend(&out, listed == 0 ? "" : ", ", (*pod)->facts.name);
   }
-  if (pending.size() > told) absl::StrAppend(&out, " and ", pending.size() - told, " more");
+  if (pending.size() > listed) absl::StrAppend(&out, " and ", pending.size() - listed, " more");
   return out;
 }
 
-// The first of those that start together that lacks somebody at the barrier; the gang itself comes first.
+// The hint for a gang at the barrier: names the missing members of the gang, or else of the first gang of its group
+// with missing members. Empty: none is missing.
 std::string BarrierHint(const Gang& gang, const Group& together) {
   const auto lacks = [](const Gang* each) { return !each->quorum().Met() && each->count(MemberState::kPending) > 0; };
-  if (lacks(&gang)) return absl::StrCat("have its members asked for that are not at the barrier: ", Absent(gang));
-  const auto mate = absl::c_find_if(together, lacks);
-  if (mate == together.end()) return "";
-  return absl::StrCat("have the members of gang ", (*mate)->key,
-                      " asked for that are not at the barrier: ", Absent(**mate));
+  if (lacks(&gang)) return absl::StrCat("schedule its members that are not at the barrier: ", ListMissingMembers(gang));
+  const auto other = absl::c_find_if(together, lacks);
+  if (other == together.end()) return "";
+  return absl::StrCat("schedule the members of gang ", (*other)->key,
+                      " that are not at the barrier: ", ListMissingMembers(**other));
 }
 
 }  // namespace
@@ -94,7 +95,7 @@ std::string HintFor(ReasonCode code) {
     case ReasonCode::kNoRoom:
       return "free or add capacity that its pods can use, or lower the minimum";
     case ReasonCode::kNoPlaceFound:
-      return "wait: it is tried again by itself; free or add capacity, or raise gangs.planTries";
+      return "wait: Muster tries again; free or add capacity, or raise gangs.planTries";
     case ReasonCode::kMinResources:
       return "free or add capacity, or lower minResources";
     case ReasonCode::kTooManyHolds:
@@ -104,9 +105,9 @@ std::string HintFor(ReasonCode code) {
     case ReasonCode::kUnknownQueue:
       return "declare the queue, or name another one";
     case ReasonCode::kQueueRejected:
-      return "name a queue that can take the gang, or change the gang or the queue as the reason says";
+      return "name a queue that accepts the gang, or change what the reason names";
     case ReasonCode::kBackoff:
-      return "wait: it is tried again by itself";
+      return "wait: Muster tries again";
     case ReasonCode::kInvalidRequest:
       return "correct what the reason names in the pod";
     case ReasonCode::kNotServed:
@@ -140,19 +141,19 @@ absl::string_view ToString(GangPhase phase) {
 
 namespace {
 
-// As HintFor, in the words of who declared this gang.
+// HintFor, adapted to how this gang was declared.
 std::string HintTo(const Gang& gang, ReasonCode code, const Eligibility& eligibility) {
   switch (code) {
     case ReasonCode::kNoRoom:
       if (!absl::StrContains(gang.reason.text, ObstaclePhrase(Obstacle::kStale))) break;
-      return "have the nodes announced again: whoever announced them has said nothing since musterd started";
+      return "announce the nodes again: their source has sent nothing since musterd started";
     case ReasonCode::kGroupDisagrees:
       return eligibility.GroupHint(gang);
     case ReasonCode::kBarrier:
       return BarrierHint(gang, eligibility.Unplaced(gang));
     case ReasonCode::kNotServed:
       if (!absl::c_any_of(eligibility.Unplaced(gang), [](const Gang* each) { return PlacedByCaller(*each); })) break;
-      return "have its caller ask Permit for its members, each with a node (DecisionService)";
+      return "call Permit for each member, with a node (DecisionService)";
     case ReasonCode::kUnknownGang:
       if (FromApi(gang)) return "submit or create the gang";
       break;
@@ -178,8 +179,8 @@ GangView Reader::ViewGang(const Gang& gang, bool with_members, int64_t now_ms) c
   }
   const Plan* plan = r_.plans->Of(gang);
   view.rules = gang.rules;
-  view.satisfied = gang.kept.satisfied;
-  view.timed_out = gang.kept.timed_out;
+  view.satisfied = gang.durable.satisfied;
+  view.timed_out = gang.durable.timed_out;
   view.children = gang.quorum().Children();
   view.phase = PhaseOf(gang, plan);
   view.waiting = gang.count(MemberState::kWaiting);
@@ -189,11 +190,11 @@ GangView Reader::ViewGang(const Gang& gang, bool with_members, int64_t now_ms) c
   view.succeeded = gang.count(MemberState::kSucceeded);
   view.failed = gang.count(MemberState::kFailed);
   view.priority = r_.eligibility->Priority(gang);
-  view.requeues = gang.kept.requeues;
+  view.requeues = gang.durable.requeues;
   view.created_ms = gang.created_ms;
-  view.reason = r_.reasons->Named(gang, gang.reason);
+  view.reason = r_.reasons->WithBlockerName(gang, gang.reason);
   view.reason_since_ms = gang.reason_since_ms;
-  view.wait_left_ms = gang.submitted ? 0 : r_.clock->LeftMs(gang, now_ms);  // it has its time to be confirmed (S-1)
+  view.wait_left_ms = gang.submitted ? 0 : r_.clock->RemainingMs(gang, now_ms);  // a submission has a TTL instead (S-1)
   if (plan != nullptr) {
     view.planned = plan->size();
     view.held = plan->held;
@@ -207,14 +208,14 @@ GangView Reader::ViewGang(const Gang& gang, bool with_members, int64_t now_ms) c
     view.warnings.push_back(std::move(warning));
   }
   view.leaves = gang.leaves;
-  view.to_come.assign(gang.leaves.size(), 0);
-  for (size_t i = 0; plan != nullptr && plan->to_come > 0 && i < plan->slots.size(); ++i) {
+  view.future_slots_by_leaf.assign(gang.leaves.size(), 0);
+  for (size_t i = 0; plan != nullptr && plan->future_slots > 0 && i < plan->slots.size(); ++i) {
     const Slot& slot = plan->slots[i];
-    if (slot.to_come && static_cast<size_t>(slot.leaf) < view.to_come.size()) {
-      ++view.to_come[static_cast<size_t>(slot.leaf)];
+    if (slot.is_future && static_cast<size_t>(slot.leaf) < view.future_slots_by_leaf.size()) {
+      ++view.future_slots_by_leaf[static_cast<size_t>(slot.leaf)];
     }
   }
-  MembersRead read;
+  MembersCursor read;
   if (with_members) ViewMembers(gang, static_cast<size_t>(gang.children()), &read, &view.members);
   return view;
 }
@@ -229,7 +230,7 @@ int64_t Reader::WaitsSince(const Gang& gang) const {
   return since;
 }
 
-bool Reader::ViewMembers(const Gang& gang, size_t limit, MembersRead* read, std::vector<MemberView>* out) const {
+bool Reader::ViewMembers(const Gang& gang, size_t limit, MembersCursor* read, std::vector<MemberView>* out) const {
   for (; read->state < kMemberStates; ++read->state, read->begun = false) {
     const MemberSet& set = gang.members[read->state];
     auto member = set.begin();
@@ -251,33 +252,33 @@ bool Reader::ViewMembers(const Gang& gang, size_t limit, MembersRead* read, std:
   return true;
 }
 
-// Why this member has no node yet: what concerns only it, else what its gang waits for. None: it has one.
+// Why this member has no node yet: its own reason, or else the reason of its gang. None: it has a node.
 Reason Reader::WhyMemberWaits(const Pod& pod) const {
   const bool pending = pod.state == MemberState::kPending;
   if (pod.gang == nullptr || (!pending && pod.state != MemberState::kWaiting)) return {};
   if (pending) {
     if (Reason own = r_.eligibility->PodReason(pod); !own.none()) return own;
-    if (const absl::string_view words = OwnWords(pod); !words.empty()) {
-      return {ReasonCode::kMemberUnschedulable, absl::StrCat("kube-scheduler found no node: ", words)};
+    if (const absl::string_view message = SchedulerMessage(pod); !message.empty()) {
+      return {ReasonCode::kMemberUnschedulable, absl::StrCat("kube-scheduler found no node: ", message)};
     }
     const Plan* plan = r_.plans->Of(*pod.gang);
     if (const Slot* slot = r_.plans->SlotOf(pod); slot != nullptr) {
       return {ReasonCode::kPlanned, absl::StrCat("room is reserved on node ", r_.cluster->node(slot->node).facts.name)};
     }
-    if (plan != nullptr && !r_.plans->HasPlaceFor(pod)) {
-      return {ReasonCode::kSlotsTaken, "other members take the gang's minimum; this one comes after them"};
+    if (plan != nullptr && !r_.plans->HasSlotFor(pod)) {
+      return {ReasonCode::kSlotsTaken, "other members fill the gang's minimum; this pod is scheduled after them"};
     }
   }
-  if (pod.gang->reason.code != ReasonCode::kSatisfied) return r_.reasons->Named(*pod.gang, pod.gang->reason);
-  // Its own gang has what it needs: another of its group has not.
+  if (pod.gang->reason.code != ReasonCode::kSatisfied) return r_.reasons->WithBlockerName(*pod.gang, pod.gang->reason);
+  // Its own gang has its quorum; another gang of the group has not.
   if (!pending) return r_.eligibility->BarrierReason(*pod.gang);
-  // It is placed alone.
+  // The pod is scheduled individually.
   if (Reason queue = r_.queues->Check(pod); !queue.none()) return queue;
   if (!pod.facts.our_gate) return {};
-  return {ReasonCode::kQueued, "its gang has started; the API server is asked to take Muster's scheduling gate away"};
+  return {ReasonCode::kQueued, "its gang has started; the API server is asked to remove Muster's scheduling gate"};
 }
 
-// Of a pod that is placed alone.
+// Why a pod that is scheduled individually has no feasible node; none: it has one, or it does not wait.
 Reason Reader::WhyNoRoom(const Pod& pod) const {
   if (pod.state != MemberState::kPending || pod.cls == kNoClass) return {};
   if (!r_.sources->complete()) return r_.sources->Reading();
@@ -300,8 +301,7 @@ PodView Reader::ViewPod(const Pod& pod, int64_t now_ms) const {
     view.pod.reason = r_.eligibility->PodReason(pod);
     if (view.pod.reason.none()) {
       view.pod.reason = {ReasonCode::kNotAGang,
-                         "it is in no gang, so Muster holds it back from nothing but the room "
-                         "that is promised to gangs"};
+                         "it is in no gang; Muster only keeps it off capacity that is promised to gangs"};
     }
   }
   return view;
@@ -327,8 +327,8 @@ MemberView Reader::ViewMember(const Pod& pod) const {
     member.node = r_.cluster->node(slot->node).facts.name;
   }
   const bool held = pod.state == MemberState::kWaiting || pod.state == MemberState::kCommitted;
-  const NodeId going_to = r_.barrier->Of(pod).node;
-  if (member.node.empty() && held && going_to != kNoNode) member.node = r_.cluster->node(going_to).facts.name;
+  const NodeId target = r_.barrier->Of(pod).node;
+  if (member.node.empty() && held && target != kNoNode) member.node = r_.cluster->node(target).facts.name;
   member.priority = pod.facts.priority;
   member.subgroup = pod.facts.gang.subgroup;
   member.reason = WhyMemberWaits(pod);
@@ -344,22 +344,22 @@ NodeView Reader::ViewNode(NodeId id) const {
   view.unschedulable = node.facts.unschedulable;
   const auto write = [this](const auto& amounts, AmountsView* to) {
     for (const auto& [resource, amount] : amounts.entries()) {
-      if (amount != 0) to->Add(r_.cluster->names().Name(resource), Nearest(amount));
+      if (amount != 0) to->Add(r_.cluster->names().Name(resource), ClampToInt64(amount));
     }
   };
   write(node.allocatable, &view.allocatable);
   write(node.used, &view.used);
-  if (node.kept_pods == 0) {
+  if (node.future_reserved_pods == 0) {
     write(node.reserved, &view.reserved);
   } else {
     ResourceSum promised = node.reserved;
-    for (const auto& [resource, amount] : node.kept.entries()) promised.Add(resource, amount);
+    for (const auto& [resource, amount] : node.future_reserved.entries()) promised.Add(resource, amount);
     write(promised, &view.reserved);
   }
   write(node.free, &view.free);
-  if (node.heard != Heard::kNow) view.stale_since_ms = r_.sources->stale_since_ms();
-  view.shut = node.heard == Heard::kTooLongAgo;
-  view.refused = r_.refused->WhyNode(view.name);
+  if (node.freshness != Freshness::kCurrent) view.stale_since_ms = r_.sources->stale_since_ms();
+  view.expired = node.freshness == Freshness::kExpired;
+  view.refused = r_.refused->NodeRefusalReason(view.name);
   return view;
 }
 
@@ -367,9 +367,9 @@ std::optional<NodeView> Reader::ViewNode(const std::string& name) const {
   const NodeId id = r_.cluster->FindNode(name);
   if (id != kNoNode && r_.cluster->node(id).present) return ViewNode(id);
   NodeView view;
-  view.refused = r_.refused->WhyNode(name);
+  view.refused = r_.refused->NodeRefusalReason(name);
   if (view.refused.empty()) return std::nullopt;
-  if (id != kNoNode) return ViewNode(id);  // only its pods are known
+  if (id != kNoNode) return ViewNode(id);  // known only from its pods
   view.name = name;
   return view;
 }

@@ -1,5 +1,5 @@
-// What readers see of gangs and nodes: values, detached from the machine, for lists, explanations and status (G-10,
-// S-5).
+// Views of gangs, pods and nodes: plain values, detached from the machine, for lists, explanations and status (G-10,
+// S-5). Safe to share between threads when no longer changed.
 #ifndef MUSTER_STATE_VIEWS_VIEW_H_
 #define MUSTER_STATE_VIEWS_VIEW_H_
 
@@ -31,48 +31,48 @@ enum class GangPhase : uint8_t {
 inline constexpr size_t kGangPhases = 8;
 [[nodiscard]] absl::string_view ToString(GangPhase phase);
 
-// What would let a gang go that waits for this; empty: nothing need be done.
+// What a user can do to let a gang with this reason start; empty: nothing is needed.
 [[nodiscard]] std::string HintFor(ReasonCode code);
 
 struct MemberView {
   std::string uid;
-  std::string subgroup;  // that it names
+  std::string subgroup;  // as the pod declares it
   std::string name;
   MemberState state = MemberState::kPending;
-  std::string node;  // where it is, or will be if its slot is known
+  std::string node;  // its node, or the node of its slot; empty: not known
   int32_t priority = 0;
   Reason reason;  // why it waits
   Binding binding;
 };
 
-// Who has some of the room that a gang waits for.
+// A gang, or all lone pods together, that holds capacity which another gang waits for.
 struct HolderView {
-  std::string gang;              // "namespace/name"; empty: pods of no gang
-  int32_t pods = 0;              // there, or on their way
-  int32_t promised = 0;          // places kept for members that are still to come
-  int32_t awaited = 0;           // places kept for it where others run, who are waited for
-  WideSum amount = 0;            // of HoldersView::resource, by all of these; what is awaited is what others have
-  int64_t created_ms = kNever;   // the gang; kNever: no gang
-  int64_t promised_ms = kNever;  // since when a plan keeps them; kNever: none does (P-8)
+  std::string gang;                    // "namespace/name"; empty: lone pods
+  int32_t pods = 0;                    // pods with a node, or in flight
+  int32_t promised = 0;                // slots reserved for members that have no node yet
+  int32_t awaited = 0;                 // nodes reserved for it until running work of others ends
+  WideSum amount = 0;                  // of HoldersView::resource, held by `pods` and `promised`
+  int64_t created_ms = kNever;         // when the gang was created; kNever: lone pods
+  int64_t reserved_since_ms = kNever;  // when the plan with the slots was made; kNever: no plan (P-8)
 };
 struct HoldersView {
-  std::string resource;             // what there is least of, for what the gang asks; empty: nobody holds anything
-  std::vector<HolderView> holders;  // those for whom others are waited for, then the largest
+  std::string resource;             // the scarcest resource among those that the gang requests; empty: no holders
+  std::vector<HolderView> holders;  // holders with `awaited` first, then by amount, the largest first
 };
 
 // A gang that waits for its turn.
-struct InLineView {
+struct QueuedGangView {
   std::string name_space;
   std::string name;
   std::string queue;
   Reason reason;  // why it waits
 };
-// Those that wait for their turn in one queue; those that start together stand in one place.
-struct LineView {
-  std::string queue;              // of the gang that was asked about; empty: there are no queues
-  int32_t place = 0;              // of the gang that was asked about, 1: the first; 0: of none, or it does not wait
-  int32_t places = 0;             // how many there are
-  std::vector<InLineView> first;  // before that gang, or of all, in order (SPEC G-9): the first of them
+// The order of the gangs that wait for their turn in one queue; a gang group has one place.
+struct QueuePositionView {
+  std::string queue;                  // the queue of the gang in question; empty: no queue
+  int32_t place = 0;                  // its place, 1: the first; 0: no gang was given, or it does not wait
+  int32_t places = 0;                 // the number of places
+  std::vector<QueuedGangView> first;  // the first gangs before it, or of all without a gang, in order (SPEC G-9)
 };
 
 struct GangView {
@@ -99,45 +99,44 @@ struct GangView {
   int64_t created_ms = 0;
   Reason reason;  // why it waits; kSatisfied and kNone when it does not
   int64_t reason_since_ms = 0;
-  int64_t waits_since_ms = kNever;  // Reader::WaitsSince, only where somebody asked for an explanation
-  int64_t wait_left_ms = 0;         // G-6: what is left of its wait time
+  int64_t waits_since_ms = kNever;  // Reader::WaitsSince; set only in explanations
+  int64_t wait_left_ms = 0;         // G-6: the rest of its wait time
   int32_t planned = 0;              // slots of its plan
-  int32_t asked = 0;                // of them: for which somebody has asked
-  int64_t planned_ms = 0;           // when it was made; 0: there is none
+  int32_t asked = 0;                // slots that a scheduler or caller has asked for
+  int64_t planned_ms = 0;           // when the plan was made; 0: no plan
   int32_t held = 0;                 // slots whose pod is at the barrier
-  std::string would_help;           // what would let it go
+  std::string would_help;           // HintFor its reason
   std::vector<std::string> warnings;
   std::vector<MemberView> members;
-  std::vector<MemberCounts> leaves;  // of rules.tree
-  std::vector<int32_t> to_come;      // of the same, places that are kept for members that do not exist yet (P-7)
-  HoldersView holders;               // only where somebody asked for an explanation
-  LineView line;                     // the same
+  std::vector<MemberCounts> leaves;           // of rules.tree
+  std::vector<int32_t> future_slots_by_leaf;  // of rules.tree: the future slots of each leaf (P-7)
+  HoldersView holders;                        // set only in explanations
+  QueuePositionView queue_position;           // set only in explanations
 };
 
-// How far the reading of a gang's members came (Reader::ViewMembers): behind the last one that was read, who need not
-// be there any more.
-struct MembersRead {
+// The progress of Reader::ViewMembers: the sort key of the last member that was read, which may no longer exist.
+struct MembersCursor {
   size_t state = 0;
-  bool begun = false;  // with this state
+  bool begun = false;  // a member in `state` was read
   int32_t priority = 0;
   int64_t created_ms = 0;
   std::string name;
   std::string uid;
 };
 
-// Whether a gang with this reason waits for room that others have.
+// Whether a gang with this reason waits for capacity that other work holds.
 [[nodiscard]] bool LacksRoom(ReasonCode code);
 
-// How far the reading of who holds room came (Reader::ViewHolders).
-struct HoldersRead {
+// The progress of Reader::ViewHolders.
+struct HoldersCursor {
   bool begun = false;
-  std::string uid;  // of a member that finds no room
+  std::string uid;  // a member that fits on no node
   PodId next = 0;
   std::string resource;
   absl::btree_map<std::string, HolderView> holders;  // by gang
 };
 
-// Amounts by resource, in order of names; what is not there is zero.
+// Amounts by resource, in order of names; a missing resource is zero.
 class AmountsView {
  public:
   using Entry = std::pair<std::string, int64_t>;
@@ -161,13 +160,13 @@ class AmountsView {
   absl::InlinedVector<Entry, 4> entries_;
 };
 
-// A pod, and its gang without the members.
+// A pod and its gang, without the gang's members.
 struct PodView {
   std::string name_space;
   MemberView pod;
   bool in_gang = false;
   GangView gang;
-  std::vector<std::string> ignored;  // keys that it carries and that nobody acts on, a sentence each
+  std::vector<std::string> ignored;  // a sentence for each of its labels and annotations that has no effect
 };
 
 struct NodeView {
@@ -179,9 +178,9 @@ struct NodeView {
   AmountsView reserved;
   AmountsView free;
   int64_t stale_since_ms =
-      kNever;           // since when only what an earlier process was told is known of it; kNever: it is not
-  bool shut = false;    // that is so for too long: nothing new is placed on it
-  std::string refused;  // why what was announced of it last was not taken; empty: it was
+      kNever;            // since when its facts are only those of an earlier process; kNever: they are current
+  bool expired = false;  // it is stale for too long: nothing new is placed on it
+  std::string refused;   // why its last announcement was refused; empty: it was not
 };
 
 }  // namespace muster

@@ -12,38 +12,40 @@ namespace muster {
 
 namespace {
 
-// The gang has started, or is over, and nobody of it waits for anything; none: that is not so.
-Reason NobodyWaits(const Gang& gang) {
+// kSatisfied: the gang has started or ended and no member waits. None otherwise.
+Reason SatisfiedReason(const Gang& gang) {
   const int32_t succeeded = gang.count(MemberState::kSucceeded);
   if (gang.count(MemberState::kPending) + gang.count(MemberState::kWaiting) > 0 || gang.rules.min_member <= 0)
     return {};
   if (gang.active() == 0 && succeeded >= gang.rules.min_member) {
-    return {ReasonCode::kSatisfied, absl::StrCat("it is over: ", succeeded, " members succeeded")};
+    return {ReasonCode::kSatisfied, absl::StrCat("it has ended: ", succeeded, " members succeeded")};
   }
-  const bool runs = gang.kept.satisfied && gang.whole();
+  const bool runs = gang.durable.satisfied && gang.whole();
   return runs && gang.active() > 0 ? Reason{ReasonCode::kSatisfied, "the minimum is placed"} : Reason();
 }
 
-// Why a plan of which nobody has come yet stands as it is. D-10: of submitted gangs that start together, the plan of
-// each is to be confirmed.
+// What a plan without members at the barrier waits for. D-10: of submitted gangs that start together, each plan must be
+// confirmed.
 std::string PlanAwaits(const Gang& gang, const Plan& plan) {
-  constexpr size_t kMost = 3;
-  if (!gang.submitted) return "which are being called";
-  if (plan.mates.empty()) return "until the plan is confirmed";
-  const size_t told = std::min(plan.mates.size(), kMost);
-  const std::string names = absl::StrJoin(plan.mates.begin(), plan.mates.begin() + static_cast<int64_t>(told), ", ");
-  const std::string more = told < plan.mates.size() ? absl::StrCat(" and ", plan.mates.size() - told, " more") : "";
-  return absl::StrCat("until its plan and ", plan.mates.size() == 1 ? "that of gang " : "those of gangs ", names, more,
+  constexpr size_t kMaxListed = 3;
+  if (!gang.submitted) return "which are being activated";
+  if (plan.peers.empty()) return "until the plan is confirmed";
+  const size_t listed = std::min(plan.peers.size(), kMaxListed);
+  const std::string names = absl::StrJoin(plan.peers.begin(), plan.peers.begin() + static_cast<int64_t>(listed), ", ");
+  const std::string more = listed < plan.peers.size() ? absl::StrCat(" and ", plan.peers.size() - listed, " more") : "";
+  return absl::StrCat("until its plan and ", plan.peers.size() == 1 ? "that of gang " : "those of gangs ", names, more,
                       " of its group are confirmed");
 }
 
 }  // namespace
 
-Reason WaitReasons::PlanStands(const Gang& gang, const Plan& plan) const {
+Reason WaitReasons::ReasonWithPlan(const Gang& gang, const Plan& plan) const {
   const int32_t slots = plan.present();
-  const std::string more =
-      plan.to_come == 0 ? "" : absl::StrCat("; room is kept for ", plan.to_come, " more, which do not exist yet");
-  if (plan.committed && plan.to_come > 0 && plan.bound == slots) {
+  const std::string more = plan.future_slots == 0
+                               ? ""
+                               : absl::StrCat("; slots are reserved for ", plan.future_slots,
+                                              plan.future_slots == 1 ? " future member" : " future members");
+  if (plan.committed && plan.future_slots > 0 && plan.bound == slots) {
     return {ReasonCode::kSatisfied, absl::StrCat("it has started", more)};
   }
   if (plan.committed) {
@@ -58,13 +60,13 @@ Reason WaitReasons::PlanStands(const Gang& gang, const Plan& plan) const {
     reason = {ReasonCode::kPlanned,
               absl::StrCat("room is reserved for ", slots, " members, ", PlanAwaits(gang, plan), more)};
   }
-  const std::string gated = plan.called_again() ? calls_->StillGated(gang, plan.id) : "";
+  const std::string gated = plan.reactivated() ? activations_->StillGated(gang, plan.id) : "";
   if (!gated.empty()) absl::StrAppend(&reason.text, "; ", gated);
   if (!gang.root_cause.empty()) absl::StrAppend(&reason.text, "; ", gang.root_cause);
   return reason;
 }
 
-Reason WaitReasons::Placed(const Gang& gang) const {
+Reason WaitReasons::ReasonWhenPlaced(const Gang& gang) const {
   if (gang.rules.min_member == 0) return {};
   if (eligibility_->Missing(gang) == 0) return {ReasonCode::kSatisfied, "the minimum is placed"};
   return {ReasonCode::kSatisfied,
@@ -73,18 +75,18 @@ Reason WaitReasons::Placed(const Gang& gang) const {
 }
 
 Reason WaitReasons::Of(const Gang& gang, int64_t now_ms) const {
-  if (const Plan* plan = plans_->Of(gang); plan != nullptr) return PlanStands(gang, *plan);
-  Reason quiet = NobodyWaits(gang);
+  if (const Plan* plan = plans_->Of(gang); plan != nullptr) return ReasonWithPlan(gang, *plan);
+  Reason quiet = SatisfiedReason(gang);
   if (!quiet.none() && eligibility_->StructureReason(gang).none()) return quiet;
   if (Reason gate = eligibility_->GateReason(gang, now_ms); !gate.none()) {
-    // What is not there may not have been read yet.
+    // The missing object may not have been read yet.
     const bool absent = gate.code == ReasonCode::kUnknownGang || gate.code == ReasonCode::kNotEnoughPods;
     return absent && !sources_->complete() ? sources_->Reading() : gate;
   }
-  if (eligibility_->PassesOneByOne(gang)) return Placed(gang);
+  if (eligibility_->SchedulesIndividually(gang)) return ReasonWhenPlaced(gang);
   if (gang.count(MemberState::kWaiting) > 0) return eligibility_->BarrierReason(gang);
   if (Reason plan = eligibility_->PlanReason(gang, now_ms); !plan.none()) {
-    // Of a gang that its scheduler places pod by pod, what its members met last says more.
+    // If a scheduler places the gang pod by pod, the last failure of a member is more specific.
     if (plan.code == ReasonCode::kNotServed && !gang.root_cause.empty()) {
       return {ReasonCode::kMemberUnschedulable, gang.root_cause};
     }
@@ -93,30 +95,30 @@ Reason WaitReasons::Of(const Gang& gang, int64_t now_ms) const {
   const Reason& blocked = backlog_->why(eligibility_->LeaderOf(gang).id);
   if (!blocked.none()) return blocked;
   if (!sources_->complete()) return sources_->Reading();
-  if (const std::string* half = backlog_->HeldUpBy(); half != nullptr) {
-    return {ReasonCode::kQueued, absl::StrCat("gang ", *half, ", of which a part is bound, is finished first")};
+  if (const std::string* partial = backlog_->BlockingItem(); partial != nullptr) {
+    return {ReasonCode::kQueued, absl::StrCat("gang ", *partial, " is partially bound and is completed first")};
   }
   const GangId leader = eligibility_->LeaderOf(gang).id;
-  if (backlog_->queued(leader) != nullptr && heads_->told()) {
+  if (backlog_->queued(leader) != nullptr && backfill_->block_reported()) {
     return {ReasonCode::kQueued,
-            absl::StrCat("another gang comes first and waits for room, and nobody behind it is started (",
-                         heads_->Policy(), ")")};
+            absl::StrCat("another gang is the head of the queue and waits for room; no gang behind it starts (",
+                         backfill_->BlockingRule(), ")")};
   }
   return {ReasonCode::kQueued, "about to be planned"};
 }
 
-Reason WaitReasons::Fresh(const Gang& gang, const Reason& said) const {
-  if (!Queues::Said(said)) return said;
+Reason WaitReasons::WithCurrentFigures(const Gang& gang, const Reason& reason) const {
+  if (!Queues::IsQueueReason(reason)) return reason;
   Reason now = queues_->Check(eligibility_->Unplaced(gang));
-  if (now.none()) return said;
-  if (queues_->Holds(eligibility_->LeaderOf(gang))) absl::StrAppend(&now.text, queues_->HeldWords());
+  if (now.none()) return reason;
+  if (queues_->HasReservedDemand(eligibility_->LeaderOf(gang))) absl::StrAppend(&now.text, queues_->ReservationText());
   return now;
 }
 
-Reason WaitReasons::Named(const Gang& gang, const Reason& said) const {
-  Reason out = Fresh(gang, said);
+Reason WaitReasons::WithBlockerName(const Gang& gang, const Reason& reason) const {
+  Reason out = WithCurrentFigures(gang, reason);
   if (out.code != ReasonCode::kQueued) return out;
-  const Gang* head = heads_->HoldsUp(eligibility_->LeaderOf(gang));
+  const Gang* head = backfill_->FindBlockingHead(eligibility_->LeaderOf(gang));
   constexpr absl::string_view kAnother = "another gang";
   if (head != nullptr && absl::StartsWith(out.text, kAnother)) {
     out.text = absl::StrCat("gang ", head->key, out.text.substr(kAnother.size()));

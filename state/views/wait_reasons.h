@@ -1,4 +1,4 @@
-// Why a gang waits: the whole truth for users (SPEC S-5). Reads; keeps nothing.
+// Computes why a gang waits, for users (SPEC S-5). Reads the components and has no state. Not thread-safe.
 #ifndef MUSTER_STATE_VIEWS_WAIT_REASONS_H_
 #define MUSTER_STATE_VIEWS_WAIT_REASONS_H_
 
@@ -14,37 +14,37 @@ namespace muster {
 
 class WaitReasons {
  public:
-  WaitReasons(const Eligibility* eligibility, const Backlog* backlog, const Plans* plans, const Calls* calls,
-              const Sources* sources, const Queues* queues, const Heads* heads)
+  WaitReasons(const Eligibility* eligibility, const Backlog* backlog, const Plans* plans,
+              const Activations* activations, const Sources* sources, const Queues* queues, const Backfill* backfill)
       : eligibility_(eligibility),
         backlog_(backlog),
         plans_(plans),
-        calls_(calls),
+        activations_(activations),
         sources_(sources),
         queues_(queues),
-        heads_(heads) {}
+        backfill_(backfill) {}
 
-  // None, or kSatisfied: the gang does not wait.
+  // Returns none or kSatisfied if the gang does not wait.
   [[nodiscard]] Reason Of(const Gang& gang, int64_t now_ms) const;
-  // What Of said, for whoever asks now: where a queue holds the gang, with the figures of this moment. Of keeps those
-  // of the moment when the gang was tried last, so that what its queue gives and takes does not change every gang in
-  // it.
-  [[nodiscard]] Reason Fresh(const Gang& gang, const Reason& said) const;
-  // The same for people, with the name of the gang that holds it up: that may be another one every moment, and is told
-  // to nobody who did not ask.
-  [[nodiscard]] Reason Named(const Gang& gang, const Reason& said) const;
+  // A queue reason returned by Of, with the current figures of the queue; other reasons are returned unchanged. Of has
+  // the figures of the gang's last try, so that a change of usage does not change the reasons of all gangs in the
+  // queue.
+  [[nodiscard]] Reason WithCurrentFigures(const Gang& gang, const Reason& reason) const;
+  // As WithCurrentFigures, with the name of the head that blocks the gang. The head changes often, so the name is added
+  // only on request.
+  [[nodiscard]] Reason WithBlockerName(const Gang& gang, const Reason& reason) const;
 
  private:
-  [[nodiscard]] Reason PlanStands(const Gang& gang, const Plan& plan) const;
-  [[nodiscard]] Reason Placed(const Gang& gang) const;
+  [[nodiscard]] Reason ReasonWithPlan(const Gang& gang, const Plan& plan) const;
+  [[nodiscard]] Reason ReasonWhenPlaced(const Gang& gang) const;
 
   const Eligibility* eligibility_;
   const Backlog* backlog_;
   const Plans* plans_;
-  const Calls* calls_;
+  const Activations* activations_;
   const Sources* sources_;
   const Queues* queues_;
-  const Heads* heads_;
+  const Backfill* backfill_;
 };
 
 }  // namespace muster

@@ -15,12 +15,12 @@ namespace muster {
 namespace {
 
 constexpr char kHostname[] = "kubernetes.io/hostname";
-// Gangs that are tried before the answer is given as it stands then.
-constexpr int kMostRounds = 100'000;
+// The largest number of planning rounds before the answer is given as it is then.
+constexpr int kMaxRounds = 100'000;
 
-class Imagined {
+class HypotheticalMachine {
  public:
-  Imagined(const MachineSettings& settings, int64_t now_ms) : machine_(settings), now_ms_(now_ms) {}
+  HypotheticalMachine(const MachineSettings& settings, int64_t now_ms) : machine_(settings), now_ms_(now_ms) {}
 
   absl::StatusOr<WhatIfAnswer> Answer(absl::string_view state, const WhatIf& question) {
     if (absl::Status read = recording::RestoreState(state, &machine_); !read.ok()) return read;
@@ -34,30 +34,31 @@ class Imagined {
     machine_.ForEachGang([&](const Gang& gang) {
       if (HasPlan(gang)) planned_now.insert(gang.key);
     });
-    for (const WhatIf::Added& added : question.added) {
+    for (const WhatIf::AddedNode& added : question.added) {
       if (absl::Status done = Add(added); !done.ok()) return done;
     }
-    if (absl::Status done = GiveMore(question.more); !done.ok()) return done;
+    if (absl::Status done = IncreaseQueues(question.more); !done.ok()) return done;
     for (const std::string& name : question.gone) {
-      if (absl::Status done = Remove(name, key, &answer.hit); !done.ok()) return done;
+      if (absl::Status done = Remove(name, key, &answer.affected_gangs); !done.ok()) return done;
     }
     const bool changes = !question.added.empty() || !question.more.empty() || !question.gone.empty();
     if (question.job.has_value()) {
-      // Whoever waits now is there before it.
+      // Gangs that wait now are planned before the job is submitted.
       if (changes) PlanUntil([] { return false; });
       if (const Outcome outcome = Apply(*question.job); !outcome.status.ok()) return outcome.status;
     }
-    // Whoever is before it in the order has its turn first.
+    // Gangs before it in the order are planned first.
     PlanUntil([&] {
       const Gang* gang = machine_.FindGang(key);
       return gang == nullptr || HasPlan(*gang);
     });
-    Tell(key, &answer);
-    if (!lost_.empty()) FindOthers(&answer);
+    FillAnswer(key, &answer);
+    if (!lost_.empty()) FindReplacements(&answer);
     machine_.ForEachGang([&](const Gang& gang) {
-      if (gang.key != key && HasPlan(gang) && !planned_now.contains(gang.key)) answer.others.push_back(gang.key);
+      if (gang.key != key && HasPlan(gang) && !planned_now.contains(gang.key))
+        answer.planned_before.push_back(gang.key);
     });
-    std::sort(answer.others.begin(), answer.others.end());
+    std::sort(answer.planned_before.begin(), answer.planned_before.end());
     return answer;
   }
 
@@ -73,12 +74,12 @@ class Imagined {
     return outcome;
   }
 
-  absl::Status Add(const WhatIf::Added& added) {
+  absl::Status Add(const WhatIf::AddedNode& added) {
     NodeDescription pattern = added.node;
     std::string stem = pattern.name;
     if (!added.like.empty()) {
       if (!Present(added.like)) {
-        return absl::NotFoundError(absl::StrCat("node ", added.like, ", which others would be like, is not known"));
+        return absl::NotFoundError(absl::StrCat("node ", added.like, ", the template of added nodes, is not known"));
       }
       pattern = machine_.cluster().node(machine_.cluster().FindNode(added.like)).facts;
       pattern.unschedulable = false;
@@ -89,7 +90,7 @@ class Imagined {
       node.name = added.count == 1 && added.like.empty() ? stem : absl::StrCat(stem, "-", i);
       if (Present(node.name)) {
         return absl::InvalidArgumentError(
-            absl::StrCat("node ", node.name, " is there already; expected a name that no node has"));
+            absl::StrCat("node ", node.name, " exists already; expected a name that no node has"));
       }
       for (auto& [label, value] : node.labels) {
         if (label == kHostname) value = node.name;
@@ -99,14 +100,14 @@ class Imagined {
     return absl::OkStatus();
   }
 
-  absl::Status GiveMore(const std::vector<WhatIf::More>& more) {
+  absl::Status IncreaseQueues(const std::vector<WhatIf::QueueIncrease>& more) {
     if (more.empty()) return absl::OkStatus();
     QueueRules rules = machine_.queues().tree().rules();
     for (const auto& [name, amounts] : more) {
       const auto queue = std::find_if(rules.queues.begin(), rules.queues.end(),
                                       [&name = name](const QueueSpec& each) { return each.name == name; });
       if (queue == rules.queues.end()) {
-        return absl::NotFoundError(absl::StrCat("queue ", name, ", which might use more, is not declared"));
+        return absl::NotFoundError(absl::StrCat("queue ", name, ", which would get more, is not declared"));
       }
       for (const auto& [resource, amount] : amounts) {
         bool any = false;
@@ -129,7 +130,7 @@ class Imagined {
 
   absl::Status Remove(const std::string& name, const std::string& asked, std::vector<std::string>* hit) {
     if (!Present(name)) {
-      return absl::NotFoundError(absl::StrCat("node ", name, ", which would be gone, is not known"));
+      return absl::NotFoundError(absl::StrCat("node ", name, ", which would be removed, is not known"));
     }
     std::set<std::string> gangs(hit->begin(), hit->end());
     for (PodId id = 0; id < machine_.pod_limit(); ++id) {
@@ -144,11 +145,11 @@ class Imagined {
   }
 
   void PlanUntil(absl::FunctionRef<bool()> decided) {
-    for (int round = 0; round < kMostRounds && machine_.PlanningDue() && !decided(); ++round) Apply(PlanRound{1});
+    for (int round = 0; round < kMaxRounds && machine_.PlanningDue() && !decided(); ++round) Apply(PlanRound{1});
   }
 
-  // The members that the gang would lose with their nodes: where there is room for each of them.
-  void FindOthers(WhatIfAnswer* answer) {
+  // Finds another node for each member that the gang would lose with its node.
+  void FindReplacements(WhatIfAnswer* answer) {
     size_t found = 0;
     for (PodDescription pod : lost_) {
       pod.gang = {};
@@ -164,16 +165,16 @@ class Imagined {
       ++found;
     }
     answer->starts = found == lost_.size();
-    const std::string of =
-        absl::StrCat(lost_.size(), lost_.size() == 1 ? " member is" : " members are", " on nodes that would be gone");
+    const std::string of = absl::StrCat(lost_.size(), lost_.size() == 1 ? " member is" : " members are",
+                                        " on nodes that would be removed");
     answer->reason = answer->starts ? Reason{ReasonCode::kPlanned, absl::StrCat(of, "; there is room elsewhere")}
                                     : Reason{ReasonCode::kNoRoom, absl::StrCat(of, "; there is room for ", found)};
     std::sort(answer->places.begin(), answer->places.end(),
               [](const auto& a, const auto& b) { return std::tie(a.name, a.node) < std::tie(b.name, b.node); });
   }
 
-  void Tell(const std::string& key, WhatIfAnswer* answer) {
-    Apply(LookAgain{key});
+  void FillAnswer(const std::string& key, WhatIfAnswer* answer) {
+    Apply(RefreshExplanation{key});
     const Gang* gang = machine_.FindGang(key);
     if (gang == nullptr) return;
     const GangView view = machine_.ViewGang(*gang, /*with_members=*/true);
@@ -195,14 +196,14 @@ class Imagined {
 
   Machine machine_;
   const int64_t now_ms_;
-  std::vector<PodDescription> lost_;  // members of the gang that is asked about, on nodes that would be gone
+  std::vector<PodDescription> lost_;  // members of the gang in question, on nodes that would be removed
 };
 
 }  // namespace
 
 absl::StatusOr<WhatIfAnswer> AnswerWhatIf(absl::string_view state, const MachineSettings& settings,
                                           const WhatIf& question, int64_t now_ms) {
-  return std::make_unique<Imagined>(settings, now_ms)->Answer(state, question);
+  return std::make_unique<HypotheticalMachine>(settings, now_ms)->Answer(state, question);
 }
 
 }  // namespace muster

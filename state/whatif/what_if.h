@@ -1,7 +1,9 @@
-// What would become of a gang, now or if the cluster were another, keeping nothing of it (SPEC S-5).
+// Answers what would happen to a gang, now or after a hypothetical change of the cluster, without any change (SPEC
+// S-5).
 //
-// The question is put to a copy of the machine: what answers is what would decide. The copy is made of the state that a
-// recording opens with (state/recording/snapshot.h), so that only making that keeps the machine itself from its work.
+// A copy of the machine answers the question, with the same code that would decide. The copy is made from a snapshot
+// (state/recording/snapshot.h), so that only taking the snapshot blocks the machine itself. Thread-safe: calls share
+// no state.
 #ifndef MUSTER_STATE_WHATIF_WHAT_IF_H_
 #define MUSTER_STATE_WHATIF_WHAT_IF_H_
 
@@ -21,39 +23,42 @@ namespace muster {
 inline constexpr int32_t kMaxAddedNodes = 10'000;
 
 struct WhatIf {
-  // Nodes that would be there too.
-  struct Added {
+  // Nodes that would be added.
+  struct AddedNode {
     NodeDescription node;
-    std::string like;   // instead: the name of a known node that they are copies of, under names of their own
-    int32_t count = 1;  // more than one: "-1", "-2" stands behind the name of each
+    std::string
+        like;  // instead of `node`: the name of a known node; the added nodes are copies with names of their own
+    int32_t count = 1;  // more than one: the names get the suffixes "-1", "-2" and so on
   };
-  // A queue that might use more.
-  struct More {
+  // A queue that could use more.
+  struct QueueIncrease {
     std::string queue;
-    ResourceList amounts;  // added to its limit and to its quota of each, whichever there is
+    ResourceList amounts;  // added to its limit and its quota of each resource, if declared
   };
-  std::vector<More> more;
-  std::vector<std::string> gone;  // nodes that would be gone; what runs on them is counted nowhere
-  std::vector<Added> added;
-  std::optional<SubmitGang> job;  // a gang that nobody knows yet
-  std::string gang;               // without a job: "namespace/name" of a known one
+  std::vector<QueueIncrease> more;
+  std::vector<std::string> gone;  // nodes that would be removed; what runs on them is not counted
+  std::vector<AddedNode> added;
+  std::optional<SubmitGang> job;  // a gang that does not exist yet
+  std::string gang;               // without `job`: "namespace/name" of a known gang
 };
 
 struct WhatIfAnswer {
-  bool starts = false;                         // there is room for all that its minimum misses, or it has started
-  std::vector<SubmissionReply::Place> places;  // in order of names: of members that have a node or
-                                               // would get one. Without a name: whoever of them comes first gets it
-  Reason reason;                               // why it does not start, or that it does
-  // Others that wait now and would be planned before it, "namespace/name", in order.
-  std::vector<std::string> others;
-  // Those with members on nodes that would be gone, "namespace/name", in order.
-  std::vector<std::string> hit;
+  bool starts = false;  // there is room for all that its minimum needs, or it has started
+  // The nodes of members that have a node or would get one, in order of names. A place without a pod is a slot that any
+  // member of its class may take.
+  std::vector<SubmissionReply::Place> places;
+  Reason reason;  // why it does not start, or that it does
+  // Gangs that wait now and would be planned before it, "namespace/name", in order.
+  std::vector<std::string> planned_before;
+  // Gangs with members on nodes that would be removed, "namespace/name", in order.
+  std::vector<std::string> affected_gangs;
 };
 
-// `state` as recording::SaveState gave it at `now_ms`, of a machine of these settings. NotFound: a node or the gang is
-// not known, or a queue. InvalidArgument: the job cannot be right, a node would be there twice, or a queue that might
-// use more has neither a limit nor a quota of it, or more of a quota than those above it may use. AlreadyExists: of the
-// job's name, or with one of its pods, something is there already.
+// `state`: the result of recording::SaveState at `now_ms`, of a machine with these settings.
+// NotFound: a node, a queue or the gang is not known.
+// InvalidArgument: `state` or the job is invalid; an added node exists already; a queue has neither a limit nor a quota
+// of a resource to increase; or the increased quota exceeds what the queues above it may use.
+// AlreadyExists: a gang with the job's name, or a pod with the UID of one of its pods, exists.
 [[nodiscard]] absl::StatusOr<WhatIfAnswer> AnswerWhatIf(absl::string_view state, const MachineSettings& settings,
                                                         const WhatIf& question, int64_t now_ms);
 

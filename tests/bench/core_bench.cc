@@ -1,5 +1,5 @@
-// The core's figures of docs/project/performance.md. Prints one JSON object per figure: {"figure":..., "median":...,
-// "unit":...}.
+// The figures of the core in docs/project/performance.md. Prints one JSON object per figure: {"figure":...,
+// "median":..., "unit":...}.
 #include <unistd.h>
 
 #include <cstdio>
@@ -48,8 +48,8 @@ void PlanFigures() {
   Report("first sight of a class on 10,000 nodes", first, "ms");
 }
 
-// KAI's own measure of its allocate action: 500 nodes of 8 GPUs, filled by 500 gangs of 8. Here with what it takes to
-// learn of the pods.
+// KAI's own measure of its allocate action: 500 nodes of 8 GPUs, filled by 500 gangs of 8. Here it includes the ingest
+// of the pods.
 void AllocateFigure() {
   std::vector<double> planning;
   std::vector<double> all;
@@ -67,7 +67,7 @@ void AllocateFigure() {
   Report("500 gangs of 8 that fill 500 nodes: announced, planned and read", all, "ms");
 }
 
-// Gangs of 1 to 512 come, are planned and go, at two thirds of the cluster's GPUs: counts planning rounds only.
+// Gangs of 1 to 512 arrive, are planned and leave, at two thirds of the cluster's GPUs: counts planning rounds only.
 void SustainedFigure() {
   World world(kNodes);
   std::mt19937_64 random(1);
@@ -123,7 +123,7 @@ void DecisionFigures() {
     prefilter.push_back(Seconds(start) / kCalls * 1e6);
     start = Steady::now();
     for (int i = 0; i < 5'000; ++i) {
-      const int gang = run * 1'000 + i / 5;  // half of a gang: everybody waits
+      const int gang = run * 1'000 + i / 5;  // half of a gang: every member waits
       world.Apply(Permit{absl::StrCat("w", gang, "-", i % 5), absl::StrCat("node-", gang),
                          static_cast<HoldToken>(run * 5'000 + i)});
     }
@@ -135,7 +135,7 @@ void DecisionFigures() {
 
 }  // namespace muster
 
-// core_bench [NAME]: only those figures, for a profiler.
+// core_bench [NAME]: only the figures of that name, for a profiler.
 int main(int argc, char** argv) {
   const std::string only = argc > 1 ? argv[1] : "";
   const std::vector<std::pair<std::string, void (*)()>> all = {

@@ -75,7 +75,7 @@ void World::Publish() {
     const NodeId id = machine_.cluster().FindNode(name);
     if (id != kNoNode) seen += machine_.ViewNode(id).name.size();
   }
-  if (seen > 0 && gangs.empty() && nodes.empty()) std::abort();  // keeps the views from being optimised away
+  if (seen > 0 && gangs.empty() && nodes.empty()) std::abort();  // prevents the optimiser from removing the views
 }
 
 World::Planning World::Plan() {
@@ -107,8 +107,8 @@ PodDescription World::Plain(const std::string& uid, int64_t gpus, const std::str
   pod.name = uid;
   pod.name_space = "d";
   pod.scheduler_name = "default-scheduler";
-  pod.shape.Own().requests = {{"cpu", 1000}, {"memory", int64_t{1} << 30}};
-  if (gpus > 0) pod.shape.Own().requests["nvidia.com/gpu"] = gpus;
+  pod.shape.Mutable().requests = {{"cpu", 1000}, {"memory", int64_t{1} << 30}};
+  if (gpus > 0) pod.shape.Mutable().requests["nvidia.com/gpu"] = gpus;
   pod.node_name = node;
   if (!node.empty()) pod.phase = PodPhase::kRunning;
   return pod;
@@ -117,10 +117,10 @@ PodDescription World::Plain(const std::string& uid, int64_t gpus, const std::str
 PodDescription World::Pod(const std::string& gang, int index, int min, int shape) {
   PodDescription pod = Plain(absl::StrCat(gang, "-", index), 1);
   pod.created_ms = index;
-  pod.shape.Own().requests["cpu"] = 1000 + shape * 100;
+  pod.shape.Mutable().requests["cpu"] = 1000 + shape * 100;
   pod.gang.name = gang;
   pod.gang.declares = true;
-  pod.gang.declaration.Own().min_member = min;
+  pod.gang.declaration.Mutable().min_member = min;
   return pod;
 }
 

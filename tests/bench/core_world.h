@@ -1,6 +1,6 @@
-// A core with a cluster in it, and how long its commands take: for the figures of core_bench.
+// A core with a cluster, and the duration of its commands: for the figures of core_bench.
 //
-// Knows the core by its commands and views only, so that the same figures can be measured of an older core
+// Uses only the commands and views of the core, so that the same figures can be measured for an older core
 // (tools/bench.sh, BENCH_AGAINST). Not thread-safe.
 #ifndef MUSTER_TESTS_BENCH_CORE_WORLD_H_
 #define MUSTER_TESTS_BENCH_CORE_WORLD_H_
@@ -22,7 +22,8 @@ using Steady = std::chrono::steady_clock;
 [[nodiscard]] double Seconds(Steady::time_point from);
 [[nodiscard]] inline double Ms(Steady::time_point from) { return Seconds(from) * 1e3; }
 
-// As musterd's configuration has it by default, where the core knows it. Of a machine's settings, or its queues' rules.
+// The default settings of musterd's configuration, where the core supports them. For a machine's settings, or its
+// queues' rules.
 template <typename Rules>
 void LookAfterHeads(Rules* rules) {
   if constexpr (requires { rules->starvation_limit_ms; }) {
@@ -35,28 +36,27 @@ void LookAfterHeads(Rules* rules) {
 // Prints one JSON object: {"figure":..., "median":..., "worst":..., "runs":..., "unit":...}.
 void Report(const std::string& figure, std::vector<double> values, const char* unit);
 
-// Runs `once` up to `most` times, and no more once that took `seconds` altogether. Its argument counts the runs, from
-// 0.
+// Runs `once` up to `most` times, and stops after `seconds` in total. The argument is the number of earlier runs.
 void Repeat(int most, double seconds, const std::function<void(int)>& once);
 
 class World {
  public:
-  // `nodes` of 8 GPUs, 64 CPUs and 256Gi: "node-0", ...; everything has been announced.
+  // `nodes` nodes of 8 GPUs, 64 CPUs and 256Gi: "node-0", ...; everything has been announced.
   explicit World(int nodes);
 
   Outcome Apply(const Command& command);
-  // How long Apply takes.
+  // The duration of Apply.
   double ApplyMs(const Command& command);
   double ApplyMs(const Command& command, Outcome* outcome);
-  // What the engine does after each batch: reads what changed, and looks at it again.
+  // What the engine does after each batch: reads the changes and refreshes what is due.
   void Publish();
 
   struct Planning {
     double total_ms = 0;
     double longest_ms = 0;  // of one round
-    double publish_ms = 0;  // reading what changed, after every round; not in the above
+    double publish_ms = 0;  // reading the changes, after every round; not included above
   };
-  // Rounds as the engine's, until nothing is due.
+  // Runs rounds like those of the engine, until nothing is due.
   Planning Plan();
   // One round of the default size.
   double PlanSeconds();
@@ -71,15 +71,15 @@ class World {
   }
 
   static NodeDescription Node(const std::string& name);
-  // A pod in no gang, in namespace "d". `node` not empty: it runs there.
+  // A lone pod in namespace "d". `node` not empty: it runs there.
   static PodDescription Plain(const std::string& uid, int64_t gpus, const std::string& node = "");
-  // Member `index` of a gang of at least `min`: 1 GPU, `shape` tells its template.
+  // Member `index` of a gang of at least `min`: 1 GPU; `shape` selects its template.
   static PodDescription Pod(const std::string& gang, int index, int min, int shape);
   void AddGang(const std::string& gang, int size, int shapes);
   // All members of one template.
   void AddGangOf(const std::string& gang, int size, int shape);
   void RemoveGang(const std::string& gang, int size);
-  // Every GPU is taken by pods that run: 8 by "f-<i>" on "node-<i>".
+  // Running pods use every GPU: 8 by "f-<i>" on "node-<i>".
   void FillGpus();
 
  private:
@@ -97,7 +97,7 @@ void FreedFigures();    // one freed GPU among many blocked gangs
 void GroupFigures();    // pod events in a group
 void NodeFigures();     // a node joins
 void ClassFigures();    // many templates in turn
-void FilterFigures();   // plain pods beside a plan
+void FilterFigures();   // lone pods beside a plan
 void WaitingFigures();  // minResources, guarded pods, explanations
 void QueueFigures();    // many gangs in many queues, fair share
 

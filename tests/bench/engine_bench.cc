@@ -1,6 +1,7 @@
-// What a caller in the same process gets from the engine: the whole path, from a gang's announcement to its pods being
-// bound, its answers and its published pictures included. The figures of docs/project/performance.md, as core_bench
-// prints them. An argument runs one of them: submit neighbours templates publish snapshot recover filter record.
+// The figures of the engine for a caller in the same process (docs/project/performance.md): the whole path from a
+// gang's announcement to its bound pods, including replies and published views. Prints JSON objects as core_bench does.
+// An argument runs one figure:
+// `submit neighbours templates publish snapshot recover filter record`.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -33,7 +34,7 @@ NodeDescription BigNode(int index) {
   return node;
 }
 
-// An engine with `nodes` nodes of room for 250 pods each.
+// An engine with `nodes` nodes, each with room for 250 pods.
 class Service {
  public:
   explicit Service(int nodes, CommandRecorder* recorder = nullptr, const QueueRules& queues = {})
@@ -78,18 +79,18 @@ SubmitGang Submission(int number, int size, const ResourceList& requests, int64_
   submit.id = absl::StrCat("s-", number);
   submit.name_space = std::string("d");
   submit.name = absl::StrCat("gang-", number);
-  submit.declaration.Own().min_member = size;
+  submit.declaration.Mutable().min_member = size;
   for (int i = 0; i < size; ++i) {
     PodDescription& pod = submit.pods.emplace_back();
     pod.name = absl::StrCat(submit.name, "-", i);
     pod.uid = absl::StrCat(submit.id, "/", pod.name);
-    pod.shape.Own().requests = requests;
-    if (selector >= 0) pod.shape.Own().tolerations.push_back({absl::StrCat("team-", selector), true, "", {}});
+    pod.shape.Mutable().requests = requests;
+    if (selector >= 0) pod.shape.Mutable().tolerations.push_back({absl::StrCat("team-", selector), true, "", {}});
   }
   return submit;
 }
 
-// Submits and confirms `gangs`, at most `window` at once; returns the seconds until the last was confirmed.
+// Submits and confirms `gangs`, at most `window` at once; returns the seconds until the last confirmation.
 double SubmitAll(Engine* engine, std::vector<SubmitGang> gangs, size_t window) {
   struct Run {
     std::atomic<size_t> confirmed{0};
@@ -140,7 +141,7 @@ void SubmitFigures() {
       all.reserve(static_cast<size_t>(gangs));
       for (int i = 0; i < gangs; ++i) {
         all.push_back(Submission(i, size, {{"cpu", 1000}, {"memory", 1 << 20}}));
-        if (queues > 0) all.back().declaration.Own().queue = absl::StrCat("q-", i % queues);
+        if (queues > 0) all.back().declaration.Mutable().queue = absl::StrCat("q-", i % queues);
       }
       rates.push_back(gangs * size / SubmitAll(&service.engine(), std::move(all), window));
     }
@@ -152,9 +153,9 @@ void SubmitFigures() {
   measure(10'000, 50'000, 1, 8'000, "engine: 50,000 gangs of 1, 8,000 at once, 10,000 nodes");
 }
 
-// Half of the gangs, and so of the pods, must not share nodes: with their own members by the job's label, each job's
-// another.
-void NeighbourFigures() {
+// Half of the gangs, and so of the pods, have anti-affinity between their own members by the job's label, a different
+// one for each job.
+void PodAffinityFigures() {
   const auto measure = [](int gangs, int size, int percent, const std::string& figure) {
     std::vector<double> rates;
     for (int run = 0; run < 3; ++run) {
@@ -166,7 +167,7 @@ void NeighbourFigures() {
         for (PodDescription& pod : gang.pods) {
           pod.labels = PackLabels({{"job", gang.name}});
           if (i * percent % 100 >= percent) continue;
-          pod.shape.Own().neighbours.anti_affinity = {
+          pod.shape.Mutable().pod_affinity.anti_affinity = {
               {"kubernetes.io/hostname", {false, {gang.name_space}, {{"job", SelectorOperator::kIn, {gang.name}}}}}};
         }
       }
@@ -179,7 +180,7 @@ void NeighbourFigures() {
   measure(50'000, 1, 50, "engine: gangs of 1, half of them kept apart by their job's label, 5,000 nodes");
 }
 
-// 200,000 pods of many templates, each seen once before.
+// 200,000 pods of many templates, each seen before.
 void TemplateFigures() {
   const auto measure = [](const std::string& figure, int templates, const std::function<SubmitGang(int)>& gang) {
     std::vector<double> seen;
@@ -207,7 +208,7 @@ void TemplateFigures() {
   });
 }
 
-// From the end of a command that changes 1,000 nodes to the readers being told.
+// From the end of a command that changes 1,000 nodes until the readers are notified.
 void PublishFigures() {
   constexpr int kChanged = 1000;
   Service service(10'000);
@@ -215,7 +216,7 @@ void PublishFigures() {
   std::atomic<bool> armed{false};
   Steady::time_point applied;
   std::vector<double> took;
-  engine.Listen([&](const ViewChange& change) {
+  engine.AddListener([&](const ViewChange& change) {
     if (armed && change.nodes->size() == kChanged) took.push_back(Ms(applied));
   });
   armed = true;
@@ -225,10 +226,10 @@ void PublishFigures() {
       facts.nodes.push_back(BigNode(i * 10));
       facts.nodes.back().allocatable["memory"] -= run + 1;
     }
-    // Both in one batch: the command, and right behind it the clock.
+    // Both in one batch: the command, and directly after it the time.
     Notification begun;
     Notification go;
-    engine.Read(
+    engine.ReadDurable(
         [&](const Machine&) {
           begun.Notify();
           go.WaitForNotification();
@@ -237,14 +238,14 @@ void PublishFigures() {
         [](const absl::Status&) {});
     begun.WaitForNotification();
     if (!engine.Announce(std::move(facts)).ok()) std::abort();
-    engine.Read(
+    engine.ReadDurable(
         [&](const Machine&) {
           applied = Steady::now();
           return true;
         },
         [](const absl::Status&) {});
     go.Notify();
-    if (!engine.Query([](const Machine&) {}).ok()) std::abort();
+    if (!engine.ReadDurableSync([](const Machine&) {}).ok()) std::abort();
   }
   if (took.size() < 11) std::abort();
   Report("publishing 1,000 changed nodes", took, "ms");
@@ -256,17 +257,17 @@ double CpuSeconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
 }
 
-// Pods that are each a gang, announced at once, until all of them are planned.
+// Pods that are a gang each, announced at once, until all of them are planned.
 void SnapshotFigures() {
   constexpr int kPods = 300'000;
   Service service(1);
   Engine& engine = service.engine();
   ReplaceFacts facts;
-  facts.step = {"bench", 1};
+  facts.facts_version = {"bench", 1};
   for (int i = 0; i < 2000; ++i) facts.nodes.push_back(BigNode(i));
   for (int i = 0; i < kPods; ++i) {
     PodDescription pod = World::Pod(absl::StrCat("g-", i), 0, 1, 0);
-    pod.shape.Own().requests = {{"cpu", 1}};
+    pod.shape.Mutable().requests = {{"cpu", 1}};
     facts.pods.push_back(std::move(pod));
   }
   const double begun = CpuSeconds();
@@ -284,7 +285,7 @@ void SnapshotFigures() {
   bool due = true;
   while (due) {
     absl::SleepFor(absl::Milliseconds(10));
-    if (!engine.Query([&](const Machine& machine) { due = machine.PlanningDue(); }).ok()) std::abort();
+    if (!engine.ReadDurableSync([&](const Machine& machine) { due = machine.PlanningDue(); }).ok()) std::abort();
   }
   over = true;
   asking.join();
@@ -292,15 +293,14 @@ void SnapshotFigures() {
   Report("the same: the longest of the decisions meanwhile", {*std::max_element(waits.begin(), waits.end())}, "ms");
 }
 
-// A musterd without Kubernetes that begins with what the process before it kept: from opening the file to the first
-// answer.
+// A musterd without Kubernetes that starts from an earlier process's store: from opening the file to the first reply.
 void RecoverFigures() {
   constexpr int kGangs = 10'000;
   constexpr int kSize = 10;
   std::string folder = "/tmp/muster-bench-XXXXXX";
   if (mkdtemp(folder.data()) == nullptr) std::abort();
   MachineSettings settings;
-  settings.keeps_facts = true;
+  settings.persist_facts = true;
   std::vector<double> took;
   for (int life = 0; life < 4; ++life) {
     const Steady::time_point begun = Steady::now();
@@ -310,7 +310,7 @@ void RecoverFigures() {
     Engine engine(settings, EngineOptions(), store->get(), &events);
     if (!engine.Start().ok()) std::abort();
     size_t pods = 0;
-    if (!engine.Query([&](const Machine& machine) { pods = machine.pod_count(); }).ok()) std::abort();
+    if (!engine.ReadDurableSync([&](const Machine& machine) { pods = machine.pod_count(); }).ok()) std::abort();
     if (life > 0) {
       if (pods != size_t{kGangs} * kSize) std::abort();
       took.push_back(Seconds(begun));
@@ -329,7 +329,7 @@ void RecoverFigures() {
   Report("recovery of 100,000 pods in 10,000 gangs: from the file to the first answer", took, "s");
 }
 
-// What the flight recorder costs: decisions beside it, and the state that a file opens with.
+// The cost of the flight recorder: decisions beside it, and the state at the beginning of a file.
 void RecordFigures() {
   std::string folder = "/tmp/muster-bench-XXXXXX";
   if (mkdtemp(folder.data()) == nullptr) std::abort();
@@ -380,13 +380,13 @@ void RecordFigures() {
       if (again.Hash() != machine.Hash()) std::abort();
     }
   };
-  if (!service.engine().Query(save).ok()) std::abort();
+  if (!service.engine().ReadDurableSync(save).ok()) std::abort();
   Report("state of 100,000 pods in 10,000 gangs: saving it", saved, "ms");
   Report("the same: restoring it", restored, "ms");
   Report("the same: its size", {static_cast<double>(state.size()) / 1e6}, "MB");
 }
 
-// Filter answers while gangs of classes that nobody saw before are planned.
+// Filter replies while gangs of new classes are planned.
 void FilterBesidePlanning() {
   Service service(10'000);
   Engine& engine = service.engine();
@@ -397,7 +397,7 @@ void FilterBesidePlanning() {
   for (int round = 0; round < 20; ++round) {
     for (int gang = 0; gang < 32; ++gang, ++shape) {
       PodDescription pod = World::Pod(absl::StrCat("new-", shape), 0, 1, 0);
-      pod.shape.Own().tolerations.push_back({absl::StrCat("key-", shape), true, "", {}});
+      pod.shape.Mutable().tolerations.push_back({absl::StrCat("key-", shape), true, "", {}});
       if (!engine.Announce(UpsertPod{pod}).ok()) std::abort();
     }
     for (int i = 0; i < 50; ++i) {
@@ -415,7 +415,7 @@ void FilterBesidePlanning() {
 
 int main(int argc, char** argv) {
   const std::pair<const char*, void (*)()> figures[] = {
-      {"submit", muster::SubmitFigures},        {"neighbours", muster::NeighbourFigures},
+      {"submit", muster::SubmitFigures},        {"neighbours", muster::PodAffinityFigures},
       {"templates", muster::TemplateFigures},   {"publish", muster::PublishFigures},
       {"snapshot", muster::SnapshotFigures},    {"recover", muster::RecoverFigures},
       {"filter", muster::FilterBesidePlanning}, {"record", muster::RecordFigures}};

@@ -1,5 +1,5 @@
-// The HTTP figures of docs/project/performance.md: filter over HTTP with and without held binds, and what a held bind
-// costs. The load comes from a child process, so that only the server's memory is counted.
+// The HTTP figures of docs/project/performance.md: filter over HTTP with and without held binds, and the cost of a held
+// bind. A child process creates the load, so that only the server's memory is counted.
 #include <httplib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -54,14 +54,14 @@ void AddPod(Engine* engine, const std::string& uid, const std::string& gang, int
   pod.name = uid;
   pod.name_space = "d";
   pod.scheduler_name = "default-scheduler";
-  pod.shape.Own().requests = {{"cpu", 1}};
+  pod.shape.Mutable().requests = {{"cpu", 1}};
   pod.gang.name = gang;
   pod.gang.declares = !gang.empty();
-  pod.gang.declaration.Own().min_member = min;
+  pod.gang.declaration.Mutable().min_member = min;
   engine->Announce(UpsertPod{pod}).IgnoreError();
 }
 
-// A filter body as kube-scheduler sends it: a whole pod of some 3 KB and the names.
+// A filter body as kube-scheduler sends it: a complete pod of some 3 KB, and node names.
 std::string FilterBody(const std::string& uid, int names) {
   Json pod = {{"metadata", {{"uid", uid}, {"name", uid}, {"namespace", "d"}, {"managedFields", Json::array()}}},
               {"spec", Json::object()}};
@@ -105,7 +105,7 @@ void SendBind(int fd, const std::string& uid) {
   if (write(fd, request.data(), request.size()) != static_cast<ssize_t>(request.size())) std::abort();
 }
 
-// A child that opens `holds` bind calls for <gang>-0 ..., and leaves when all are answered.
+// A child process that opens `holds` bind calls for <gang>-0 ..., and ends when all are answered.
 pid_t StartHolders(int port, const std::string& gang, int holds, bool fill) {
   const pid_t child = fork();
   if (child != 0) return child;
@@ -170,7 +170,7 @@ class Bench {
     settings.plan_idle_ms = 600'000;
     return settings;
   }
-  // A gang of `holds` + 1 of which all but the last are offered node-0 and ready to bind.
+  // A gang of `holds` + 1, of which all but the last are offered node-0 and are ready to bind.
   void PrepareGang(const std::string& gang, int holds) {
     for (int i = 0; i <= holds; ++i) AddPod(&engine_, absl::StrCat(gang, "-", i), gang, holds + 1);
     for (int i = 0; i <= holds; ++i) Filter(absl::StrCat(gang, "-", i));
@@ -179,7 +179,7 @@ class Bench {
     for (int i = 0; i < 100; ++i) {
       const absl::StatusOr<Reply> reply =
           engine_.Ask(muster::Filter{uid, std::make_shared<NodeOffer>(std::vector<std::string>{"node-0"})});
-      if (reply.ok() && std::get<FilterReply>(*reply).kind == FilterReply::Kind::kOneNode) return;
+      if (reply.ok() && std::get<FilterReply>(*reply).kind == FilterReply::Kind::kSingleNode) return;
       absl::SleepFor(absl::Milliseconds(10));
     }
     std::abort();

@@ -1,10 +1,10 @@
-// Fills a cluster with a list of pods, one after the other, and beside it with a deliberately simple best fit: how many
-// find a place, and how much of what is left over is of no use (SPEC P-4, binpack).
+// Fills a cluster with a list of pods, one after the other, and a second one with a deliberately simple best fit: how
+// many pods are placed, and how much of the remaining capacity is unusable (SPEC P-4, binpack).
 //
 //   packing_bench NODES.csv PODS.csv
 //
 // Columns as in Alibaba's cluster-trace-gpu-v2023: sn, cpu_milli, memory_mib, gpu; name, cpu_milli, memory_mib,
-// num_gpu, gpu_milli. A GPU is 1,000 of a counted resource: which of a node's GPUs a pod gets is not modelled.
+// num_gpu, gpu_milli. A GPU is 1,000 of a counted resource: which GPU of a node a pod gets is not modelled.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -28,12 +28,12 @@ constexpr size_t kResources = 3;
 constexpr std::array<const char*, kResources> kNames = {"cpu", "memory", "alibabacloud.com/gpu-milli"};
 using Ask = std::array<int64_t, kResources>;
 
-// The first columns after the name, as numbers; the program ends where there are none.
+// The first columns after the name, as numbers; ends the program if there are none.
 std::vector<std::vector<int64_t>> ReadNumbers(const char* path, size_t columns) {
   std::ifstream in(path);
   std::string line;
   std::vector<std::vector<int64_t>> out;
-  std::getline(in, line);  // what the columns are called
+  std::getline(in, line);  // the header
   while (std::getline(in, line)) {
     const std::vector<std::string> cells = absl::StrSplit(line, ',');
     std::vector<int64_t>& row = out.emplace_back(columns);
@@ -72,10 +72,10 @@ struct Filled {
   size_t placed = 0;
   double seconds = 0;
   std::vector<Ask> free;   // by node
-  std::vector<Ask> first;  // the same, when the first pod found no place
+  std::vector<Ask> first;  // the same, when the first pod was not placed
 };
 
-// Each pod onto the node that has least left after it: of GPUs, then of CPU, then of memory.
+// Each pod goes to the node with the least capacity left after it: of GPUs, then of CPU, then of memory.
 Filled BestFit(const std::vector<Ask>& nodes, const std::vector<Ask>& pods) {
   Filled out{0, 0, nodes, {}};
   const auto begun = std::chrono::steady_clock::now();
@@ -133,9 +133,9 @@ Filled Muster(const std::vector<Ask>& nodes, const std::vector<Ask>& pods) {
   return out;
 }
 
-// When the first pod found no place: of the GPUs that are free, the part on nodes where the pod that is next - any of
-// the list, equally likely - would not fit (Weng et al., "Beware of Fragmentation", USENIX ATC '23: the fragmentation
-// of a node for a workload).
+// The share of unusable free GPUs when the first pod was not placed: those on nodes that do not fit the next pod. Any
+// pod of the list is next with equal probability. This is the fragmentation of a node for a workload (Weng et al.,
+// "Beware of Fragmentation", USENIX ATC '23).
 double Fragmentation(const std::vector<Ask>& nodes, const std::vector<Ask>& pods) {
   std::map<Ask, int64_t> kinds;
   for (const Ask& pod : pods) {
@@ -154,7 +154,7 @@ double Fragmentation(const std::vector<Ask>& nodes, const std::vector<Ask>& pods
   return free_gpus == 0 ? 0 : stranded / free_gpus;
 }
 
-void Tell(const char* who, const char* what, const Filled& filled, const std::vector<Ask>& pods) {
+void PrintResult(const char* algorithm, const char* what, const Filled& filled, const std::vector<Ask>& pods) {
   double all = 0;
   double free = 0;
   for (const Ask& node : filled.free) free += static_cast<double>(node[2]);
@@ -162,14 +162,14 @@ void Tell(const char* who, const char* what, const Filled& filled, const std::ve
   std::printf(
       "{\"figure\": \"packing: %s, %s\", \"placed\": %zu, \"of\": %zu, \"gpus_free\": %.1f, \"gpus_asked\": %.1f, "
       "\"fragmentation\": %.4f, \"seconds\": %.3f}\n",
-      what, who, filled.placed, pods.size(), free / 1000, all / 1000,
+      what, algorithm, filled.placed, pods.size(), free / 1000, all / 1000,
       Fragmentation(filled.first.empty() ? filled.free : filled.first, pods), filled.seconds);
   std::fflush(stdout);
 }
 
 void Figures(const char* what, const std::vector<Ask>& nodes, const std::vector<Ask>& pods) {
-  Tell("binpack", what, Muster(nodes, pods), pods);
-  Tell("best fit", what, BestFit(nodes, pods), pods);
+  PrintResult("binpack", what, Muster(nodes, pods), pods);
+  PrintResult("best fit", what, BestFit(nodes, pods), pods);
 }
 
 }  // namespace
@@ -186,7 +186,7 @@ int main(int argc, char** argv) {
   muster::Figures("as listed", nodes, pods);
   for (const uint64_t seed : {1, 2, 3}) {
     std::mt19937_64 random(seed);
-    // Drawn with replacement, until a quarter more is asked for than there is.
+    // Drawn with replacement, until the requests exceed the capacity by a quarter.
     std::vector<muster::Ask> drawn;
     for (size_t i = 0; i < pods.size() * 5 / 4; ++i) drawn.push_back(pods[random() % pods.size()]);
     muster::Figures(absl::StrCat("drawn, seed ", seed).c_str(), nodes, drawn);

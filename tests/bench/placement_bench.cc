@@ -1,6 +1,5 @@
-// What a gang costs that does not fit, on 10,000 nodes: PlaceGang alone ("0 tries"), with what is proven at a look, and
-// with all the tries after it (P-6).
-// Prints one JSON object per figure, as core_bench does.
+// The cost of a gang that does not fit, on 10,000 nodes: PlaceGang alone ("0 tries"), with the quick proofs, and with
+// all the tries after it (P-6). Prints one JSON object per figure, as core_bench does.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -19,7 +18,7 @@ using Steady = std::chrono::steady_clock;
 
 class World {
  public:
-  // `kinds` kinds of nodes by what is free on them: 1: all alike; 10,000: no two alike.
+  // `kinds` kinds of nodes by free capacity: 1: all equal; 10,000: all different.
   explicit World(int kinds) {
     for (int i = 0; i < kNodes; ++i) {
       NodeDescription node;
@@ -36,7 +35,7 @@ class World {
     shape.node_selector = selector;
     return *cluster_.AcquireClass(shape);
   }
-  // Leaves `gpus` free on each node but for the first `empty`.
+  // Leaves `gpus` free on each node, and all GPUs on the first `empty` nodes.
   void Fill(int64_t gpus, int empty = 0) {
     const ClassId filler = Class(1, 1);
     for (NodeId node = 0; node < kNodes; ++node) {
@@ -113,7 +112,7 @@ void Figures(int kinds) {
     world.Measure(absl::StrCat("270 pods of 3 GPUs where 260 fit, ", alike), {Gang(mixed, 27)}, false);
   }
   for (const int empty : {24, 480}) {
-    // Two pods go on a node; the sums say that nearly three would.
+    // Two pods fit on a node; the sums suggest nearly three.
     World world(kinds);
     world.Fill(0, empty);
     std::vector<ClassId> half;
@@ -127,7 +126,7 @@ void Figures(int kinds) {
     world.Measure(absl::StrCat("1,000 pods that fit and one that does not, ", alike),
                   {{{{world.Class(1000, 1), 0, 1000}, {world.Class(1000, 3), 0, 1}}, 1001}}, false);
     std::vector<Demand> scarce;
-    // Two places in one zone that greedy gives to others: the zone's nodes come first by name.
+    // Two slots in one zone that the greedy pass gives to others: the zone's nodes come first by name.
     scarce.push_back({{{world.Class(1000, 2), 0, 1000}, {world.Class(1000, 2, {{"zone", "z0"}}), 0, 10}}, 1010});
     std::vector<ClassId> templates = Ten(&world, 1);
     templates.push_back(world.Class(1000, 3));

@@ -1,4 +1,4 @@
-// What queues cost: one freed GPU among many gangs in many queues, and fair share by itself.
+// The cost of queues: one freed GPU among many gangs in many queues, and fair share alone.
 #include <cstdlib>
 #include <numeric>
 #include <string>
@@ -18,7 +18,7 @@ namespace muster {
 #ifdef MUSTER_BENCH_QUEUES
 namespace {
 
-// `leaves` queues under ten, each with a quota, a weight and a limit: "q-0", ...
+// `leaves` queues under ten parents, each with a quota, a weight and a limit: "q-0", ...
 QueueRules Tree(int leaves) {
   QueueRules rules;
   LookAfterHeads(&rules);
@@ -40,7 +40,7 @@ QueueRules Tree(int leaves) {
   return rules;
 }
 
-// Each freed GPU is taken by one gang: 1,000 nodes, full of pods of no gang.
+// One gang takes each freed GPU: 1,000 nodes, full of lone pods.
 void Freed(int gangs, int queues, int shapes) {
   constexpr int kRuns = 51;
   constexpr int kFull = 1'000;
@@ -53,7 +53,7 @@ void Freed(int gangs, int queues, int shapes) {
   }
   for (int i = 0; i < gangs; ++i) {
     PodDescription pod = World::Pod(absl::StrCat("g", i), 0, 1, i % shapes);
-    if (queues > 0) pod.gang.declaration.Own().queue = absl::StrCat("q-", i % queues);
+    if (queues > 0) pod.gang.declaration.Mutable().queue = absl::StrCat("q-", i % queues);
     world.Apply(UpsertPod{pod});
   }
   world.Plan();
@@ -65,7 +65,7 @@ void Freed(int gangs, int queues, int shapes) {
     total.push_back(freed + planning.total_ms);
     longest.push_back(planning.longest_ms);
     const NodeView node = world.ViewNode(absl::StrCat("node-", run));
-    if (node.reserved.at("nvidia.com/gpu") != 1) std::abort();  // nobody has it, or more than one
+    if (node.reserved.at("nvidia.com/gpu") != 1) std::abort();  // no gang has it, or more than one
   });
   const std::string which = absl::StrCat("one freed GPU among ", gangs / 1000, ",000 gangs of 1 of ", shapes,
                                          shapes == 1 ? " template" : " templates", " in ", queues, " queues");
@@ -89,8 +89,8 @@ void FairShareOf(int queues) {
   Report(absl::StrCat("fair share of ", queues / 1000, ",000 queues, one resource"), took, "ms");
 }
 
-// Room is kept for the gang that comes first: what runs is taken off nodes, piece by piece, until it fits.
-void KeptRoom(int members) {
+// Capacity is reserved for the head: running pods are taken off the nodes step by step until it fits.
+void ReservedForHead(int members) {
   constexpr int kPodsOnANode = 10;
   World world(kNodes);
   QueueRules rules;
@@ -99,7 +99,7 @@ void KeptRoom(int members) {
   for (int i = 0; i < kNodes * kPodsOnANode; ++i) {
     const std::string node = absl::StrCat("node-", i % kNodes);
     PodDescription pod = World::Plain(absl::StrCat("f-", i), i / kNodes < 8 ? 1 : 0, node);
-    pod.created_ms = int64_t{i} * 7919 % 1'000'003;  // no order
+    pod.created_ms = int64_t{i} * 7919 % 1'000'003;  // in mixed order
     world.Apply(UpsertPod{std::move(pod)});
   }
   std::vector<double> took;
@@ -107,11 +107,11 @@ void KeptRoom(int members) {
     const std::string gang = absl::StrCat("large-", run);
     for (int i = 0; i < members; ++i) {
       PodDescription pod = World::Pod(gang, i, members, 8);
-      pod.shape.Own().requests["nvidia.com/gpu"] = 8;
+      pod.shape.Mutable().requests["nvidia.com/gpu"] = 8;
       world.Apply(UpsertPod{pod});
     }
     took.push_back(world.Plan().total_ms);
-    if (!absl::StrContains(world.View("d/" + gang).reason.text, "room is kept for it")) std::abort();
+    if (!absl::StrContains(world.View("d/" + gang).reason.text, "capacity is reserved for it")) std::abort();
     for (int i = 0; i < members; ++i) world.Apply(RemovePod{absl::StrCat(gang, "-", i)});
   });
   Report(absl::StrCat("room kept for a gang of ", members, " of 8 GPUs, 100,000 pods run on 10,000 nodes"), took, "ms");
@@ -124,7 +124,7 @@ void QueueFigures() {
     for (const int queues : {0, 100}) Freed(50'000, queues, shapes);
   }
   FairShareOf(1'000);
-  for (const int members : {8, 512}) KeptRoom(members);
+  for (const int members : {8, 512}) ReservedForHead(members);
 }
 
 #else

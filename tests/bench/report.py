@@ -9,7 +9,7 @@ import statistics
 import sys
 
 WORSE = 1.10  # ratios beyond this are marked
-DEFAULT_TRIES = 64  # placement_bench also measures fewer, for comparison: kept, not printed
+DEFAULT_TRIES = 64  # placement_bench also measures fewer, for comparison: stored, not printed
 
 
 def rows(path):

@@ -1,7 +1,7 @@
-// The gRPC figures of docs/project/performance.md: decisions a second with 1, 8 and 64 callers beside a plain echo with
-// the same messages, gangs of one pod beside two echoes, what 10,000 waiting Permit streams and 200 watches that nobody
-// reads cost in memory and to others, and decisions while a large gang is explained. musterd and the echo are processes
-// of their own. An argument runs one of them: decide gangs watch explain permits.
+// The gRPC figures of docs/project/performance.md. Decisions a second with 1, 8 and 64 callers beside a plain echo with
+// the same messages; gangs of one pod beside two echoes. The cost of 10,000 waiting Permit streams and 200 unread
+// watches, in memory and for other callers. Decisions while a large gang is explained. musterd and the echo are
+// separate processes. An argument runs one figure: decide gangs watch explain permits.
 #include <fcntl.h>
 #include <grpcpp/grpcpp.h>
 #include <signal.h>
@@ -57,7 +57,8 @@ class EchoService final : public bench::Echo::CallbackService {
   }
 };
 
-// Serves the echo in a child process and tells its port through a pipe. REQUIRES: gRPC was not used here yet.
+// Serves the echo in a child process; the child sends its port through a pipe. REQUIRES: no earlier use of gRPC in this
+// process.
 int StartEcho(pid_t* child) {
   int pipe_ends[2];
   if (pipe(pipe_ends) != 0) return 0;
@@ -85,7 +86,7 @@ std::shared_ptr<grpc::Channel> NewChannel(const std::string& server) {
   return grpc::CreateCustomChannel(server, grpc::InsecureChannelCredentials(), arguments);
 }
 
-// Calls a second that `callers` threads make together; `call(thread)` makes one.
+// Calls a second of `callers` threads together; `call(thread)` makes one.
 template <typename Call>
 double Rate(int callers, Call call) {
   std::atomic<bool> stop{false};
@@ -132,7 +133,7 @@ struct Permit {
   int reads = 0;
 };
 
-// Seconds of CPU that a process has used.
+// CPU seconds of a process.
 double CpuOf(pid_t pid) {
   std::ifstream in(absl::StrCat("/proc/", pid, "/stat"));
   std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
@@ -190,7 +191,7 @@ class RpcBench {
     return stub->PreFilter(&context, request, &response).ok() && response.passes();
   }
 
-  // Round by round beside the echo: the machine is as fast for both.
+  // In alternation with the echo, so that both run at the same speed of the machine.
   void Decisions(int callers) {
     std::vector<std::unique_ptr<v1::DecisionService::Stub>> stubs;
     std::vector<std::unique_ptr<bench::Echo::Stub>> echos;
@@ -237,7 +238,7 @@ class RpcBench {
     Print("gangs of 8 submitted, planned and abandoned over gRPC, 8 callers", rates, "/s");
   }
 
-  // A gang of one pod is two calls: submitted, and its plan taken.
+  // A gang of one pod takes two calls: its submission and its confirmation.
   static bool StartGang(v1::PlacementService::Stub* stub, int number) {
     v1::SubmitGangRequest request;
     request.set_request_id(absl::StrCat("one-", number));
@@ -256,7 +257,7 @@ class RpcBench {
     return stub->ConfirmGang(&confirming, confirm, &planned).ok();
   }
 
-  // Seconds that a small append to a file takes until it is on the disk.
+  // Seconds until a small append to a file is on the disk.
   static double SyncTime(const std::string& folder) {
     const std::string path = folder + "/sync";
     const int fd = open(path.c_str(), O_CREAT | O_WRONLY, 0600);
@@ -273,7 +274,7 @@ class RpcBench {
     return samples.empty() ? 0 : samples[samples.size() / 2];
   }
 
-  // With its store on a disk of which syncs take so much longer: every call of a gang waits for a commit.
+  // With the store on a disk whose syncs take this much longer: every call of a gang waits for a commit.
   bool DurableFigures(int sync_ms) {
     if (sync_ms > 0) {
       setenv("LD_PRELOAD", MUSTER_SLOW_SYNC, 1);
@@ -370,7 +371,7 @@ class RpcBench {
     Print("CPU of a gang of 1 over gRPC beside two echoes, 64 callers", cpu, "x");
   }
 
-  // Readers that open a watch of many gangs and then read nothing.
+  // Readers that open a watch of many gangs and then do not read.
   bool WatchFigure() {
     constexpr int kGangs = 10'000;
     constexpr int kWatches = 200;
@@ -422,7 +423,7 @@ class RpcBench {
     return read && !waits.empty();
   }
 
-  // Sixteen callers who ask again and again why a large gang waits.
+  // Sixteen callers that repeatedly query why a large gang waits.
   bool ExplainFigure() {
     constexpr int kMembers = 20'000;
     constexpr int kFirst = 1'000'000;
@@ -500,7 +501,7 @@ class RpcBench {
     Print("a waiting Permit stream, 10,000 at once",
           {static_cast<double>(musterd_.ResidentKib() - before_kib) / kStreams}, "KiB");
     Print("gRPC decision, one caller, 10,000 Permits waiting", Latencies(), "ms");
-    // The last member comes: all are permitted in one step.
+    // The last member arrives: all are permitted in one step.
     if (!AddPods(client_.get(), 100 + kStreams, 1, "waiting", kStreams + 1)) return false;
     v1::PermitRequest last;
     last.set_pod_uid(absl::StrCat("u", 100 + kStreams));

@@ -1,4 +1,4 @@
-// What a change costs when there is much that it could concern: many gangs that wait, a large group, many templates.
+// The cost of a change that may concern many objects: many waiting gangs, a large group, many templates.
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
@@ -10,7 +10,7 @@ namespace {
 std::string Thousands(int number) { return number < 1000 ? absl::StrCat(number) : absl::StrCat(number / 1000, ",000"); }
 
 // `gangs` gangs of `size`, of different priority and `templates` templates, wait in a full cluster when one of its GPUs
-// becomes free. Gangs of one pod: the first of them takes it. Larger ones: nobody can.
+// becomes free. Gangs of one pod: the first of them takes it. Larger gangs: none can start.
 void Freed(int gangs, int size, int templates) {
   World world(kNodes);
   world.FillGpus();
@@ -60,7 +60,7 @@ constexpr int kMembers = 4;
 
 PodDescription Member(const std::vector<std::string>& group, int gang, int index) {
   PodDescription pod = World::Pod(absl::StrCat("g", gang), index, kMembers, 0);
-  pod.gang.declaration.Own().groups = group;
+  pod.gang.declaration.Mutable().groups = group;
   return pod;
 }
 
@@ -70,7 +70,7 @@ void AddGroup(const std::vector<std::string>& group, World* world) {
   }
 }
 
-// `pod` comes and goes.
+// `pod` is added and removed.
 std::vector<double> Come(const PodDescription& pod, World* world) {
   std::vector<double> out;
   Repeat(51, 0.5, [&](int) {
@@ -137,7 +137,7 @@ void GroupEvents(int gangs) {
 
 constexpr int kInUse = 64;  // templates
 
-// One gang of each template, as they are when the next plan needs every one of them.
+// One gang of each template, in the state in which the next plan needs every template.
 void AddOneOfEach(World* world) {
   for (int i = 0; i < kInUse; ++i) world->AddGangOf(absl::StrCat("n", i), 1, i);
 }
@@ -151,7 +151,7 @@ void RemoveOneOfEach(World* world) {
   world->Publish();
 }
 
-// `change` and the plans that follow it, of which each asks for another template; `undo` is not timed.
+// `change` and the plans that follow it, each for another template; `undo` is not timed.
 void Change(const std::string& what, const std::function<Command(int)>& change, const std::function<Command(int)>& undo,
             World* world) {
   std::vector<double> all;
@@ -162,7 +162,7 @@ void Change(const std::string& what, const std::function<Command(int)>& change, 
     all.push_back((change ? alone.back() : 0) + world->Plan().total_ms);
     RemoveOneOfEach(world);
     if (undo) world->Apply(undo(run));
-    AddOneOfEach(world);  // what the undoing costs is paid here
+    AddOneOfEach(world);  // this pays the cost of `undo`
     world->Plan();
     RemoveOneOfEach(world);
   });
@@ -187,7 +187,7 @@ void GroupFigures() {
 
 void NodeFigures() {
   World world(kNodes);
-  AddOneOfEach(&world);  // the first sight of each class is another figure
+  AddOneOfEach(&world);  // the first use of each class is another figure
   world.Plan();
   RemoveOneOfEach(&world);
   Change("a plan of each class", nullptr, nullptr, &world);

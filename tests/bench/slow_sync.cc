@@ -1,5 +1,5 @@
-// A disk that takes its time: preloaded into a program, it makes every sync of a file take MUSTER_SYNC_MS longer. The
-// program runs as it ships, and knows nothing of it.
+// A slow disk: preloaded into a program, it makes every sync of a file take MUSTER_SYNC_MS longer. The program itself
+// is unchanged.
 #include <dlfcn.h>
 #include <unistd.h>
 

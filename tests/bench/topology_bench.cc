@@ -1,5 +1,5 @@
-// What placing gangs by domains costs: from the demand to the reservations, at the first sight of a class and later, in
-// a cluster that changes between (SPEC P-4, P-5). Prints one JSON object per figure, as core_bench does.
+// The cost of placing gangs by domains: from the demand to the reservations, at the first use of a class and later, in
+// a cluster that changes in between (SPEC P-4, P-5). Prints one JSON object per figure, as core_bench does.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -17,7 +17,7 @@ namespace {
 constexpr int kRuns = 21;
 using Steady = std::chrono::steady_clock;
 
-// Nodes of 8 GPUs in racks in blocks, a part of the GPUs used.
+// Nodes of 8 GPUs in racks in blocks, with some of the GPUs used.
 class World {
  public:
   World(int nodes, int racks, int blocks) {
@@ -38,14 +38,14 @@ class World {
     shape.requests = {{"cpu", 1000}, {"memory", int64_t{1} << 30}, {"nvidia.com/gpu", gpus}};
     return *cluster_.AcquireClass(shape);
   }
-  // `first`: with everything derived made anew each time.
+  // `first`: all derived data is built again each time.
   void Measure(const std::string& what, const TreeDemand& demand, bool placed, bool first = false) {
     std::vector<double> ms;
     int domains = 0;
     for (int run = 0; run <= kRuns; ++run) {
       ClassIndex fresh_index(&cluster_);
       Topology fresh(&cluster_, Levels());
-      // Something changes between two plans, as it does.
+      // The cluster changes between two plans, as in operation.
       cluster_.Charge(run * 7 % cluster_.node_limit(), filler_, ChargeKind::kUsed, 1);
       const Steady::time_point start = Steady::now();
       Statement statement(&cluster_);
@@ -108,7 +108,7 @@ void Figures() {
     world.Measure("a gang of 4,000 spread over 64 racks, 10,000 nodes", Leaf(gpu, 4000, {"", "", "rack"}), true);
   }
   {
-    // Kueue's shape: 10 blocks of 10 racks of 25 hosts.
+    // Kueue's setup: 10 blocks of 10 racks of 25 hosts.
     World world(2'500, 100, 10);
     const ClassId whole = world.Class(1);
     world.Measure("a gang of 2,304 over block, rack and host, 2,500 nodes",
@@ -116,7 +116,7 @@ void Figures() {
     world.Measure("a gang of 2,304 over block and rack, 2,500 nodes", Leaf(whole, 2304, {"", "rack", ""}), true);
   }
   {
-    // Volcano's shape: 1,000 nodes, 1,000 pods in one of its domains.
+    // Volcano's setup: 1,000 nodes, 1,000 pods in one of its domains.
     World world(1'000, 10, 2);
     world.Measure("a gang of 1,000 in one of 2 blocks, 1,000 nodes", Leaf(world.Class(1), 1000, {"block", "", ""}),
                   true);

@@ -1,4 +1,4 @@
-// Engine options as musterd has them: every decision leaves a span. MUSTER_TRACING=0: none does, to see what they cost.
+// Engine options as in musterd: every decision leaves a span. MUSTER_TRACING=0 disables spans, to measure their cost.
 #ifndef MUSTER_TESTS_BENCH_TRACED_H_
 #define MUSTER_TESTS_BENCH_TRACED_H_
 

@@ -1,5 +1,5 @@
-// What those cost that are not placed: plain pods beside a plan, gangs that wait for minResources, pods that are called
-// again, explanations.
+// The cost of pods that are not placed: lone pods beside a plan, gangs that wait for minResources, repeated
+// activations, explanations.
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
@@ -17,7 +17,7 @@ namespace {
 
 using Offered = std::shared_ptr<const NodeOffer>;
 
-// An older core has an interface in the place of NodeOffer.
+// An older core has an interface instead of NodeOffer.
 template <typename Offer>
 std::shared_ptr<const Offer> MakeOffer(std::vector<std::string> names) {
   if constexpr (std::is_abstract_v<Offer>) {
@@ -36,18 +36,18 @@ std::shared_ptr<const Offer> MakeOffer(std::vector<std::string> names) {
   }
 }
 
-// `count` of `nodes` nodes, evenly spread over their names.
+// `count` of `nodes` nodes, evenly distributed over their names.
 Offered Spread(int count, int nodes) {
   std::vector<std::string> names;
   for (int i = 0; i < count; ++i) names.push_back(absl::StrCat("node-", i * (nodes / count)));
   return MakeOffer<NodeOffer>(std::move(names));
 }
 
-// A gang whose members take `gpus` each: with 8 a node each.
+// A gang whose members request `gpus` each: with 8, one node each.
 void AddLarge(const std::string& gang, int size, int64_t gpus, World* world) {
   for (int i = 0; i < size; ++i) {
     PodDescription pod = World::Pod(gang, i, size, 0);
-    pod.shape.Own().requests["nvidia.com/gpu"] = gpus;
+    pod.shape.Mutable().requests["nvidia.com/gpu"] = gpus;
     world->Apply(UpsertPod{pod});
   }
 }
@@ -65,7 +65,7 @@ std::vector<double> AskFilter(const std::string& uid, const Offered& offer, size
   return out;
 }
 
-// kube-scheduler offers 5% of 10,000 nodes unless told otherwise: 500.
+// kube-scheduler by default offers 5% of 10,000 nodes: 500.
 void BesidePlan(int planned) {
   World world(kNodes);
   AddLarge("large", planned, 8, &world);
@@ -87,7 +87,7 @@ void BesidePlan(int planned) {
 PodDescription AsksFor(const std::string& gang, int64_t gpus, int priority) {
   PodDescription pod = World::Pod(gang, 0, 1, 0);
   pod.priority = priority;
-  pod.gang.declaration.Own().min_resources = ResourceList{{"nvidia.com/gpu", gpus}};
+  pod.gang.declaration.Mutable().min_resources = ResourceList{{"nvidia.com/gpu", gpus}};
   return pod;
 }
 
@@ -120,7 +120,7 @@ void MinResources() {
   Report(which + ": longest round", longest, "ms");
 }
 
-// 1,000 plain pods were kept from nodes of one plan; another plan, on one other node, is withdrawn.
+// One plan kept 1,000 lone pods off its nodes; another plan, on one other node, is withdrawn.
 void Guarded() {
   constexpr int kGuarded = 1000;
   World world(kNodes);
@@ -143,7 +143,7 @@ void Guarded() {
     Outcome outcome;
     took.push_back(world.ApplyMs(RemovePod{"small-0"}, &outcome));
     called.push_back(static_cast<double>(std::count_if(outcome.effects.begin(), outcome.effects.end(),
-                                                       [](const Effect& e) { return std::get_if<CallPod>(&e); })));
+                                                       [](const Effect& e) { return std::get_if<ActivatePod>(&e); })));
     if (world.Planned("d/small")) std::abort();
     world.Apply(UpsertPod{World::Pod("small", 0, 8, 0)});
     world.Plan();
@@ -154,7 +154,7 @@ void Guarded() {
   Report(which + ": called again", called, "pods");
 }
 
-// A gang of a known template meets a full cluster: half of it tainted, half without a GPU.
+// A gang of a known template in a full cluster: half of the nodes tainted, half without a GPU.
 void Explained() {
   World world(kNodes);
   world.FillGpus();

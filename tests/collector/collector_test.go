@@ -1,4 +1,4 @@
-// The spans of a real musterd, taken by the receiver of a real OpenTelemetry collector (SPEC S-4).
+// Package collector tests the spans of a real musterd with the receiver of a real OpenTelemetry collector (SPEC S-4).
 package collector
 
 import (
@@ -26,7 +26,7 @@ import (
 	"go.opentelemetry.io/collector/receiver/otlpreceiver"
 )
 
-// spans collects what the receiver took, by name.
+// spans collects the received spans, by name.
 type spans struct {
 	mu  sync.Mutex
 	all []taken
@@ -102,7 +102,7 @@ func startReceiver(t *testing.T, into *spans) string {
 	return address
 }
 
-// startMusterd runs the real thing without Kubernetes; returns its extender's port and its gRPC address.
+// startMusterd runs musterd without Kubernetes; returns its extender's port and its gRPC address.
 func startMusterd(t *testing.T, collector string) (extender, rpc string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -184,12 +184,12 @@ metadata: {name: s-1, namespace: d, uid: s-1, annotations: {gang.scheduling.koor
 spec: {containers: [{name: c, resources: {requests: {cpu: "1"}}}]}
 `
 
-func TestTheCollectorTakesThem(t *testing.T) {
+func TestCollectorReceivesSpans(t *testing.T) {
 	var got spans
 	extender, rpc := startMusterd(t, startReceiver(t, &got))
 	musterctl(t, rpc, cluster, "apply", "-f", "-")
 	musterctl(t, rpc, job, "submit", "-f", "-", "--confirm")
-	// A caller that traces itself.
+	// The trace and span of a caller with its own tracing.
 	const callersTrace, callersSpan = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 	ask, err := http.NewRequest("POST", "http://127.0.0.1:"+extender+"/filter",
 		strings.NewReader(`{"Pod":{"metadata":{"name":"w-1","namespace":"d","uid":"u-1"}},"NodeNames":["n1"]}`))

@@ -62,7 +62,7 @@ func startProcess(dir, name string, path string, args ...string) (*process, erro
 	return p, nil
 }
 
-// kill sends SIGKILL and waits.
+// kill sends SIGKILL and waits for the end of the process.
 func (p *process) kill() {
 	if p == nil {
 		return
@@ -88,15 +88,15 @@ func (p *process) stopWithin(limit time.Duration) error {
 	}
 }
 
-// pause has it answer nothing, with all of its connections open, until it is resumed.
+// pause stops the process with all of its connections open; it answers nothing until it is resumed.
 func (p *process) pause()  { _ = p.cmd.Process.Signal(syscall.SIGSTOP) }
 func (p *process) resume() { _ = p.cmd.Process.Signal(syscall.SIGCONT) }
 
-// cluster is the API server with its etcd, and whatever scheduler and musterd run against it now.
+// cluster is the API server with its etcd, and the scheduler and musterd that run against it now.
 type cluster struct {
 	dir       string
 	root      string // of the repository
-	kube      string // the Kubernetes of the tests, see cmd/kube
+	kube      string // the binary with Kubernetes, see cmd/kube
 	musterd   string
 	url       string
 	caPEM     []byte
@@ -105,11 +105,11 @@ type cluster struct {
 	scheduler *process
 	muster    *process
 
-	// editScheduler changes the scheduler's configuration before it is used; nil: nothing.
+	// editScheduler changes the scheduler's configuration before its use; may be nil.
 	editScheduler func(config map[string]any)
-	// kubernetes is added to that section of musterd's configuration; whole lines.
+	// kubernetes is appended to that section of musterd's configuration; whole lines.
 	kubernetes string
-	// alsoServes is one more scheduler whose pods musterd plans; empty: none.
+	// alsoServes is a second scheduler whose pods musterd plans; empty: none.
 	alsoServes string
 
 	adminPort, extenderPort, bindPort, grpcPort int
@@ -164,7 +164,8 @@ func envOr(name, otherwise string) string {
 
 func (c *cluster) path(name string) string { return filepath.Join(c.dir, name) }
 
-// writeCertificates makes a self-signed serving certificate, which is its own authority, and a key for service accounts.
+// writeCertificates creates a self-signed serving certificate, which is its own authority, and a key for service
+// accounts.
 func (c *cluster) writeCertificates() error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -225,14 +226,14 @@ func (c *cluster) startControlPlane() error {
 		"--etcd-servers="+etcdURL,
 		fmt.Sprintf("--secure-port=%d", port),
 		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
-		"--endpoint-reconciler-type=none", // nobody looks for it in the cluster; 1.37 takes no loopback address otherwise
+		"--endpoint-reconciler-type=none", // no client looks it up in the cluster; 1.37 accepts no loopback address otherwise
 		"--tls-cert-file="+c.path("serving.crt"), "--tls-private-key-file="+c.path("serving.key"),
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file="+c.path("accounts.key"), "--service-account-signing-key-file="+c.path("accounts.key"),
 		"--service-cluster-ip-range=10.0.0.0/24",
 		"--token-auth-file="+c.path("tokens.csv"),
 		"--authorization-mode=RBAC",
-		// There are no kubelets: nobody would ever mark a node ready or make a service account.
+		// Without kubelets and controllers, nothing would mark a node ready or create a service account.
 		"--disable-admission-plugins=TaintNodesByCondition,ServiceAccount,DefaultTolerationSeconds",
 		"--max-requests-inflight=3000", "--max-mutating-requests-inflight=1000",
 	); err != nil {
@@ -278,7 +279,7 @@ func (c *cluster) apply(path string) error {
 	return nil
 }
 
-// shipped is a configuration as a ConfigMap of a file of deploy/ has it.
+// shipped returns the configuration in a ConfigMap of a file of deploy/.
 func (c *cluster) shipped(file, configMap, key string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(c.root, "deploy", file))
 	if err != nil {
@@ -297,7 +298,7 @@ func (c *cluster) shipped(file, configMap, key string) (string, error) {
 	return "", fmt.Errorf("deploy/%s has no ConfigMap %s with %s", file, configMap, key)
 }
 
-// addresses puts the ports of this run in the place of those that are shipped.
+// addresses replaces the shipped ports by those of this run.
 func (c *cluster) addresses(text string) string {
 	return strings.NewReplacer("0.0.0.0:9090", fmt.Sprintf("127.0.0.1:%d", c.adminPort),
 		"127.0.0.1:9091", fmt.Sprintf("127.0.0.1:%d", c.grpcPort),
@@ -318,9 +319,9 @@ users: [{name: e2e, user: {token: %s}}]
 	return path, os.WriteFile(path, []byte(text), 0o600)
 }
 
-// startScheduler runs the unmodified kube-scheduler with the configuration of a file of deploy/ ("" for none: plain).
-// Filled in are the addresses, the kubeconfig, no limit on calls, and no leader election: the tests start it again and
-// again, and would wait for the lease each time. TestAsShipped changes none of these.
+// startScheduler runs the unmodified kube-scheduler with the configuration of a file of deploy/ ("" for a plain one).
+// It fills in the addresses and the kubeconfig, and removes the limit on calls and leader election: the tests restart
+// it often, and would wait for the lease each time. TestAsShipped changes none of these.
 func (c *cluster) startScheduler(configuration string) error {
 	config := map[string]any{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
 		"profiles": []any{map[string]any{"schedulerName": "muster"}}}
@@ -343,7 +344,7 @@ func (c *cluster) startScheduler(configuration string) error {
 	return err
 }
 
-// runScheduler runs kube-scheduler as whoever the token says, and waits until it is healthy.
+// runScheduler runs kube-scheduler under the identity of the token, and waits until it is healthy.
 func (c *cluster) runScheduler(name, token string, config map[string]any) (*process, error) {
 	kubeconfig, err := c.kubeconfig(name, token)
 	if err != nil {
@@ -380,8 +381,8 @@ func (c *cluster) runScheduler(name, token string, config map[string]any) (*proc
 	})
 }
 
-// startMuster runs musterd with its configuration in deploy/muster.yaml, on ports of its own; `extra` is appended (a later key
-// must not repeat an earlier one).
+// startMuster runs musterd with its configuration in deploy/muster.yaml, on its own ports; `extra` is appended (a later
+// key must not repeat an earlier one).
 func (c *cluster) startMuster(extra string) error {
 	kubeconfig, err := c.kubeconfig("musterd", musterToken)
 	if err != nil {
@@ -419,7 +420,7 @@ func (c *cluster) startMuster(extra string) error {
 	})
 }
 
-// installServing is install with a musterd that serves one more scheduler.
+// installServing is install with a musterd that serves a second scheduler.
 func (c *cluster) installServing(t *testing.T, configuration, scheduler string) {
 	t.Helper()
 	c.alsoServes = scheduler
@@ -463,7 +464,7 @@ func httpGet(url string) (string, int, error) {
 	return string(body), response.StatusCode, err
 }
 
-// waitFor polls until `done`; the error carries what it said last.
+// waitFor polls until `done` returns true; after `limit` the error contains its last text.
 func waitFor(limit time.Duration, what string, done func() (bool, string)) error {
 	deadline := time.Now().Add(limit)
 	for {

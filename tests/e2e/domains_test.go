@@ -13,7 +13,7 @@ import (
 
 var kaiPodGroups = schema.GroupVersionResource{Group: "scheduling.run.ai", Version: "v2alpha2", Resource: "podgroups"}
 
-// rack makes `count` nodes, numbered from `first`, in one rack.
+// rack creates `count` nodes, numbered from `first`, in one rack.
 func (w *world) rack(name string, first, count int, cpu string) {
 	w.t.Helper()
 	w.nodesWith(first, count, cpu, map[string]string{"rack": name})
@@ -22,7 +22,7 @@ func (w *world) rack(name string, first, count int, cpu string) {
 // inRack makes pods belong to a gang that requires one rack.
 func inRack(pod *corev1.Pod) { pod.Annotations["muster.dev/required-topology"] = "rack" }
 
-// kaiGroup makes a PodGroup of KAI's that starts with `least` pods at least.
+// kaiGroup creates a PodGroup of KAI's with a minimum of `least` pods.
 func (w *world) kaiGroup(name string, least int, spec map[string]any) {
 	w.t.Helper()
 	watch.declare(w.namespace, name, least)
@@ -41,7 +41,7 @@ func inSubgroup(group, subgroup string) podOption {
 	}
 }
 
-// racks are those in which the pods are bound.
+// racks returns the racks in which the pods are bound.
 func (w *world) racks(prefix string) map[string]int {
 	w.t.Helper()
 	out := map[string]int{}
@@ -63,8 +63,8 @@ func (w *world) mustBeIn(prefix, rack string, pods int) {
 	}
 }
 
-// A gang that requires a rack lands in one, the tightest, with gates and without, and its later members stay there; one
-// that no rack holds says which came closest. SPEC P-4, S-5.
+// TestDomains: a gang that requires a rack gets one, the tightest fit, with gates and without, and its later members
+// stay there. A gang that no rack holds names the rack that came closest. SPEC P-4, S-5.
 func TestDomains(t *testing.T) {
 	shared.install(t, guard, "")
 	for _, gated := range []bool{false, true} {
@@ -82,7 +82,7 @@ func TestDomains(t *testing.T) {
 			w.pods("train", 4, "1", options...)
 			w.waitBound("train", 4, 20*time.Second)
 			w.mustBeIn("train", "b", 4)
-			// One more than the minimum, and the rack is full: it waits, though others have room.
+			// An extra member, and the rack is full: it waits, though other racks have room.
 			w.podsFrom("train", 4, 1, "1", options...)
 			w.staysBound("train", 4, 2*time.Second)
 			w.rack("b", 13, 1, "1")
@@ -95,7 +95,7 @@ func TestDomains(t *testing.T) {
 		w.rack("a", 0, 2, "1")
 		w.rack("b", 2, 2, "1")
 		w.pods("train", 4, "1", gang("train", 4), inRack)
-		w.everyMemberSays("train", "no domain of rack holds the gang: a: 2 of 4, b: 2 of 4", 15*time.Second)
+		w.everyMemberSays("train", "no domain of rack has room for the gang: a: 2 of 4, b: 2 of 4", 15*time.Second)
 		w.staysBound("train", 0, time.Second)
 		w.rack("b", 4, 2, "1")
 		w.waitBound("train", 4, 20*time.Second)
@@ -103,8 +103,8 @@ func TestDomains(t *testing.T) {
 	})
 }
 
-// A PodGroup of KAI's starts when its tree is satisfied, not before, each of its groups in a rack of its own; what is
-// beyond its minimums comes when there is room. SPEC D-4, P-5, G-11.
+// TestKaiSubgroups: a PodGroup of KAI's starts when its tree is satisfied, not before, each of its groups in its own
+// rack. Members beyond the minimums start when there is room. SPEC D-4, P-5, G-11.
 func TestKaiSubgroups(t *testing.T) {
 	shared.install(t, guard, "")
 	w := newWorld(t, shared)
@@ -128,7 +128,7 @@ func TestKaiSubgroups(t *testing.T) {
 	if racks := w.racks("d1"); len(racks) != 1 {
 		t.Errorf("subgroup d1 is in racks %v; expected one", racks)
 	}
-	// d0's first member is beyond the minimum now: it comes by itself, and its second stays in its rack.
+	// d0's first member is beyond the minimum now: it is placed by itself, and the second stays in the same rack.
 	w.waitBound("d0", 1, 20*time.Second)
 	w.pods("filler", 1, "1")
 	w.waitBound("filler", 1, 20*time.Second)

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// beside is the same world in a second namespace.
+// beside returns the same world in a second namespace.
 func (w *world) beside() *world {
 	w.t.Helper()
 	other := *w
@@ -20,8 +20,8 @@ func (w *world) beside() *world {
 	return &other
 }
 
-// A gang group over two namespaces starts whole or not at all, with gates and without; a gang that names another without
-// being named waits and says which gang disagrees. SPEC D-10, P-2.
+// TestGangGroup: a gang group over two namespaces starts whole or not at all, with gates and without. A gang that names
+// another one-sidedly waits and names the gang that disagrees. SPEC D-10, P-2.
 func TestGangGroup(t *testing.T) {
 	shared.install(t, guard, "")
 	for _, gated := range []bool{false, true} {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// shared is the control plane that every test uses; each test has its own namespace and nodes.
+// shared is the control plane of all tests; each test has its own namespace and nodes.
 var shared *cluster
 
 func TestMain(m *testing.M) {

@@ -7,10 +7,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A driver is bound when there is room for the executors that it will make, and that room is theirs: neither pods of no gang
-// nor other gangs take it, and musterd killed in between finds it again. Executors come with a gate, without, and later than
-// the room was kept. SPEC P-7, K-13.
-func TestMembersToCome(t *testing.T) {
+// TestFutureMembers: a driver is bound when there is room for the executors that it will create. Their slots are
+// reserved: neither lone pods nor other gangs take them, and a killed musterd restores them. Executors come with a
+// gate, without, and after the reservation. SPEC P-7, K-13.
+func TestFutureMembers(t *testing.T) {
 	shared.install(t, guard, "")
 	w := newWorld(t, shared)
 	w.nodes(2, "2")
@@ -23,7 +23,7 @@ func TestMembersToCome(t *testing.T) {
 	w.everyMemberSays("driver", "room for 3 of 4 members of subgroup executor", 15*time.Second)
 	w.nodesFrom(2, 1, "1")
 	w.waitBound("driver", 1, 20*time.Second)
-	// Nobody else gets what is kept.
+	// No other pod gets the reserved slots.
 	w.pods("plain", 1, "1", w.withPriority(-1))
 	w.pods("other", 1, "1", gang("other", 1))
 	w.staysBound("plain", 0, 2*time.Second)
@@ -38,7 +38,7 @@ func TestMembersToCome(t *testing.T) {
 	w.podsFrom("executor", 2, 2, "1", member("spark"), as("executor"))
 	w.waitBound("executor", 4, 20*time.Second)
 	w.staysBound("plain", 0, time.Second)
-	// What is over leaves room for those who wait.
+	// Finished pods leave room for waiting ones.
 	w.deletePods("executor")
 	w.waitBound("other", 1, 20*time.Second)
 	w.waitBound("plain", 1, 20*time.Second)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ofJob labels a pod, and is what its neighbours go by.
+// ofJob sets the label that pod affinity terms select.
 func ofJob(job string) podOption {
 	return func(pod *corev1.Pod) { pod.Labels["job"] = job }
 }
@@ -27,7 +27,7 @@ func podAffinity(pod *corev1.Pod) *corev1.Affinity {
 	return pod.Spec.Affinity
 }
 
-// apartFrom makes a pod want none of the job's in its domain of the label.
+// apartFrom adds an anti-affinity to the job's pods, by the domains of the label.
 func apartFrom(job, label string) podOption {
 	return func(pod *corev1.Pod) {
 		podAffinity(pod).PodAntiAffinity = &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
@@ -35,7 +35,7 @@ func apartFrom(job, label string) podOption {
 	}
 }
 
-// nearTo makes a pod want some of the job's in its domain of the label.
+// nearTo adds an affinity to the job's pods, by the domains of the label.
 func nearTo(job, label string) podOption {
 	return func(pod *corev1.Pod) {
 		podAffinity(pod).PodAffinity = &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
@@ -43,7 +43,7 @@ func nearTo(job, label string) podOption {
 	}
 }
 
-// evenlyOver makes a pod want the domains of the label to differ by one of its job's pods at most.
+// evenlyOver adds a spread of the job's pods over the domains of the label, with a skew of at most one.
 func evenlyOver(job, label string) podOption {
 	return func(pod *corev1.Pod) {
 		pod.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{
@@ -51,7 +51,7 @@ func evenlyOver(job, label string) podOption {
 	}
 }
 
-// apartFromNamespacesOf makes a pod want none of the team's namespaces' pods on its node that are of the job.
+// apartFromNamespacesOf adds an anti-affinity, by node, to the job's pods in the team's namespaces.
 func apartFromNamespacesOf(team, job string) podOption {
 	return func(pod *corev1.Pod) {
 		apartFrom(job, "kubernetes.io/hostname")(pod)
@@ -60,7 +60,7 @@ func apartFromNamespacesOf(team, job string) podOption {
 	}
 }
 
-// rather makes a pod prefer a rack, and, less, nodes where none of its job's are.
+// rather makes a pod prefer a rack and, with less weight, nodes without pods of its job.
 func rather(rack, job string) podOption {
 	return func(pod *corev1.Pod) {
 		podAffinity(pod).NodeAffinity = &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{
@@ -71,7 +71,7 @@ func rather(rack, job string) podOption {
 	}
 }
 
-// taintSoftly asks pods to stay away from the first nodes, and keeps none off.
+// taintSoftly taints the first `count` nodes with PreferNoSchedule.
 func (w *world) taintSoftly(count int) {
 	w.t.Helper()
 	for i := range count {
@@ -83,9 +83,9 @@ func (w *world) taintSoftly(count int) {
 	}
 }
 
-// Gangs of which the members want to be apart, near each other or spread evenly are planned so: kube-scheduler, which holds
-// to it by itself, never refuses a place, and whoever does not fit says which rule keeps it off. SPEC P-3.
-func TestNeighbours(t *testing.T) {
+// TestPodAffinity: gangs whose members have affinity, anti-affinity or a spread are planned by these rules:
+// kube-scheduler, which applies them too, never refuses a slot, and a gang that does not fit names the rule. SPEC P-3.
+func TestPodAffinity(t *testing.T) {
 	shared.install(t, guard, "")
 	for _, gated := range []bool{false, true} {
 		name := "ungated"
@@ -176,9 +176,9 @@ func TestNeighbours(t *testing.T) {
 			w.pods("more", 2, "3", with(gang("more", 2), apartFromNamespacesOf("x", "loud"))...)
 			w.everyMemberSays("more", "pod anti-affinity (kubernetes.io/hostname)", 15*time.Second)
 			if !gated {
-				return // kube-scheduler looks at pods that its own filter refused again for pods and nodes, not for namespaces
+				return // after a refusal by its own filter kube-scheduler retries at changes of pods and nodes, not of namespaces
 			}
-			// The namespace is another team's now: kube-scheduler and Muster go by what it is.
+			// The namespace belongs to another team now: kube-scheduler and Muster use the current labels.
 			_, err = w.client.CoreV1().Namespaces().Update(context.Background(), of("y"), metav1.UpdateOptions{})
 			w.must(err)
 			w.waitBound("more", 2, 20*time.Second)
@@ -195,7 +195,7 @@ func TestNeighbours(t *testing.T) {
 			if first, second := w.list("train")[0].Spec.NodeName, w.list("train")[1].Spec.NodeName; first == second {
 				t.Errorf("2 members that would rather be apart are both on %s", first)
 			}
-			// Four are free where no taint is, two of them in the rack that they prefer; the last goes to the node with the taint.
+			// Four untainted nodes are free, two of them in the preferred rack; the last pod goes to the tainted node.
 			w.pods("more", 5, "1", with(gang("more", 5), ofJob("more"), rather("b", "more"))...)
 			w.waitBound("more", 5, 20*time.Second)
 			if racks := w.racks("more"); racks["b"] != 2 || racks["c"] != 2 || racks["a"] != 1 {

@@ -69,7 +69,7 @@ func waitForErr(limit time.Duration, try func() error) error {
 	return nil
 }
 
-// world is what one test works in: a namespace and nodes of its own.
+// world has the resources of one test: its own namespace and nodes.
 type world struct {
 	*cluster
 	t         *testing.T
@@ -78,7 +78,7 @@ type world struct {
 
 var worlds int
 
-// newWorld empties the cluster of what earlier tests left and makes a namespace.
+// newWorld removes the objects of earlier tests from the cluster and creates a namespace.
 func newWorld(t *testing.T, c *cluster) *world {
 	t.Helper()
 	worlds++
@@ -129,7 +129,7 @@ func (w *world) clear() {
 	}))
 }
 
-// each runs `do` for 0..n-1, some at a time.
+// each runs `do` for 0..n-1, several in parallel.
 func each(n int, do func(int)) {
 	var group sync.WaitGroup
 	slots := make(chan struct{}, 16)
@@ -145,16 +145,16 @@ func each(n int, do func(int)) {
 	group.Wait()
 }
 
-// nodes creates n nodes that offer so much CPU each.
+// nodes creates n nodes with this amount of CPU each.
 func (w *world) nodes(n int, cpu string) { w.nodesFrom(0, n, cpu) }
 
-// nodesFrom makes `count` nodes, numbered from `first`.
+// nodesFrom creates `count` nodes, numbered from `first`.
 func (w *world) nodesFrom(first, count int, cpu string) {
 	w.t.Helper()
 	w.nodesWith(first, count, cpu, nil)
 }
 
-// nodesWith makes nodes that carry these labels too.
+// nodesWith creates nodes with additional labels.
 func (w *world) nodesWith(first, count int, cpu string, more map[string]string) {
 	w.t.Helper()
 	each(count, func(i int) {
@@ -188,7 +188,7 @@ func withAnnotation(key, value string) podOption {
 	return func(pod *corev1.Pod) { pod.Annotations[key] = value }
 }
 
-// withPriority makes the class that it needs.
+// withPriority also creates the PriorityClass.
 func (w *world) withPriority(value int32) podOption {
 	name := fmt.Sprintf("p%d", value)
 	_, err := w.client.SchedulingV1().PriorityClasses().Create(context.Background(),
@@ -199,8 +199,8 @@ func (w *world) withPriority(value int32) podOption {
 	return func(pod *corev1.Pod) { pod.Spec.PriorityClassName = name }
 }
 
-// withVolumeElsewhere mounts a volume that only a node which does not exist can reach: a filter of kube-scheduler that
-// Muster does not model refuses the pod on every node.
+// withVolumeElsewhere mounts a volume that only a non-existent node can reach: a filter of kube-scheduler that Muster
+// does not model refuses the pod on every node.
 func (w *world) withVolumeElsewhere() podOption {
 	w.t.Helper()
 	ctx := context.Background()
@@ -233,8 +233,8 @@ func (w *world) withVolumeElsewhere() podOption {
 	}
 }
 
-// withMissingClaim mounts a claim that does not exist: kube-scheduler refuses the pod before any filter, in the same words
-// each time.
+// withMissingClaim mounts a claim that does not exist: kube-scheduler refuses the pod before any filter, with the same
+// text each time.
 func withMissingClaim(pod *corev1.Pod) {
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{
 		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "missing"},
@@ -244,10 +244,10 @@ func withMissingClaim(pod *corev1.Pod) {
 // absent is a scheduler that Muster may serve and that does not run.
 const absent = "absent-scheduler"
 
-// withAbsentScheduler makes a pod that nobody asks for.
+// withAbsentScheduler makes a pod that no scheduler handles.
 func withAbsentScheduler(pod *corev1.Pod) { pod.Spec.SchedulerName = absent }
 
-// disrupted names the pods of which kube-scheduler took the place: being deleted, marked, or with an event that says so.
+// disrupted returns the pods that kube-scheduler preempted: being deleted, marked, or with an Event about it.
 func (w *world) disrupted(prefix string) (names []string) {
 	w.t.Helper()
 	for _, pod := range w.list(prefix) {
@@ -269,7 +269,7 @@ func (w *world) disrupted(prefix string) (names []string) {
 	return names
 }
 
-// said is everything that events and conditions say of the pods.
+// said returns the text of all Events and conditions of the pods.
 func (w *world) said(prefix string) string {
 	w.t.Helper()
 	var out []string
@@ -292,7 +292,7 @@ func withOptIn(pod *corev1.Pod) {
 	}
 }
 
-// pod creates one pod that asks for so much CPU.
+// pod creates one pod that requests this amount of CPU.
 func (w *world) pod(name, cpu string, options ...podOption) *corev1.Pod {
 	w.t.Helper()
 	pod := &corev1.Pod{
@@ -306,7 +306,7 @@ func (w *world) pod(name, cpu string, options ...podOption) *corev1.Pod {
 		option(pod)
 	}
 	var made *corev1.Pod
-	// The API server's admission learns of a new PriorityClass or namespace a moment after it was made.
+	// The API server's admission sees a new PriorityClass or namespace a moment after its creation.
 	w.must(waitForErr(5*time.Second, func() (err error) {
 		made, err = w.client.CoreV1().Pods(w.namespace).Create(context.Background(), pod, metav1.CreateOptions{})
 		return err
@@ -349,7 +349,7 @@ func (w *world) pods(name string, n int, cpu string, options ...podOption) {
 	w.podsFrom(name, 0, n, cpu, options...)
 }
 
-// podsFrom makes `count` pods, numbered from `first`.
+// podsFrom creates `count` pods, numbered from `first`.
 func (w *world) podsFrom(name string, first, count int, cpu string, options ...podOption) {
 	w.t.Helper()
 	for i := first; i < first+count; i++ {
@@ -389,7 +389,7 @@ func (w *world) waitBound(prefix string, n int, limit time.Duration) {
 	}))
 }
 
-// staysBound asserts that exactly n pods are bound, and stay so for a while.
+// staysBound asserts that exactly n pods are bound, and remain so for the duration `while`.
 func (w *world) staysBound(prefix string, n int, while time.Duration) {
 	w.t.Helper()
 	deadline := time.Now().Add(while)
@@ -412,7 +412,7 @@ func (w *world) deletePods(prefix string) {
 	}
 }
 
-// message is what `kubectl describe pod` shows of why the pod waits: its PodScheduled condition and its events.
+// message returns what `kubectl describe pod` shows about a waiting pod: its PodScheduled condition and its Events.
 func (w *world) message(pod *corev1.Pod) string {
 	w.t.Helper()
 	var out []string
@@ -441,7 +441,7 @@ func (w *world) why(prefix string) string {
 	return fmt.Sprint(seen)
 }
 
-// everyMemberSays waits until each unbound pod's message contains the text.
+// everyMemberSays waits until the message of each unbound pod contains the text.
 func (w *world) everyMemberSays(prefix, text string, limit time.Duration) {
 	w.t.Helper()
 	w.must(waitFor(limit, fmt.Sprintf("every pod of %s says %q", prefix, text), func() (bool, string) {
@@ -454,7 +454,7 @@ func (w *world) everyMemberSays(prefix, text string, limit time.Duration) {
 	}))
 }
 
-// metric is the sum of a metric's samples whose line contains all of `parts`.
+// metric returns the sum of a metric's samples whose line contains all of `parts`.
 func (c *cluster) metric(parts ...string) float64 {
 	body, _, err := httpGet(fmt.Sprintf("http://127.0.0.1:%d/metrics", c.adminPort))
 	if err != nil {

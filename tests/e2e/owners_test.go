@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// job creates a bare Job of that parallelism. There is no controller: its pods are the test's to make.
+// job creates a bare Job with this parallelism. There is no controller: the test creates its pods.
 func (w *world) job(name string, parallelism int32) *batchv1.Job {
 	job, err := w.client.BatchV1().Jobs(w.namespace).Create(context.Background(), &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -28,7 +28,7 @@ func (w *world) job(name string, parallelism int32) *batchv1.Job {
 	return job
 }
 
-// ownedBy makes pods the Job's, as its controller would: of no scheduler, without a gate, without any key.
+// ownedBy makes the Job the owner of pods, as its controller would: without a scheduler name, a gate or any key.
 func ownedBy(job *batchv1.Job) podOption {
 	return func(pod *corev1.Pod) {
 		yes := true
@@ -37,7 +37,7 @@ func ownedBy(job *batchv1.Job) podOption {
 	}
 }
 
-// installWebhook registers the webhook that is shipped, at this run's address.
+// installWebhook registers the shipped webhook, at this run's address.
 func (w *world) installWebhook(port int) {
 	text, err := os.ReadFile(filepath.Join(w.root, "deploy", "webhook.yaml"))
 	w.must(err)
@@ -57,7 +57,7 @@ func (w *world) installWebhook(port int) {
 			_ = w.client.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete(context.Background(), object.GetName(), metav1.DeleteOptions{})
 		})
 	}
-	// The API server takes a moment to hear of it.
+	// The API server uses a new webhook after a short delay.
 	w.must(waitFor(20*time.Second, "the webhook", func() (bool, string) {
 		w.pod("probe", "1", gang("probe", 2))
 		probe, err := w.client.CoreV1().Pods(w.namespace).Get(context.Background(), "probe", metav1.GetOptions{})
@@ -68,8 +68,8 @@ func (w *world) installWebhook(port int) {
 	}))
 }
 
-// The pods of a bare Job are gated by the webhook, are one gang as large as the Job says, and start together; what can never
-// be right is refused as it is created. SPEC D-7, K-8.
+// TestBareJob: the webhook adds gates to the pods of a bare Job; they form a gang of the Job's size and start together.
+// An invalid declaration is refused at its creation. SPEC D-7, K-8.
 func TestBareJob(t *testing.T) {
 	port := freePort()
 	shared.install(t, guard, fmt.Sprintf("\ngangs:\n  byOwner: [Job]\nwebhook:\n  listen: 127.0.0.1:%d\n  certFile: %s\n  keyFile: %s\n",
@@ -88,7 +88,7 @@ func TestBareJob(t *testing.T) {
 	w.staysBound("train", 0, time.Second)
 	w.podsFrom("train", 5, 1, "1", ownedBy(job))
 	w.waitBound("train", 6, 20*time.Second)
-	// A Job that does not fit waits whole; a pod of no gang is not touched.
+	// A Job that does not fit waits as a whole; a lone pod is not changed.
 	other := w.job("large", 8)
 	w.pods("large", 8, "1", ownedBy(other))
 	w.pods("plain", 1, "1")

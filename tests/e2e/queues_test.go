@@ -15,8 +15,8 @@ import (
 
 func inQueue(name string) podOption { return withAnnotation("muster.dev/queue", name) }
 
-// A limit holds a second gang back until the first ends, and a member beyond the first's minimum with it, while there is
-// room on nodes; gangs of other queues and pods of no gang go on. SPEC.
+// TestQueueLimit: a limit holds a second gang back until the first ends, and an extra member of the first too, while
+// nodes have room; gangs of other queues and lone pods continue. SPEC.
 func TestQueueLimit(t *testing.T) {
 	shared.install(t, guard, "\nqueues:\n  tree:\n  - {name: org, limit: {cpu: 6}}\n  - {name: team, parent: org, limit: {cpu: 4}}\n  - {name: other, parent: org}\n")
 	for _, gated := range []bool{false, true} {
@@ -69,7 +69,7 @@ func (w *world) queue(name string, spec map[string]any) {
 	w.must(err)
 }
 
-// queueSays waits until the condition Accepted of the queue has that status, and returns its message.
+// queueSays waits until the queue's condition Accepted has this status, and returns its message.
 func (w *world) queueSays(name, status string) string {
 	last := "no condition"
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
@@ -88,8 +88,8 @@ func (w *world) queueSays(name, status string) string {
 	return ""
 }
 
-// Queues as objects: a tree made invalid changes nothing and says why, also over a restart; mended, it is in force at once.
-// SPEC Q-1.
+// TestQueueObjects: queues as objects. An invalid tree changes nothing and reports why, also after a restart; a
+// corrected tree is in force at once. SPEC Q-1.
 func TestQueueObjects(t *testing.T) {
 	shared.install(t, guard, "\nqueues:\n  source: kubernetes\n")
 	w := newWorld(t, shared)
@@ -116,15 +116,16 @@ func TestQueueObjects(t *testing.T) {
 	w.waitBound("second", 2, 20*time.Second)
 }
 
-// Two teams with always more gangs than there is room for, each gang 2% of the cluster and over after three seconds, share
-// it by weight, 1 to 3: within 5% of their shares, weighted by time, over a minute after the first 15 s. SPEC Q-3.
+// TestFairShare: two teams always have more gangs than fit, each gang uses 2% of the cluster and ends after three
+// seconds. They share the cluster by weight, 1 to 3: within 5% of their shares, weighted by time, over a minute after
+// the first 15 s. SPEC Q-3.
 func TestFairShare(t *testing.T) {
 	shared.install(t, guard, "\nqueues:\n  tree:\n  - {name: a, overQuotaWeight: {cpu: 1}}\n  - {name: b, overQuotaWeight: {cpu: 3}}\n")
 	w := newWorld(t, shared)
 	const (
-		cpus    = 208 // 52 gangs of 4: 13 and 39 are the shares, of whole gangs
+		cpus    = 208 // 52 gangs of 4: the shares are 13 and 39 whole gangs
 		size    = 4
-		waiting = 60 // gangs of each: more than all that may end at once
+		waiting = 60 // gangs of each team: more than all that may end at once
 		life    = 3 * time.Second
 		begins  = 15 * time.Second
 		lasts   = 60 * time.Second

@@ -17,15 +17,15 @@ const (
 type scaleCase struct {
 	name    string
 	install string // KubeSchedulerConfiguration; empty: no extender
-	// added to section kubernetes of musterd's configuration
+	// appended to section kubernetes of musterd's configuration
 	kubernetes string
 	gated      bool
 	gangs      bool
 }
 
-// (j) 1,000 nodes with kube-scheduler's default sampling: 20 gangs of 50 all start. Time from the first creation until all
-// are bound, with gates and without, beside plain pods without any extender and plain pods in guard mode, in one run on
-// one machine. The figures are reported, whatever they are (DESIGN.md, "Figures to reach").
+// TestScale (j): 1,000 nodes with kube-scheduler's default sampling: 20 gangs of 50 all start. Measures the time from
+// the first creation until all are bound, with gates and without. For comparison: plain pods without an extender and
+// plain pods in guard mode, in the same run on the same machine. The figures are reported, not asserted.
 func TestScale(t *testing.T) {
 	plain, _ := scaleRun(t, scaleCase{name: "plain pods, no extender"})
 	guarded, _ := scaleRun(t, scaleCase{name: "plain pods, guard mode", install: guard})
@@ -42,8 +42,8 @@ func TestScale(t *testing.T) {
 		nominated.Seconds(), nominated.Seconds()/plain.Seconds(), nominatedReleased.Seconds(), nominatedReleased.Seconds()/plain.Seconds())
 }
 
-// scaleRun returns the time from the first creation until all are bound, and - for gangs with gates - from the creation of
-// each gang's last member, which is when its gates are released.
+// scaleRun returns the time from the first creation until all are bound. For gangs with gates it also returns the time
+// from the creation of each gang's last member, which is when its gates are removed.
 func scaleRun(t *testing.T, c scaleCase) (whole, released time.Duration) {
 	shared.kubernetes = c.kubernetes
 	defer func() { shared.kubernetes = "" }()
@@ -88,7 +88,7 @@ func scaleRun(t *testing.T, c scaleCase) (whole, released time.Duration) {
 				fmt.Printf("FIGURE scale: %s: %s called %.0f times, %.2f ms each\n", c.name, verb, count,
 					1000*w.metric("muster_decision_seconds_sum", verb)/max(count, 1))
 			}
-			fmt.Printf("FIGURE scale: %s: %.0f wake-ups\n", c.name, w.metric("muster_calls_total"))
+			fmt.Printf("FIGURE scale: %s: %.0f activations\n", c.name, w.metric("muster_activations_total"))
 		}
 		var used []string
 		for _, name := range []string{"etcd", "kube-apiserver", "kube-scheduler", "musterd"} {
@@ -102,7 +102,7 @@ func scaleRun(t *testing.T, c scaleCase) (whole, released time.Duration) {
 	return whole, released
 }
 
-// processes of the cluster that run now, by name.
+// processes returns the running processes of the cluster, by name.
 func (c *cluster) processes() map[string]*process {
 	all := map[string]*process{"etcd": c.etcd, "kube-apiserver": c.apiserver, "kube-scheduler": c.scheduler, "musterd": c.muster}
 	for name, p := range all {
@@ -113,7 +113,7 @@ func (c *cluster) processes() map[string]*process {
 	return all
 }
 
-// cpuSeconds is the user and system time that a process has used.
+// cpuSeconds returns the user and system time of a process.
 func cpuSeconds(p *process) float64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {

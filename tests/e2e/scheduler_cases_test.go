@@ -25,13 +25,13 @@ import (
 
 const casesFile = "tests/simulation/kube_scheduler_cases.txt"
 
-// quiet is for how long nothing may be heard before a step is over.
+// quiet is the time without observations after which a step ends.
 const quiet = 300 * time.Millisecond
 
-// patience is for how long what must be heard may be late.
+// patience is the longest delay of an expected observation.
 const patience = 5 * time.Second
 
-// schedulerCase is one case of casesFile: steps, and what is heard in each.
+// schedulerCase is one case of casesFile: steps, and the observations of each.
 type schedulerCase struct {
 	name  string
 	steps []schedulerStep
@@ -84,15 +84,15 @@ func writeCases(path string, header []string, cases []schedulerCase) error {
 	return os.WriteFile(path, []byte(strings.Join(out, "\n")+"\n"), 0o644)
 }
 
-// scriptedExtender answers kube-scheduler as a case says, and writes down what it is asked.
+// scriptedExtender answers kube-scheduler as a case defines, and records its calls.
 type scriptedExtender struct {
 	w *world
 
 	mutex   sync.Mutex
 	heard   []string
 	last    time.Time
-	answers map[string]string        // "filter POD" -> what it is answered
-	held    map[string]chan string   // by pod: what its bind call is answered
+	answers map[string]string        // "filter POD" -> the reply
+	held    map[string]chan string   // by pod: the reply to its bind call
 	seen    map[string]podObservable // by pod
 }
 
@@ -117,7 +117,7 @@ func (s *scriptedExtender) answer(verb, pod, otherwise string) string {
 	return otherwise
 }
 
-// few names nodes, or says how many.
+// few names the nodes, or returns their number.
 func few(nodes []string) string {
 	if len(nodes) > 12 {
 		return fmt.Sprintf("*%d", len(nodes))
@@ -181,7 +181,7 @@ func (s *scriptedExtender) preempt(r *http.Request) any {
 		names[string(pod.UID)] = pod.Name
 	}
 	said := s.answer("preempt", args.Pod.Name, "all")
-	kept := map[string]victims{}
+	candidates := map[string]victims{}
 	var lines []string
 	for node, candidate := range args.NodeNameToMetaVictims {
 		var pods []string
@@ -191,12 +191,12 @@ func (s *scriptedExtender) preempt(r *http.Request) any {
 		sort.Strings(pods)
 		lines = append(lines, node+":"+strings.Join(pods, ","))
 		if said == "all" || said == node {
-			kept[node] = candidate
+			candidates[node] = candidate
 		}
 	}
 	sort.Strings(lines)
 	s.hear("preempt " + args.Pod.Name + " " + strings.Join(lines, " "))
-	return map[string]any{"NodeNameToMetaVictims": kept}
+	return map[string]any{"NodeNameToMetaVictims": candidates}
 }
 
 func (s *scriptedExtender) bind(r *http.Request) any {
@@ -258,7 +258,7 @@ func (s *scriptedExtender) serve(t *testing.T, ports ...int) {
 	}
 }
 
-// look is what can be seen of the pods that is new since the last look; `removed`: pods that the case took away itself.
+// look returns new observations of pods since the last call; `removed`: pods that the case removed itself.
 func (s *scriptedExtender) look(removed map[string]bool) []string {
 	there := map[string]bool{}
 	var lines []string
@@ -271,7 +271,7 @@ func (s *scriptedExtender) look(removed map[string]bool) []string {
 			}
 		}
 		before := s.seen[pod.Name]
-		// A bound pod's nominated node says nothing any more, and neither does its condition.
+		// The nominated node and the condition of a bound pod have no meaning any more.
 		if now.nominated != before.nominated && pod.Spec.NodeName == "" {
 			lines = append(lines, strings.TrimSpace("nominated "+pod.Name+" "+now.nominated))
 		}
@@ -295,7 +295,7 @@ func (s *scriptedExtender) look(removed map[string]bool) []string {
 	return lines
 }
 
-// settle waits until so many calls were heard, and then nothing for a while.
+// settle waits until this number of calls was observed, and then for a quiet period.
 func (s *scriptedExtender) settle(since time.Time, calls int) {
 	for {
 		s.mutex.Lock()
@@ -315,14 +315,14 @@ func (s *scriptedExtender) settle(since time.Time, calls int) {
 	}
 }
 
-// seenLine tells what is seen of pods from calls.
+// seenLine distinguishes observations of pods from calls.
 func seenLine(line string) bool {
 	verb, _, _ := strings.Cut(line, " ")
 	return verb == "says" || verb == "nominated" || verb == "preempted"
 }
 
-// listen is what is heard in a step until all is quiet; on a slow machine for as long as it takes until as much was heard
-// as there should be.
+// listen returns the observations of a step until a quiet period; on a slow machine it waits until the expected number
+// was observed.
 func (s *scriptedExtender) listen(since time.Time, expected []string, removed map[string]bool) []string {
 	calls := 0
 	for _, line := range expected {
@@ -341,7 +341,7 @@ func (s *scriptedExtender) listen(since time.Time, expected []string, removed ma
 	}
 	sort.Strings(seen)
 	heard = append(heard, seen...)
-	// Bind calls are made beside the others: one comes at any time behind its own pod's filter.
+	// Bind calls run in parallel with the others: one may come at any time after its own pod's filter.
 	for i := len(heard) - 2; i >= 0; i-- {
 		for j := i; j+1 < len(heard) && strings.HasPrefix(heard[j], "bind ") && !strings.HasPrefix(heard[j+1], "bind ") &&
 			strings.Fields(heard[j])[1] != strings.Fields(heard[j+1])[1]; j++ {
@@ -359,7 +359,7 @@ func (s *scriptedExtender) take() []string {
 	return heard
 }
 
-// words are "name", what is named "key=value", and what is neither.
+// words splits a line into plain words and "key=value" words.
 func words(line string) (plain []string, named map[string]string) {
 	named = map[string]string{}
 	for _, word := range strings.Fields(line) {
@@ -382,7 +382,7 @@ func (w *world) patchNode(name, patch string, subresources ...string) error {
 	return err
 }
 
-// withPatience gives a pod a class of that priority that never preempts.
+// withPatience gives a pod a PriorityClass of this value that never preempts.
 func (w *world) withPatience(value int32) podOption {
 	name, never := fmt.Sprintf("patient%d", value), corev1.PreemptNever
 	_, err := w.client.SchedulingV1().PriorityClasses().Create(context.Background(), &schedulingv1.PriorityClass{
@@ -506,15 +506,15 @@ func (s *scriptedExtender) do(line string, removed map[string]bool) error {
 		return err
 	case "restart":
 		w.scheduler.kill()
-		defer time.Sleep(2 * time.Second) // it is healthy before it has read everything
+		defer time.Sleep(2 * time.Second) // it reports healthy before it has read everything
 		return w.startScheduler(guard)
 	default:
 		return fmt.Errorf("unknown step %q", plain[0])
 	}
 }
 
-// The real kube-scheduler does what the file says that the simulation's model of it does: whom it asks about what, when
-// it asks again, and whom it preempts.
+// TestKubeSchedulerCases: the real kube-scheduler behaves as the file defines for the model of the simulation: its
+// calls, its retries, and its victims.
 func TestKubeSchedulerCases(t *testing.T) {
 	path := filepath.Join(shared.root, casesFile)
 	header, cases, err := readCases(path)
@@ -540,8 +540,8 @@ func TestKubeSchedulerCases(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range cases {
-		// kube-scheduler has races of its own: a victim's status may wake the pod that preempted it once more before its end
-		// does. What is no race is heard at the third try as at the first.
+		// kube-scheduler has races of its own: a status update of a victim may wake the preemptor once more before the victim
+		// ends. Observations without a race are the same in all three tries.
 		for try := 1; try <= 3; try++ {
 			var other []string
 			done := t.Run(cases[i].name, func(t *testing.T) {
@@ -568,14 +568,14 @@ func TestKubeSchedulerCases(t *testing.T) {
 	}
 }
 
-// play takes the steps of a case and returns where something else was heard than the file says. With rewrite it is the
-// file that changes.
+// play runs the steps of a case and returns the observations that differ from the file. With `rewrite` it changes the
+// file instead.
 func (s *scriptedExtender) play(t *testing.T, one *schedulerCase, rewrite bool) []string {
 	w := newWorld(t, shared)
 	s.mutex.Lock()
 	s.w, s.heard, s.answers, s.held, s.seen = w, nil, map[string]string{}, map[string]chan string{}, map[string]podObservable{}
 	s.mutex.Unlock()
-	time.Sleep(quiet) // what went is forgotten by kube-scheduler too
+	time.Sleep(quiet) // kube-scheduler has forgotten the removed objects too
 	t.Cleanup(func() {
 		s.mutex.Lock()
 		defer s.mutex.Unlock()

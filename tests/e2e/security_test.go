@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// writeClientCertificate makes an authority for clients, and a certificate of it.
+// writeClientCertificate creates an authority for clients, and a certificate signed by it.
 func (c *cluster) writeClientCertificate(t *testing.T, common string) {
 	t.Helper()
 	newKey := func() *ecdsa.PrivateKey {
@@ -59,8 +59,8 @@ func (c *cluster) writeClientCertificate(t *testing.T, common string) {
 	write("client.key", "EC PRIVATE KEY", keyDER, err)
 }
 
-// The real kube-scheduler talks mutual TLS to both doors of the extender, and a gang starts; who shows no certificate is
-// refused. Kubernetes' own tokens open the gRPC door by their roles. SPEC S-6.
+// TestSecuredDoors: the real kube-scheduler uses mutual TLS with both ports of the extender, and a gang starts; a
+// caller without a certificate is refused. Kubernetes' own tokens authorise gRPC calls by their roles. SPEC S-6.
 func TestSecuredDoors(t *testing.T) {
 	shared.writeClientCertificate(t, "the-scheduler")
 	shared.editScheduler = func(config map[string]any) {
@@ -85,8 +85,8 @@ auth: {tokenReview: true, writers: ["cert:the-scheduler", "user:admin"], readers
 
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(shared.caPEM)
-	stranger := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
-	response, err := stranger.Post(fmt.Sprintf("https://127.0.0.1:%d/filter", shared.extenderPort), "application/json", strings.NewReader("{}"))
+	anonymous := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	response, err := anonymous.Post(fmt.Sprintf("https://127.0.0.1:%d/filter", shared.extenderPort), "application/json", strings.NewReader("{}"))
 	w.must(err)
 	response.Body.Close()
 	if response.StatusCode != http.StatusUnauthorized {
@@ -110,10 +110,10 @@ auth: {tokenReview: true, writers: ["cert:the-scheduler", "user:admin"], readers
 			t.Errorf("musterctl get gangs with token %s says %q; want %q", c.token, out, c.want)
 		}
 	}
-	if out := ask(schedulerToken, "abandon", "nothing"); !strings.Contains(out, "may only read") {
+	if out := ask(schedulerToken, "abandon", "nothing"); !strings.Contains(out, "is read-only") {
 		t.Errorf("a reader that writes is told %q", out)
 	}
-	if out := ask(adminToken, "abandon", "nothing"); !strings.Contains(out, "Kubernetes tells nodes and pods here") {
+	if out := ask(adminToken, "abandon", "nothing"); !strings.Contains(out, "musterd reads nodes and pods from Kubernetes") {
 		t.Errorf("a submission beside Kubernetes is told %q", out)
 	}
 }

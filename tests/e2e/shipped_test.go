@@ -11,11 +11,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// What deploy/muster.yaml puts into the cluster starts a gang: the scheduler and musterd run what its ConfigMaps say, under
-// its service account, beside a default scheduler that holds its own lease. Only addresses are filled in: ports, and a
-// kubeconfig in the place of the pod's service account. SPEC K-3, K-4, K-9, K-14, S-6.
+// TestAsShipped: the objects of deploy/muster.yaml start a gang. The scheduler and musterd run with the ConfigMaps and
+// the service account of that file, beside a default scheduler with its own lease. Only addresses are filled in: ports,
+// and a kubeconfig instead of the pod's service account. SPEC K-3, K-4, K-9, K-14, S-6.
 func TestAsShipped(t *testing.T) {
-	shared.install(t, "", "") // nothing of Muster runs
+	shared.install(t, "", "") // no part of Muster runs
 	shared.scheduler.kill()
 	shared.scheduler = nil
 	ours, err := shared.runScheduler("default-scheduler", schedulerToken,
@@ -57,7 +57,7 @@ func TestAsShipped(t *testing.T) {
 		theirs, our := holder("kube-system", "kube-scheduler"), holder("muster-system", "muster-scheduler")
 		return theirs != "" && our != "" && theirs != our, theirs + " and " + our
 	}))
-	// Who may make a lease and not renew it leads for ten seconds.
+	// A process that can create the lease but not renew it leads for ten seconds.
 	renewed := func() time.Time {
 		lease, err := shared.client.CoordinationV1().Leases("muster-system").Get(context.Background(), "muster-scheduler", metav1.GetOptions{})
 		w.must(err)
@@ -76,7 +76,7 @@ func TestAsShipped(t *testing.T) {
 	w.waitBound("first", 4, 30*time.Second)
 	w.pods("second", 4, "3", gang("second", 4), w.withPriority(1000))
 	w.everyMemberSays("second", "nodes are available", 30*time.Second)
-	// Preempt: nobody dies for a gang that cannot start.
+	// Preempt: no pod is evicted for a gang that cannot start.
 	time.Sleep(2 * time.Second)
 	w.staysBound("second", 0, time.Second)
 	if disrupted := w.disrupted("first"); len(disrupted) != 0 {

@@ -22,8 +22,8 @@ const (
 	optIn = "opt-in.yaml"
 )
 
-// (a) A gang of 8 on room for 8 starts whole; on room for 7 nothing binds and every member says why. With gates and
-// without, in both installations. SPEC K-3, K-4, K-8, P-2.
+// TestWholeOrNotAtAll (a): a gang of 8 with room for 8 starts whole; with room for 7 nothing is bound and every member
+// says why. With gates and without, in both installations. SPEC K-3, K-4, K-8, P-2.
 func TestWholeOrNotAtAll(t *testing.T) {
 	for _, install := range []string{guard, optIn} {
 		shared.install(t, install, "")
@@ -50,8 +50,8 @@ func TestWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// (b) Two gangs of 5 interleaved on room for 5: one runs whole, the other holds nothing and runs when the first is
-// deleted. SPEC P-6, P-9, K-7.
+// TestTwoGangsInterleaved (b): two gangs of 5 interleaved with room for 5: one runs completely; the other holds nothing
+// and runs when the first is deleted. SPEC P-6, P-9, K-7.
 func TestTwoGangsInterleaved(t *testing.T) {
 	shared.install(t, guard, "")
 	w := newWorld(t, shared)
@@ -75,7 +75,8 @@ func TestTwoGangsInterleaved(t *testing.T) {
 	w.waitBound(second, 5, 20*time.Second)
 }
 
-// (c) PodGroup and annotations; annotations override their PodGroup, field by field. SPEC D-1, D-3, D-9, K-11.
+// TestDialects (c): PodGroup and annotations; annotations override their PodGroup, field by field. SPEC D-1, D-3, D-9,
+// K-11.
 func TestDialects(t *testing.T) {
 	shared.install(t, guard, "")
 	w := newWorld(t, shared)
@@ -111,7 +112,7 @@ func TestDialects(t *testing.T) {
 		}
 		w.pod("labelled-0", "1", labels)
 		w.everyMemberSays("labelled", "1 of 2 pods exist", 10*time.Second)
-		time.Sleep(1100 * time.Millisecond) // creation times are whole seconds: the first pod is to be the first
+		time.Sleep(1100 * time.Millisecond) // creation times are whole seconds: this pod must be the first
 		w.pod("labelled-other-1", "1", labels, w.withPriority(7))
 		w.everyMemberSays("labelled-other", "all pods of a gang must have one", 10*time.Second)
 		w.pod("labelled-1", "1", labels)
@@ -124,7 +125,7 @@ func TestDialects(t *testing.T) {
 	})
 }
 
-// (d) A plan whose members cannot all arrive: the wait time expires. SPEC G-6, K-6, K-7.
+// TestWaitTimeExpires (d): the members of a plan cannot all arrive, and the wait time expires. SPEC G-6, K-6, K-7.
 func TestWaitTimeExpires(t *testing.T) {
 	shared.installServing(t, guard, absent)
 	t.Run("fail marks every child", func(t *testing.T) {
@@ -154,7 +155,7 @@ func TestWaitTimeExpires(t *testing.T) {
 		w.pod("stuck-1", "4", options...)
 		w.pod("stuck-2", "4", options...)
 		w.must(waitFor(10*time.Second, "a plan for the stuck gang", func() (bool, string) {
-			return shared.metric("muster_promised_holds") == 3, ""
+			return shared.metric("muster_reserved_holds") == 3, ""
 		}))
 		w.pods("other", 3, "4", gang("other", 3))
 		w.staysBound("other", 0, 500*time.Millisecond)
@@ -168,13 +169,13 @@ func TestWaitTimeExpires(t *testing.T) {
 	})
 }
 
-// (e) Plain pods keep being scheduled while binds are held; in guard mode they cannot take promised capacity; a
-// higher-priority plain pod can, before the commit. SPEC K-3, K-4.
+// TestPlainPodsBesideAGang (e): plain pods are scheduled while binds are held. In guard mode they cannot take reserved
+// capacity; a plain pod of higher priority can, before the commit. SPEC K-3, K-4.
 func TestPlainPodsBesideAGang(t *testing.T) {
 	shared.installServing(t, guard, absent)
 	w := newWorld(t, shared)
 	w.nodes(4, "4")
-	// One member can never come, so the plan stands and the others are held.
+	// One member can never arrive, so the plan stays and the others are held.
 	w.pod("half-0", "4", gang("half", 3), withAbsentScheduler)
 	w.pod("half-1", "4", gang("half", 3))
 	w.pod("half-2", "4", gang("half", 3))
@@ -189,8 +190,9 @@ func TestPlainPodsBesideAGang(t *testing.T) {
 	w.staysBound("half", 0, time.Second)
 }
 
-// (f) A high-priority gang that cannot fit causes no eviction by kube-scheduler: not when it comes, when Muster may not
-// have heard of it, and not later. Victims stay listed without kubelets: disruptions are counted. SPEC K-9.
+// TestNoEvictionForAGangThatCannotFit (f): a high-priority gang that cannot fit causes no eviction by kube-scheduler:
+// neither at its arrival, when Muster may not have seen it yet, nor later. Victims stay listed without kubelets:
+// disruptions are counted. SPEC K-9.
 func TestNoEvictionForAGangThatCannotFit(t *testing.T) {
 	rounds := func(t *testing.T, rounds int) (disrupted []string) {
 		w := newWorld(t, shared)
@@ -214,7 +216,7 @@ func TestNoEvictionForAGangThatCannotFit(t *testing.T) {
 			t.Errorf("evicted for a gang that cannot start: %v", disrupted)
 		}
 	})
-	// The count above would see it.
+	// The count above would show an eviction.
 	t.Run("without preemptVerb", func(t *testing.T) {
 		shared.editScheduler = func(config map[string]any) {
 			for _, extender := range config["extenders"].([]any) {
@@ -229,9 +231,10 @@ func TestNoEvictionForAGangThatCannotFit(t *testing.T) {
 	})
 }
 
-// A gang with a member that kube-scheduler finds no node for, for reasons that Muster does not know, keeps nobody waiting
-// and says what kube-scheduler said: a claim that does not exist, a volume that no node can reach. SPEC K-5, K-7, P-6.
-func TestAGangThatCannotStartDelaysNobody(t *testing.T) {
+// TestAGangThatCannotStartDelaysNoOther: kube-scheduler finds no node for a member, for reasons that Muster does not
+// know: a claim that does not exist, a volume that no node can reach. Its gang delays no other gang, and its reason has
+// the text of kube-scheduler. SPEC K-5, K-7, P-6.
+func TestAGangThatCannotStartDelaysNoOther(t *testing.T) {
 	shared.install(t, guard, "")
 	hindrances := map[string]func(*world) podOption{
 		"claim":  func(*world) podOption { return withMissingClaim },
@@ -274,7 +277,7 @@ func TestAGangThatCannotStartDelaysNobody(t *testing.T) {
 	}
 }
 
-// (g) A member deleted while held frees its capacity at once. SPEC K-14.
+// TestDeletedWhileHeld (g): a member that is deleted while it is held frees its capacity at once. SPEC K-14.
 func TestDeletedWhileHeld(t *testing.T) {
 	shared.installServing(t, guard, absent)
 	w := newWorld(t, shared)
@@ -287,8 +290,8 @@ func TestDeletedWhileHeld(t *testing.T) {
 	w.waitBound("plain", 2, 10*time.Second)
 }
 
-// (h) musterd, and separately kube-scheduler, killed while half a gang is held, and while a binding burst is half done.
-// SPEC K-4, K-13, K-14.
+// TestKilled (h): musterd, and separately kube-scheduler, is killed while half a gang is held, and in the middle of a
+// binding burst. SPEC K-4, K-13, K-14.
 func TestKilled(t *testing.T) {
 	victims := map[string]func(t *testing.T, w *world){
 		"musterd": func(t *testing.T, w *world) {
@@ -305,7 +308,7 @@ func TestKilled(t *testing.T) {
 			shared.installServing(t, guard, absent)
 			w := newWorld(t, shared)
 			w.nodes(8, "4")
-			// Nobody asks for the eighth: the plan stands and the others are held.
+			// No call comes for the eighth: the plan stays and the others are held.
 			w.pods("half", 7, "4", gang("half", 8))
 			w.pod("half-7", "4", gang("half", 8), withAbsentScheduler)
 			w.must(waitFor(15*time.Second, "binds are held", func() (bool, string) { return w.metric("muster_held_binds") >= 3, "" }))
@@ -334,8 +337,9 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// kill -9 of musterd at any moment of a gang's way, again and again: each gang starts whole, and nobody acts for one that
-// is gone. What the flight recorder wrote in each life comes out as it did then. MUSTER_KILLS: how often (5).
+// TestKilledAgainAndAgain: kill -9 of musterd at any moment of a gang's start, repeatedly: each gang starts whole, and
+// no action is taken for a deleted gang. The recordings of all lives replay to the same decisions. MUSTER_KILLS: number
+// of kills (5).
 func TestKilledAgainAndAgain(t *testing.T) {
 	kills := 5
 	if text := os.Getenv("MUSTER_KILLS"); text != "" {
@@ -376,7 +380,7 @@ func TestKilledAgainAndAgain(t *testing.T) {
 	last := fmt.Sprintf("%s/life%d", w.namespace, kills-1)
 	musterctl := filepath.Join(filepath.Dir(shared.musterd), "musterctl")
 	out, err := exec.Command(musterctl, append([]string{"replay", "--check", "--explain", last}, files...)...).CombinedOutput()
-	for _, want := range []string{"outcomes are as they were recorded, and so is the state when musterd stopped", "Binding: permitted", "Satisfied: the minimum is placed"} {
+	for _, want := range []string{"outcomes are as recorded, and so is the state when musterd stopped", "Binding: permitted", "Satisfied: the minimum is placed"} {
 		if err != nil || !strings.Contains(string(out), want) {
 			t.Fatalf("musterctl replay --check: %v; expected %q in:\n%s", err, want, out)
 		}
@@ -384,7 +388,7 @@ func TestKilledAgainAndAgain(t *testing.T) {
 	fmt.Printf("FIGURE kill -9 under kube-scheduler: %d kills, every gang started whole, ready again within %v\n", kills, slowest.Round(time.Millisecond))
 }
 
-// S-4: from the first question to the last binding, a gang's start is one trace, and each of its parts says where the
+// TestTraced (S-4): from the first call to the last binding, a gang's start is one trace, and its spans show where the
 // time went.
 func TestTraced(t *testing.T) {
 	shared.install(t, guard, "")
@@ -437,7 +441,8 @@ func TestTraced(t *testing.T) {
 	}
 }
 
-// A musterd that is told to stop finishes the burst that it has begun, and its store knows of none when it starts again.
+// TestStoppedInABurst: a musterd that receives SIGTERM finishes the current burst, and its store has no open start when
+// it starts again.
 func TestStoppedInABurst(t *testing.T) {
 	shared.install(t, guard, "")
 	w := newWorld(t, shared)
@@ -458,8 +463,8 @@ func TestStoppedInABurst(t *testing.T) {
 	w.waitBound("next", 40, 60*time.Second)
 }
 
-// docs/explanation/restarts.md: in the middle of a burst the API server answers nothing any more. musterd stops within
-// 25 s all the same, and the next one finishes what was begun before anything else.
+// TestStoppedWhileTheAPIServerHangs (docs/explanation/restarts.md): in the middle of a burst the API server stops
+// answering. musterd still stops within 25 s, and the next one first completes the interrupted start.
 func TestStoppedWhileTheAPIServerHangs(t *testing.T) {
 	const size = 200
 	shared.install(t, guard, "")
@@ -488,7 +493,7 @@ func TestStoppedWhileTheAPIServerHangs(t *testing.T) {
 	w.staysBound("next", 0, time.Second)
 }
 
-// (i) Contention: 20 gangs of 8 with room for 10. Ten start promptly, ten wait and say why, and start as room appears.
+// TestContention (i): 20 gangs of 8 with room for 10. Ten start promptly; ten wait, say why, and start as room appears.
 func TestContention(t *testing.T) {
 	shared.install(t, guard, "")
 	w := newWorld(t, shared)

@@ -16,11 +16,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// burstLimit is how long a binding burst - from a gang's first bound pod to its last needed one - may take.
+// burstLimit is the maximum duration of a binding burst, from a gang's first bound pod to its last needed one.
 const burstLimit = 5 * time.Second
 
-// watcher looks at every pod event of the API server and asserts that no gang is bound in part outside its binding burst.
-// It also plays the kubelets: a bound pod becomes Running.
+// watcher examines every pod event of the API server and asserts that no gang is partially bound outside its binding
+// burst. It also acts as the kubelets: a bound pod becomes Running.
 type watcher struct {
 	mutex     sync.Mutex
 	client    kubernetes.Interface
@@ -37,7 +37,7 @@ type watcher struct {
 
 type watchedGang struct {
 	bound     map[types.UID]bool
-	since     time.Time // of the burst; zero: none
+	since     time.Time // start of the burst; zero: none
 	satisfied bool
 }
 
@@ -69,7 +69,7 @@ func startWatcher(client kubernetes.Interface, stop <-chan struct{}) (*watcher, 
 	return w, nil
 }
 
-// declare tells the watcher the minimum of a PodGroup; annotations speak for themselves.
+// declare sets the minimum of a PodGroup; gangs by annotations need no declaration.
 func (w *watcher) declare(namespace, name string, min int) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -153,7 +153,7 @@ func (w *watcher) check(key string, gang *watchedGang, count, min int) {
 	}
 }
 
-// mustBeWhole fails the test if any gang is, or was, bound in part.
+// mustBeWhole fails the test if any gang is, or was, partially bound.
 func (w *watcher) mustBeWhole(t *testing.T) {
 	t.Helper()
 	w.mutex.Lock()
@@ -170,7 +170,7 @@ func (w *watcher) mustBeWhole(t *testing.T) {
 	w.gangs = map[string]*watchedGang{}
 }
 
-// everBound is how many pods of the namespace have been seen with a node.
+// everBound returns the number of pods of the namespace that have ever had a node.
 func (w *watcher) everBound(namespace string) int {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

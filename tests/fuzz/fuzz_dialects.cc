@@ -1,4 +1,4 @@
-// libFuzzer: any JSON as Pod, Node and PodGroup is described, repaired or refused; and the machine survives the result.
+// libFuzzer: any JSON as Pod, Node and PodGroup is parsed, repaired or refused; the machine survives the result.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// libFuzzer: whatever a caller sends to the extender is parsed or refused, never a crash.
+// libFuzzer: every input of the extender is parsed or refused, without a crash.
 #include <cstddef>
 #include <cstdint>
 

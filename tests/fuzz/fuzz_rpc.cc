@@ -1,5 +1,5 @@
-// libFuzzer: any protobuf message of the gRPC door is read or refused by its fields; what is read, the machine
-// survives.
+// libFuzzer: any protobuf message of the gRPC server is parsed or refused by its fields; the machine survives parsed
+// messages.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -43,7 +43,7 @@ class Fuzzed {
     muster::UpsertGangObject upsert;
     upsert.object.dialect = muster::GangDialect::kApi;
     muster::ReadGangName(request.gang(), "gang", &violations, &upsert.object.name_space, &upsert.object.name);
-    muster::ReadDeclaration(request.gang(), "gang", &violations, &upsert.object.declaration.Own());
+    muster::ReadDeclaration(request.gang(), "gang", &violations, &upsert.object.declaration.Mutable());
     if (violations.none()) {
       Apply(upsert);
     } else if (violations.ToStatus().ok()) {
@@ -55,7 +55,7 @@ class Fuzzed {
     if (!request.ParseFromString(bytes)) return;
     muster::Violations violations;
     muster::UpdateFacts update;
-    update.step = {request.source(), request.version()};
+    update.facts_version = {request.source(), request.version()};
     for (const auto& node : request.nodes()) muster::ReadNode(node, "nodes", &violations, &update.nodes.emplace_back());
     for (const auto& pod : request.pods()) muster::ReadPod(pod, "pods", 1, &violations, &update.pods.emplace_back());
     update.removed_nodes.assign(request.removed_nodes().begin(), request.removed_nodes().end());
@@ -70,13 +70,13 @@ class Fuzzed {
     muster::v1::SubmitGangRequest request;
     if (!request.ParseFromString(bytes)) return;
     for (auto& set : *request.mutable_members())
-      set.set_count(set.count() % 64);  // sizes are bounded by the reader: tested there
+      set.set_count(set.count() % 64);  // the reader limits sizes; tested there
     muster::Violations violations;
     muster::SubmitGang submit;
     submit.id = "s";
     submit.ttl_ms = 1'000;
     muster::ReadGangName(request.gang(), "gang", &violations, &submit.name_space, &submit.name);
-    muster::ReadDeclaration(request.gang(), "gang", &violations, &submit.declaration.Own());
+    muster::ReadDeclaration(request.gang(), "gang", &violations, &submit.declaration.Mutable());
     muster::ReadMembers(request, "", "s", 1, &violations, &submit);
     if (!violations.none()) return;
     Apply(submit);
@@ -100,7 +100,7 @@ class Fuzzed {
 
 }  // namespace
 
-// Several messages, each with its length before it, go through one machine.
+// Several messages, each preceded by its length, are sent to one machine.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   absl::string_view rest(reinterpret_cast<const char*>(data), size);
   Fuzzed fuzzed;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a newcomer does: musterd --demo, then musterctl (SPEC S-4, S-5). demo_test.sh MUSTERD MUSTERCTL
+# The steps of a new user: musterd --demo, then musterctl (SPEC S-4, S-5). demo_test.sh MUSTERD MUSTERCTL
 set -euo pipefail
 musterd=$1
 musterctl=$2

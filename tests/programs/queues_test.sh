@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Queues from the configuration file to the answer: queues_test.sh MUSTERD MUSTERCTL DOCS
+# Queues from the configuration file to the reply: queues_test.sh MUSTERD MUSTERCTL DOCS
 # DOCS is docs/how-to/share-a-cluster-with-queues.md: its configuration is checked, and musterd runs with it.
 set -euo pipefail
 musterd=$1 musterctl=$2 docs=$3
 # shellcheck source=tests/programs/shell_helpers.sh
 . "$(dirname "$0")/shell_helpers.sh"
 
-# 1. What is wrong is refused as a whole, with every reason.
+# 1. An invalid configuration is refused as a whole, with every reason.
 cat >"$work/wrong.yaml" <<YAML
 queues:
   tree:
@@ -26,11 +26,11 @@ has "$out" "its parent nowhere does not exist"
 has "$out" "is declared twice"
 printf 'queues: {tree: [{name: a, limit: {nvidia.com/gpu: 1500m, "": 3}, priority: 99999999999}]}\n' >"$work/wrong.yaml"
 if out=$("$musterd" check-config "$work/wrong.yaml" 2>&1); then fail "check-config rounds a limit"; fi
-has "$out" "queues.tree[0].limit.nvidia.com/gpu: 1500m is no whole number"
-has "$out" "queues.tree[0].limit.: has no name of a resource"
+has "$out" "queues.tree[0].limit.nvidia.com/gpu: 1500m is not a whole number"
+has "$out" "queues.tree[0].limit.: names no resource"
 has "$out" 'queues.tree[0].priority: "99999999999"; expected a whole number of 32 bits'
 
-# 2. What the guide shows, with a musterd that runs it.
+# 2. The configuration of the guide, with a running musterd.
 {
   sed -n '/^```yaml$/,/^```$/p' "$docs" | grep -v '```'
   echo 'store: {path: ":memory:"}'
@@ -39,7 +39,7 @@ has "$out" 'queues.tree[0].priority: "99999999999"; expected a whole number of 3
 "$musterd" check-config "$work/musterd.yaml" >/dev/null || fail "the tree of $docs is refused"
 start
 
-# gang NAME QUEUE GPUS ANNOTATIONS: a gang of one pod, which requests $more besides.
+# gang NAME QUEUE GPUS ANNOTATIONS: a gang of one pod, which also requests $more.
 more=
 gang() {
   cat >"$work/$1.yaml" <<YAML
@@ -66,8 +66,9 @@ has "$(gang first vision 40 '')" PLANNED
 has "$(gang second language 40 '')" WAITING
 has "$("$musterctl" explain gang second)" "of the limit of queue research, nvidia.com/gpu: 64, 40 is used"
 
-# 3. How they stand, for people, programs and Prometheus; a parent has what its children have. Of the 16 that quotas leave,
-#    language can use 8 of its 12; the rest goes to vision.
+# 3. Their state, for users, programs and Prometheus; a parent includes its children. Quotas leave 16: language can use
+# 8
+#    of its 12; the rest goes to vision.
 row() { awk -v name="$1" '$1 == name' <<<"$queues" | tr -s ' ' | sed 's,^ ,,'; }
 queues=$("$musterctl" get queues)
 for line in 'research 1 1 nvidia.com/gpu - 64 64 40 40' 'vision 1 0 nvidia.com/gpu 16 - 24 40 0' 'language 0 1 nvidia.com/gpu 32 - 40 0 40' \
@@ -87,28 +88,28 @@ has "$out" "there is no queue nowhere"
 metrics() { curl -sf "http://127.0.0.1:$(sed -n 's/.*admin \([0-9]*\).*/\1/p' "$work/log")/metrics"; }
 now=$(metrics)
 for line in 'muster_queue_used{queue="research",resource="nvidia.com/gpu"} 40' 'muster_queue_limit{queue="research",resource="nvidia.com/gpu"} 64' \
-  'muster_queue_waiting{queue="language",resource="nvidia.com/gpu"} 40' 'muster_queue_quota{queue="vision",resource="nvidia.com/gpu"} 16' \
-  'muster_queue_share{queue="language",resource="nvidia.com/gpu"} 40' 'muster_queue_running_gangs{queue="vision"} 1' 'muster_queue_waiting_gangs{queue="research"} 1'; do
+  'muster_queue_pending{queue="language",resource="nvidia.com/gpu"} 40' 'muster_queue_quota{queue="vision",resource="nvidia.com/gpu"} 16' \
+  'muster_queue_share{queue="language",resource="nvidia.com/gpu"} 40' 'muster_queue_running_gangs{queue="vision"} 1' 'muster_queue_pending_gangs{queue="research"} 1'; do
   has "$now" "$line"
 done
 
-#    Who is in line and what would let him go; and what would become of it if the queue might use more.
+#    The head of the queue and what would start it; and the effect of a larger limit.
 explained=$("$musterctl" explain queue research)
 has "$explained" "Queue research: 1 gang runs, 1 waits, in the queues below it."
-has "$explained" "nvidia.com/gpu: 40 used of at most 64, fair share now 64; those that wait ask for 40."
-has "$explained" "First in line is default/second of queue language: asks for nvidia.com/gpu: 40"
-has "$("$musterctl" explain gang second)" "It is the only one that waits in queue language."
+has "$explained" "nvidia.com/gpu: 40 used of at most 64, fair share now 64; waiting gangs request 40."
+has "$explained" "The head of the queue is default/second of queue language: asks for nvidia.com/gpu: 40"
+has "$("$musterctl" explain gang second)" "It is the only waiting gang in queue language."
 if out=$("$musterctl" plan second); then fail "second would start: $out"; fi
 out=$("$musterctl" plan second --more research:nvidia.com/gpu=16) || fail "with 16 more second would start: $out"
 has "$out" "default/second would start"
 if out=$("$musterctl" plan second --more research:nvidia.com/gpu=15); then fail "with 15 more second would start: $out"; fi
 has "$out" "of the limit of queue research, nvidia.com/gpu: 79, 40 is used"
-for wrong in "nowhere:cpu=1|queue nowhere, which might use more, is not declared" "batch:cpu=1|neither a limit nor a quota of cpu" \
+for wrong in "nowhere:cpu=1|queue nowhere, which would get more, is not declared" "batch:cpu=1|neither a limit nor a quota of cpu" \
   "research=8|expected QUEUE:RESOURCE=AMOUNT" "research:nvidia.com/gpu=x|more_for_queues[0].amounts.nvidia.com/gpu"; do
   if out=$("$musterctl" plan second --more "${wrong%%|*}" 2>&1); then fail "--more ${wrong%%|*} is taken"; fi
   has "$out" "${wrong##*|}"
 done
-#    A Job that names no gang is one of all its pods; what it says to Muster counts.
+#    A Job that names no gang is a gang of all its pods; its keys for Muster apply.
 cat >"$work/job.yaml" <<YAML
 apiVersion: batch/v1
 kind: Job
@@ -126,9 +127,9 @@ if grep -q "names two gangs" <<<"$out"; then fail "a Job that names Kubernetes' 
 if out=$("$musterctl" explain queue nowhere 2>&1); then fail "a queue that does not exist is explained"; fi
 has "$out" "there is no queue nowhere"
 
-# 4. What they refuse, and what is given back.
+# 4. Refusals, and released capacity.
 has "$(gang third language 70 '')" "more than the limit of queue research"
-#    Who can never run asks for nothing that others may have, and is in nobody's way.
+#    A gang that can never run requests nothing of the queue, and blocks no other.
 queues=$("$musterctl" get queues)
 [ "$(row vision)" = 'vision 1 0 nvidia.com/gpu 16 - 24 40 0' ] || fail "a gang that can never run takes of the share of others: $queues"
 if "$musterctl" explain queue language | grep -q third; then fail "third, which can never run, is in the line"; fi
@@ -144,7 +145,7 @@ if out=$("$musterctl" apply -f <(printf 'apiVersion: muster.dev/v1alpha1\nkind: 
 fi
 has "$out" "queues.source: config"
 
-# 5. Queues of the API are there after a crash, and so is what they decide; what is wrong changes nothing.
+# 5. Queues of the API exist after a crash, and so do their decisions; an invalid change has no effect.
 kill "$pid" && wait "$pid" 2>/dev/null || true
 cat >"$work/api.yaml" <<YAML
 log: {format: text}

@@ -1,12 +1,12 @@
-# For the tests in shell: sourced, after `musterd` is set to the program. What is made is in $work, which goes at the end
-# with the musterd that runs then.
+# Helpers for the tests in shell: source it after setting `musterd` to the program. Files are in $work, which is removed
+# at the end, when the running musterd is stopped too.
 work=$(mktemp -d)
 pid=
 trap '[ -z "$pid" ] || kill -9 "$pid" 2>/dev/null || true; rm -rf "$work"' EXIT
 fail() { echo "FAILED: $1"; exit 1; }
 has() { grep -qF -- "$2" <<<"$1" || fail "expected \"$2\" in: $1"; }
 
-# configure: a configuration without Kubernetes and with free ports; more of it is read from standard input.
+# configure: writes a configuration without Kubernetes and with free ports; appends standard input.
 configure() {
   {
     cat
@@ -16,9 +16,9 @@ configure() {
   } >"$work/musterd.yaml"
 }
 
-# start: musterd with $work/musterd.yaml, in $work; sets `pid` and MUSTER_SERVER.
+# start: runs musterd with $work/musterd.yaml, in $work; sets `pid` and MUSTER_SERVER.
 start() {
-  : >"$work/log"  # it is looked at before musterd may have run
+  : >"$work/log"  # it is read before musterd may have run
   (cd "$work" && exec "$musterd" --config "$work/musterd.yaml") >"$work/log" 2>&1 &
   pid=$!
   local port=

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What docs/how-to/upgrade-and-back-up.md says about the store's file, done with the commands that it names:
+# Tests what docs/how-to/upgrade-and-back-up.md says about the store's file, with the commands that it names:
 # store_commands_test.sh MUSTERD MUSTERCTL EXAMPLE
 set -euo pipefail
 musterd=$1 musterctl=$2 example=$3
@@ -7,7 +7,7 @@ musterd=$1 musterctl=$2 example=$3
 . "$(dirname "$0")/shell_helpers.sh"
 fails() { if out=$("$@" 2>&1); then fail "no error from: $*: $out"; fi; }
 
-# begin FILE: a musterd that keeps in it what it promises.
+# begin FILE: runs a musterd with this store.
 begin() {
   configure <<<"store: {path: $1}"
   start
@@ -19,7 +19,7 @@ serve() {
   ids=$("$musterctl" store inspect "$1" --kind submission | cut -d' ' -f1)
   [ "$(wc -w <<<"$ids")" = 3 ] || fail "there are not three submissions: $ids"
 }
-# All that was promised to them, and where.
+# Every promise to them, with its nodes.
 promised() { for id in $ids; do "$musterctl" get submission "$id" -o json; done; }
 # later NAME: one more gang is started, on a node of its own.
 later() {
@@ -45,7 +45,7 @@ YAML
 }
 sql() { python3 -c 'import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); print(db.execute(sys.argv[2]).fetchone()); db.commit()' "$@"; }
 
-# 1. What is in it, and a copy, while musterd runs.
+# 1. Its contents, and a copy, while musterd runs.
 store=$work/muster.db
 begin "$store"
 serve "$store"
@@ -63,7 +63,7 @@ fails "$musterctl" store upgrade "$store"
 has "$out" "another musterd (pid $pid)"
 end
 
-# 2. Its records, as lines, are a store again.
+# 2. Its records, as lines, can be imported into a store again.
 "$musterctl" store export "$store" >"$work/records"
 [ "$(wc -l <"$work/records")" -gt 10 ] || fail "hardly anything is exported"
 "$musterctl" store import "$work/again.db" <"$work/records" >/dev/null
@@ -73,12 +73,12 @@ has "$out" 'line 1: "key": expected a string'
 fails "$musterctl" store import "$work/broken.db" < <(head -n 5 "$work/records")
 has "$out" 'ends without the line {"records":5}'
 fails "$musterctl" store import "$work/broken.db" < <(sed 2d "$work/records")
-has "$out" "and there are"
+has "$out" "records precede it"
 fails "$musterctl" store import "$work/broken.db" < <(head -n 1 "$work/records" | sed p)
-has "$out" "is the record of line 1 again"
+has "$out" "repeats the record of line 1"
 [ ! -e "$work/broken.db" ] || fail "an import that failed left a file"
 if "$musterctl" store export "$store" >/dev/full 2>"$work/error"; then fail "an export that is cut short says nothing"; fi
-has "$(cat "$work/error")" "cannot be written"
+has "$(cat "$work/error")" "cannot write to standard output"
 if "$musterctl" store inspect "$store" >/dev/full 2>/dev/null; then fail "what could not be printed is no failure"; fi
 fails "$musterctl" store inspect "$store" --kind gangs
 has "$out" "expected one of gang, "
@@ -88,17 +88,17 @@ begin "$work/again.db"
 has "$("$musterctl" get submission after)" "CONFIRMED"
 end
 
-# 3. A backup in its place: what was promised by then is so, what came later is not known.
+# 3. A backup replaces it: promises made before the backup hold, later ones are unknown.
 cp "$work/copy.db" "$store"
 rm -f "$store-wal" "$store-shm"
 begin "$store"
 [ "$(promised)" = "$before" ] || fail "what was restored is not what was promised: $(promised)"
-has "$(cat "$work/log")" "are forgotten until they are announced again"
+has "$(cat "$work/log")" "are dropped until they are announced again"
 fails "$musterctl" get submission after
 later again
 end
 
-# 4. A file of the format before is kept as it is, for the version that wrote it, until its owner says otherwise.
+# 4. A file of the previous format is not changed, so that its version can use it, until its owner upgrades it.
 "$musterctl" store import "$work/old.db" <<<'{"records":0}' >/dev/null
 sql "$work/old.db" "PRAGMA user_version = 1" >/dev/null
 begin "$work/old.db"
@@ -125,13 +125,13 @@ later new
 end
 has "$("$musterctl" store inspect "$work/old.db")" "answer: "
 
-# 5. What musterd does not start on, and says so.
+# 5. Files that musterd refuses to start on, with an error.
 sql "$work/old.db" "PRAGMA user_version = 99" >/dev/null
 fails timeout 20 "$musterd" --store "$work/old.db" --config "$work/musterd.yaml"
 has "$out" "written in format 99"
 printf 'no store, but %0100d' 0 >"$work/text.db"
 fails timeout 20 "$musterd" --store "$work/text.db" --config "$work/musterd.yaml"
-has "$out" "no SQLite file"
+has "$out" "not an SQLite file"
 "$musterctl" store import "$work/odd.db" >/dev/null <<'LINES'
 {"kind":"pod","key":"a","incarnation":"","format":1,"value":"aGVsbG8="}
 {"records":1}
@@ -144,11 +144,11 @@ has "$out" 'record "pod/a"'
 mkfifo "$work/pipe.db"
 for command in inspect verify export; do
   fails timeout 20 "$musterctl" store "$command" "$work/pipe.db"
-  has "$out" "no file on a disk"
+  has "$out" "not a file on a disk"
   fails "$musterctl" store "$command" "$work"
   has "$out" "a directory"
 done
-# By another name it is the same file.
+# A link to the file is the same file.
 ln -s "$store" "$work/link.db"
 begin "$store"
 fails "$musterctl" store upgrade "$work/link.db"
@@ -156,7 +156,7 @@ has "$out" "another musterd (pid $pid)"
 end
 sql "$store" "UPDATE record SET value = x'00' WHERE kind = 'submission' RETURNING 1" >/dev/null
 fails "$musterctl" store verify "$store"
-has "$out" "damaged; put a backup in its place"
+has "$out" "damaged; restore a backup"
 fails timeout 20 "$musterd" --store "$store" --config "$work/musterd.yaml"
 has "$out" "damaged"
 echo "the store's commands do what docs/how-to/upgrade-and-back-up.md says"

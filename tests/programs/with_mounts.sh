@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs a test that mounts a small disk: with_mounts.sh COMMAND. As root where that may mount; else as root of a user
-# namespace of its own, which needs no rights. Where neither is possible the test says so and fails.
+# Runs a test that mounts a small disk: with_mounts.sh COMMAND. As root if root may mount; otherwise as root of its own
+# user namespace, which needs no rights. If neither is possible, it prints an error and fails.
 folder=$(mktemp -d)
 trap 'rmdir "$folder"' EXIT
 if mount -t tmpfs tmpfs "$folder" 2>/dev/null; then

@@ -10,22 +10,22 @@ import sys
 import tempfile
 from pathlib import Path
 
-# A folder, or a source file without its ending, may include the folders and files it names (and itself). Nothing sees
-# tests/. The process and the Kubernetes side see each other where they are wired, in app and main, and nowhere else.
-# The rooms of the core, lowest first: a room may include those before it.
+# The folders and files that a folder, or a source file without its ending, may include besides itself. No entry
+# includes tests/. The process and the Kubernetes side include each other only where they are wired: in app and main.
+# The components of the core, lowest first: a component may include those before it.
 CORE = ["state/base", "state/model", "state/api", "state/cluster", "state/planner", "state/gangs", "state/queueing",
         "state/persistence", "state/reservations", "state/barrier", "state/binding", "state/scheduling", "state/views",
         "state/frontends"]
 MAY_INCLUDE = {
     **{room: CORE[:i] for i, room in enumerate(CORE)},
-    "state/cluster": ["state/base", "state/model"],  # knows no commands
+    "state/cluster": ["state/base", "state/model"],  # includes no commands
     "state/persistence": [*CORE[:CORE.index("state/persistence")], "proto/muster/store"],
     "state/machine": ["state"],
     "state/verify": ["state"],
     "state/recording": ["state"],
     "state/whatif": ["state"],
     "state/simulate": ["state"],
-    "support": [],  # a leaf: what service/ and k8s-extender/ both need
+    "support": [],  # a leaf: shared by service/ and k8s-extender/
     "k8s-extender": ["state", "support"],
     "service/store": ["state", "support"],
     "service/tracing": ["state/base", "support"],
@@ -62,24 +62,24 @@ BANS = [
     (r"\bassert\(", "", "use MUSTER_CHECK: it stays on in production"),
     (r"std::string_view", "", "use absl::string_view: Debian's Abseil has a type of its own"),
 ]
-# Members of classes that name what a recording keeps (Recorded) which it does not keep, and why. Pointers, constants and
-# what ends in "settings_" need not be named: they are given at construction.
+# Members of classes with Recorded() that a recording does not contain, and why. Pointers, constants and names that end
+# in "settings_" need not be listed: they are given at construction.
 NOT_RECORDED = {
-    "Gangs": {"pods_", "gangs_",  # found again
+    "Gangs": {"pods_", "gangs_",  # rebuilt
               "touched_"},        # empty between two commands
-    "Deadlines": {"order_",   # found again
-                  "looks_"},  # empty between two commands
+    "Deadlines": {"order_",  # rebuilt
+                  "dirty_"},  # empty between two commands
     "Cluster": {"released_classes_"},  # empty between two commands
-    "NodeOffer": {"set_"},    # found again
-    "Calls": {"nominate_"},   # a setting
-    "QueueTree": {"queues_", "ids_", "resources_"},  # made again
-    "Queues": {"shares_", "shares_known_"},  # found again in each round
-    "Pipeline": {"held_", "held_known_"},  # found again
-    "Neighbours": {"known_", "terms_", "unused_", "ids_", "by_pair_", "not_indexed_", "classes_by_pair_", "labels_",
-                   "epoch_"},  # made again
-    # Rooms without a state of their own, and caches.
-    "Machine": {"index_", "topology_", "domains_", "eligibility_", "facts_", "reasons_", "claims_", "verbs_", "submission_driver_",
-                "announcements_", "reader_"},
+    "NodeOffer": {"set_"},  # rebuilt
+    "Activations": {"nominate_"},   # a setting
+    "QueueTree": {"queues_", "ids_", "resources_"},  # rebuilt
+    "Queues": {"shares_", "shares_known_"},  # rebuilt in each round
+    "FutureReservations": {"terminating_by_node_", "terminating_by_node_known_"},  # rebuilt
+    "PodAffinity": {"known_", "terms_", "unused_", "ids_", "by_pair_", "not_indexed_", "classes_by_pair_", "labels_",
+                   "epoch_"},  # rebuilt
+    # Components without a state of their own, and caches.
+    "Machine": {"index_", "topology_", "domains_", "eligibility_", "facts_", "reasons_", "lifecycle_", "verbs_frontend_", "submissions_frontend_",
+                "ingest_", "reader_"},
 }
 MAX_LINES = 500
 
@@ -156,7 +156,7 @@ RECORDED = """class A {
 
 
 def self_test():
-    # (file, what stands in it, a part of what must be said about it)
+    # (file, its contents, a part of the expected message)
     refused = [
         ("state/base/a.h", '#include "service/engine/engine.h"', "may not include"),
         ("state/model/a.h", '#include "state/machine/machine.h"', "may not include"),

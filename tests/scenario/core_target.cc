@@ -128,7 +128,7 @@ std::string CoreTarget::Other(const Words& words) {
   asked_ = words.at(1);
   if (verb == "submit") return Submit(words);
   if (verb == "ask") return Apply(AskGang{asked_});
-  if (verb == "look") return Apply(LookAgain{absl::StrCat("default/", words[1])});
+  if (verb == "look") return Apply(RefreshExplanation{absl::StrCat("default/", words[1])});
   if (verb == "abandon") return Apply(AbandonGang{asked_});
   if (verb == "confirm") {
     int64_t plan = last_plan_[asked_];
@@ -179,9 +179,9 @@ std::string CoreTarget::DeclareQueues(const Words& words) {
 std::string CoreTarget::ShowQueues() {
   std::string out;
   const QueueTree& tree = machine_.queues().tree();
-  const std::vector<Queues::Standing> standings = machine_.queues().Standings();
+  const std::vector<Queues::Figures> standings = machine_.queues().ComputeFigures();
   for (QueueId id = 0; id < tree.size(); ++id) {
-    const Queues::Standing& standing = standings[static_cast<size_t>(id)];
+    const Queues::Figures& standing = standings[static_cast<size_t>(id)];
     const auto only = [&](ResourceList list) {
       absl::erase_if(list, [&](const auto& each) { return !absl::c_linear_search(tree.resources(), each.first); });
       return list.empty() ? "-" : FormatResources(list);
@@ -194,20 +194,20 @@ std::string CoreTarget::ShowQueues() {
 
 std::string CoreTarget::Submit(const Words& words) {
   SubmitGang submit{asked_, "default", words.at(2), {}, {}, 0};
-  submit.declaration.Own().on_timeout = OnTimeout::kRequeue;
+  submit.declaration.Mutable().on_timeout = OnTimeout::kRequeue;
   int pods = 0;
   Json requests = Json::object();
   for (size_t i = 3; i < words.size(); ++i) {
     const std::pair<std::string, std::string> parts = absl::StrSplit(words[i], absl::MaxSplits('=', 1));
     absl::Duration ttl;
     if (parts.first == "min") {
-      submit.declaration.Own().min_member = std::stoi(parts.second);
+      submit.declaration.Mutable().min_member = std::stoi(parts.second);
     } else if (parts.first == "pods") {
       pods = std::stoi(parts.second);
     } else if (parts.first == "ttl" && absl::ParseDuration(parts.second, &ttl)) {
       submit.ttl_ms = absl::ToInt64Milliseconds(ttl);
     } else if (parts.first == "group") {
-      submit.declaration.Own().groups = absl::StrSplit(parts.second, ',');
+      submit.declaration.Mutable().groups = absl::StrSplit(parts.second, ',');
     } else {
       requests[parts.first] = parts.second;
     }
@@ -216,7 +216,7 @@ std::string CoreTarget::Submit(const Words& words) {
     PodDescription& pod = submit.pods.emplace_back();
     pod.name = absl::StrCat(submit.name, "-", i);
     pod.uid = UidOf(pod.name);
-    pod.shape.Own().requests = *ParseResourceMap(requests, "requests");
+    pod.shape.Mutable().requests = *ParseResourceMap(requests, "requests");
   }
   return Apply(submit);
 }
@@ -229,14 +229,14 @@ std::string CoreTarget::Apply(const Command& command) {
 
 std::string CoreTarget::Settle() {
   std::string out;
-  constexpr int kMostRounds = 1'000;
+  constexpr int kMaxRounds = 1'000;
   int rounds = 0;
-  for (; rounds < kMostRounds && machine_.PlanningDue(); ++rounds) {
+  for (; rounds < kMaxRounds && machine_.PlanningDue(); ++rounds) {
     Outcome outcome;
     machine_.Apply(PlanRound{}, now_ms_, &outcome);
     out += Print(outcome);
   }
-  if (rounds == kMostRounds) absl::StrAppend(&out, "INVARIANT: planning does not come to an end\n");
+  if (rounds == kMaxRounds) absl::StrAppend(&out, "INVARIANT: planning does not come to an end\n");
   if (const absl::Status ok = machine_.CheckInvariants(); !ok.ok())
     absl::StrAppend(&out, "INVARIANT: ", ok.message(), "\n");
   return out;
@@ -247,7 +247,7 @@ std::string CoreTarget::Print(const Outcome& outcome) {
   if (!outcome.status.ok()) lines.push_back(absl::StrCat("error: ", outcome.status.message()));
   if (const auto* reply = std::get_if<FilterReply>(&outcome.reply)) {
     switch (reply->kind) {
-      case FilterReply::Kind::kOneNode:
+      case FilterReply::Kind::kSingleNode:
         lines.push_back(absl::StrCat("filter: ", reply->node));
         break;
       case FilterReply::Kind::kRefuse:
@@ -298,15 +298,16 @@ std::string CoreTarget::Print(const Outcome& outcome) {
   for (const Effect& effect : outcome.effects) {
     if (const auto* bind = std::get_if<BindPod>(&effect))
       lines.push_back(absl::StrCat("effect: bind ", bind->pod.name, " to ", bind->node));
-    if (const auto* call = std::get_if<CallPod>(&effect)) {
-      lines.push_back(absl::StrCat("effect: call ", call->pod.name, call->remove_gate ? " by removing its gate" : "",
+    if (const auto* call = std::get_if<ActivatePod>(&effect)) {
+      lines.push_back(absl::StrCat("effect: activate ", call->pod.name,
+                                   call->remove_gate ? " by removing its gate" : "",
                                    call->note.empty() ? "" : " with a new condition"));
     }
     if (const auto* mark = std::get_if<MarkTimedOut>(&effect))
       lines.push_back(absl::StrCat("effect: mark ", mark->pod.name, " timed out"));
     if (const auto* evict = std::get_if<EvictPod>(&effect))
       lines.push_back(absl::StrCat("effect: evict ", evict->pod.name, ": ", evict->note));
-    if (const auto* tell = std::get_if<TellPod>(&effect))
+    if (const auto* tell = std::get_if<EmitPodEvent>(&effect))
       lines.push_back(absl::StrCat("effect: event on ", tell->pod.name, Why(tell->reason)));
   }
   return WriteLines(lines);

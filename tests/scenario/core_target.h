@@ -1,16 +1,17 @@
-// Plays scenarios on the decision core itself, with a clock of its own. Beside the words of ScenarioLanguage:
+// Plays scenarios on the decision core with a clock of its own. Thread-compatible. Commands beyond those of
+// ScenarioLanguage:
 //
-//   bind POD NODE | bound POD | bind-fails POD TEXT   a bind call that is held, and what became of the binding
-//   preempt POD NODE=VICTIM,VICTIM...                 candidates that kube-scheduler proposes
-//   find POD [NODE...]                                where the pod may go, for callers that place pods themselves
-//   submit ID NAME min=N pods=K [ttl=DURATION] [group=NS/NAME,...] [RES=QTY...]   a whole gang
+//   bind POD NODE | bound POD | bind-fails POD TEXT   a held bind call, and the result of the binding.
+//   preempt POD NODE=VICTIM,VICTIM...                 candidates that kube-scheduler proposes.
+//   find POD [NODE...]                                the nodes for the pod, for callers that place pods themselves.
+//   submit ID NAME min=N pods=K [ttl=DURATION] [group=NS/NAME,...] [RES=QTY...]   a whole gang.
 //   queue NAME [parent=Q] [quota:RES=QTY] [limit:RES=QTY] [weight:RES=N] [priority=N] [max=N] [sort=fifo|fair]
-//   remove-queue NAME | unknown-queues wait|default|reject      the queues, declared anew as a whole
-//   head hold | head backfill [STARVATION LIMIT]      what those behind a head may do
-//   queues                                            what each queue uses, waits for, and may have
-//   ask ID | confirm ID [PLAN] | abandon ID           (PLAN: the last one that was shown)
+//   remove-queue NAME | unknown-queues wait|default|reject      declares the whole set of queues again.
+//   head hold | head backfill [STARVATION LIMIT]      what gangs behind a head may do.
+//   queues                                            usage, pending requests and bounds of each queue.
+//   ask ID | confirm ID [PLAN] | abandon ID           (PLAN: by default the last plan that was shown)
 //
-// Planning rounds run after every command, as the engine does; invariants are checked after every command.
+// Planning rounds run after every command, as in the engine; invariants are checked after every command.
 #ifndef MUSTER_TESTS_SCENARIO_CORE_TARGET_H_
 #define MUSTER_TESTS_SCENARIO_CORE_TARGET_H_
 
@@ -57,7 +58,7 @@ class CoreTarget : public ScenarioTarget {
   std::map<HoldToken, std::string> tokens_;  // -> pod name
   std::map<std::string, HoldToken> last_token_;
   std::map<std::string, int64_t> last_plan_;  // by submission
-  std::string asked_;                         // the submission that the reply is about
+  std::string asked_;                         // the submission of the current reply
 };
 
 }  // namespace muster

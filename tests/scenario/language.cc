@@ -51,8 +51,8 @@ Json SubgroupJson(const std::string& text) {
   return out;
 }
 
-// "app=web@zone" -> an entry of a pod's required affinity or anti-affinity; "app" asks for the label only;
-// "app=web@zone@team=x" for namespaces with that label, too.
+// "app=web@zone" -> an entry of a pod's required affinity or anti-affinity. "app" alone matches the label key;
+// "app=web@zone@team=x" also matches namespaces with that label.
 Json TermJson(const std::string& text) {
   const std::vector<std::string> parts = absl::StrSplit(text, '@');
   const auto [key, value] = Split(parts[0]);

@@ -1,26 +1,27 @@
-// The small language of scenarios: reads a line, tells a target what to do, returns what came out as text.
+// The language of scenarios: parses a line, calls a target, and returns the output as text. Thread-compatible.
 //
-//   node NAME RES=QTY... [label:K=V] [taint:K=V:Effect] [cordoned]   announce a node (pods=110 unless given)
-//   remove-node NAME
-//   podgroup NAME [ns=NAMESPACE] [x|kai] min=N [timeout=S] [res:NAME=QTY] [@KEY=VALUE]  a PodGroup (x: x-k8s group)
+//   `node NAME RES=QTY... [label:K=V] [taint:K=V:Effect] [cordoned]`   announces a node (pods=110 unless given).
+//   `remove-node NAME`
+//   `podgroup NAME [ns=NAMESPACE] [x|kai] min=N [timeout=S] [res:NAME=QTY] [@KEY=VALUE]  a PodGroup (x: x-k8s group)
 //            [required=LABEL] [preferred=LABEL] [spread=LABEL]
 //            [subgroup=NAME[:min=N][:groups=N][:parent=NAME][:required=LABEL][:preferred=LABEL]
-//             [:asks=RES/QTY][:sel=K/V]]
-//   pod NAME [ns=NAMESPACE] [gang=G] [kai=G] [subgroup=S] [RES=QTY...] [priority=N] [node=N] [phase=P] [gate]
-//   [other-gate] [deleting]
-//            [created=S] [@KEY=VALUE: annotation gang.scheduling.koordinator.sh/KEY] [ann:KEY=VALUE] [label:KEY=VALUE]
+//             [:asks=RES/QTY][:sel=K/V]]`
+//   `pod NAME [ns=NAMESPACE] [gang=G] [kai=G] [subgroup=S] [RES=QTY...] [priority=N] [node=N] [phase=P] [gate]
+//            [other-gate] [deleting] [created=S] [@KEY=VALUE: annotation gang.scheduling.koordinator.sh/KEY]
+//            [ann:KEY=VALUE] [label:KEY=VALUE]
 //            [stuck=TEXT] [port=N: host port] [sel:K=V: node selector] [in:K=V: required node affinity]
 //            [tolerate:K=V:Effect] [near=KEY[=VALUE][@LABEL]: required pod affinity] [apart=...: anti-affinity]
 //            [even=KEY=VALUE@LABEL[:SKEW]: hard topology spread] [rather=K=V:WEIGHT: preferred node affinity]
-//            [rather-near=KEY=VALUE[@LABEL]:WEIGHT] [rather-apart=...: preferred pod (anti-)affinity]
-//   remove-pod NAME
-//   prefilter POD | filter POD [NODE...] | permit POD NODE
-//   postfilter POD TEXT | unreserve POD timeout|rejected|bind-fail | postbind POD NODE
-//   hang-up POD                     the caller of its bind or permit goes away
-//   wait DURATION                   lets time pass
-//   gang NAME | explain NAME        shows a gang (NAME or NAMESPACE/NAME)
-//   usage                           shows every node's charges
-// Every other word is handed to the target: see CoreTarget for what only the core understands.
+//            [rather-near=KEY=VALUE[@LABEL]:WEIGHT] [rather-apart=...: preferred pod (anti-)affinity]`
+//   `remove-pod NAME`
+//   `prefilter POD | filter POD [NODE...] | permit POD NODE`
+//   `postfilter POD TEXT | unreserve POD timeout|rejected|bind-fail | postbind POD NODE`
+//   `hang-up POD`                   the caller of its bind or permit goes away.
+//   `wait DURATION`                 advances the time.
+//   `gang NAME | explain NAME`      shows a gang (NAME or NAMESPACE/NAME).
+//   `usage`                         shows every node's charges.
+//
+// Every other word is passed to the target: CoreTarget has the commands that only the core supports.
 #ifndef MUSTER_TESTS_SCENARIO_LANGUAGE_H_
 #define MUSTER_TESTS_SCENARIO_LANGUAGE_H_
 
@@ -36,12 +37,12 @@ namespace muster {
 
 using Words = std::vector<std::string>;
 
-// What scenarios are played on. Every call returns what came out, one line per item.
+// The system under test. Every call returns its output, one line per item.
 class ScenarioTarget {
  public:
   virtual ~ScenarioTarget() = default;
   [[nodiscard]] virtual int64_t NowMs() const = 0;
-  // Manifests in Kubernetes' shapes: a Node, a Pod, or a PodGroup with its apiVersion.
+  // Manifests in the format of Kubernetes: a Node, a Pod, or a PodGroup with its apiVersion.
   virtual std::string Announce(const Json& manifest) = 0;
   virtual std::string Remove(const Json& manifest) = 0;
   virtual std::string PreFilter(const std::string& uid) = 0;
@@ -68,19 +69,19 @@ class ScenarioLanguage {
   std::string PodGroup(const Words& words);
 
   ScenarioTarget* const target_;
-  std::map<std::string, Json> pods_;  // as announced last
+  std::map<std::string, Json> pods_;  // the latest manifests
 };
 
-// One scenario file: prose, then blocks of commands and what must come out of them.
+// A block of a scenario file: commands and their expected output.
 struct ScenarioBlock {
   std::vector<std::string> commands;
   std::string expected;
 };
 [[nodiscard]] std::vector<ScenarioBlock> ReadScenario(const std::string& path);
-// Paths of the files of a folder, in order of names.
+// Paths of the files of a folder, sorted by name.
 [[nodiscard]] std::vector<std::string> ScenarioFiles(const std::string& folder);
 
-// --- how things are written, alike on every target ---
+// --- Formats that every target shares ---
 [[nodiscard]] inline std::string UidOf(const std::string& name) { return "uid-" + name; }
 [[nodiscard]] std::string NameOf(const std::string& uid);
 [[nodiscard]] std::string WriteWhy(absl::string_view code, absl::string_view text);

@@ -1,5 +1,5 @@
-// Every reason that a user may be told: a situation that produces it - here, or in one of the scenarios -, what it
-// says, and, where a gang waits for it, what would help. The table that it prints is the vocabulary as it is spoken.
+// Every reason that a user may see: a situation that produces it (here or in a scenario), its text, and, if a gang
+// waits for it, the suggestion. The test prints the table of all reasons.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -20,9 +20,10 @@ namespace {
 
 constexpr size_t kCodes = static_cast<size_t>(ReasonCode::kEvicted) + 1;
 
-// Said by the engine, which the core knows nothing of: engine_mailbox_test and engine_test.
+// Returned by the engine, which the core does not depend on: engine_mailbox_test and engine_test.
 const std::set<ReasonCode> kOfTheEngine = {ReasonCode::kOverloaded, ReasonCode::kShuttingDown};
-// Nobody can or need do anything: what is under way ends by itself, or is an answer and no state of a gang.
+// No action by the user is needed: the process in question ends by itself, or the code is a reply and not a state of a
+// gang.
 const std::set<ReasonCode> kNothingToDo = {
     ReasonCode::kNone,      ReasonCode::kNotAGang,   ReasonCode::kUnknownPod,     ReasonCode::kScheduleCycle,
     ReasonCode::kQueued,    ReasonCode::kPlanned,    ReasonCode::kBarrier,        ReasonCode::kBinding,
@@ -38,11 +39,11 @@ PodDescription Member(const std::string& name, const std::string& gang, int min,
   pod.name_space = "d";
   pod.name = name;
   pod.scheduler_name = "default-scheduler";
-  pod.shape.Own().requests = {{"cpu", cpu}};
+  pod.shape.Mutable().requests = {{"cpu", cpu}};
   if (min == 0) return pod;
   pod.gang.name = gang;
   pod.gang.declares = true;
-  pod.gang.declaration.Own().min_member = min;
+  pod.gang.declaration.Mutable().min_member = min;
   return pod;
 }
 
@@ -93,7 +94,7 @@ void Note(const GangView& gang, Vocabulary* out) {
   for (const MemberView& member : gang.members) Note(member.reason, gang.would_help, out);
 }
 
-// What the scenarios do not come across: settings of their own, the beginning.
+// Situations that no scenario produces: special settings, and the start of the process.
 void Situations(Vocabulary* out) {
   Situation starting(MachineSettings(), /*read=*/false);
   starting.Apply(UpsertPod{Member("a", "", 0, 1)});
@@ -116,11 +117,11 @@ void Situations(Vocabulary* out) {
   greedy.planner_tries = 1;
   Situation tries(greedy);
   PodDescription last = Member("b", "g", 2, 1);
-  last.shape.Own().node_selector = {{"zone", "b"}};
+  last.shape.Mutable().node_selector = {{"zone", "b"}};
   tries.Apply(UpsertPod{Member("a", "g", 2, 1)});
   tries.Apply(UpsertPod{last});
   Note(tries.Gang("d/g"), out);
-  // And one of each kind of which scenarios show the text, for what would help.
+  // One situation for each kind of reason whose text scenarios show, for its suggestion.
   Situation room;
   for (const char* name : {"a", "b", "c"}) room.Apply(UpsertPod{Member(name, "g", 3, 1)});
   Note(room.Gang("d/g"), out);
@@ -156,7 +157,7 @@ std::map<ReasonCode, std::string> OfScenarios() {
   return out;
 }
 
-TEST(Reasons, EachIsSaidSomewhereAndSaysWhatWouldHelp) {
+TEST(Reasons, EachReason_OccursWithSuggestion) {
   Vocabulary said;
   Situations(&said);
   const std::map<ReasonCode, std::string> scenarios = OfScenarios();
@@ -180,9 +181,9 @@ TEST(Reasons, EachIsSaidSomewhereAndSaysWhatWouldHelp) {
   }
 }
 
-// What is said of nodes, domains, subgroups and neighbours is said in these words, which people search for: each is
-// what some scenario expects.
-TEST(Reasons, TheWordsStand) {
+// The sentences about nodes, domains, subgroups and pod affinity, which users search for: each occurs in the expected
+// output of a scenario.
+TEST(Reasons, EachSentence_OccursInScenarios) {
   std::string expected;
   for (const std::string& file : ScenarioFiles(MUSTER_SCENARIO_DIR)) {
     for (const ScenarioBlock& block : ReadScenario(file)) absl::StrAppend(&expected, block.expected);
@@ -198,8 +199,8 @@ TEST(Reasons, TheWordsStand) {
                             "node: anti-affinity of other pods (kubernetes.io/hostname)",
                             "nodes: pod affinity (zone)",
                             "node: topology spread (zone)",
-                            "no domain of rack holds the gang: a: 2 of 4, b: 2 of 4",
-                            "holds subgroup",
+                            "no domain of rack has room for the gang: a: 2 of 4, b: 2 of 4",
+                            "has room for subgroup",
                             "no node has label block, which the gang requires",
                             "of 2 subgroups ready",
                             "pods exist",

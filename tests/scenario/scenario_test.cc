@@ -1,9 +1,10 @@
-// Runs every scenario file of tests/scenario/cases. A file is prose (lines beginning with '#'), then blocks of
+// Runs every scenario file of tests/scenario/cases. A file is prose (lines that begin with '#'), then blocks of
 //     commands
 //     ----
-//     everything that came out
+//     the complete output
 //
-// separated by empty lines. `MUSTER_REWRITE=1` writes what came out into the files instead of comparing: read the diff.
+// separated by empty lines. `MUSTER_REWRITE=1` writes the actual output into the files instead of comparing: review the
+// diff.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +22,7 @@ namespace {
 
 class ScenarioTest : public testing::TestWithParam<std::string> {};
 
-TEST_P(ScenarioTest, Plays) {
+TEST_P(ScenarioTest, ScenarioFile_ProducesExpectedOutput) {
   std::ifstream in(GetParam());
   std::string line;
   std::string played;

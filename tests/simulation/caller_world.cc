@@ -8,14 +8,14 @@
 namespace muster {
 namespace {
 
-constexpr size_t kMostJobs = 10;
+constexpr size_t kMaxJobs = 10;
 constexpr int64_t kCallerPatienceMs = 1'800'000;
 constexpr char kAnnouncer[] = "orchestrator";
 
 }  // namespace
 
 CallerWorld::CallerWorld(uint64_t seed) : SimWorld(seed) {
-  settings_.keeps_facts = true;
+  settings_.persist_facts = true;
   settings_.stale_after_ms = Roll(2) == 0 ? 5'000 : 600'000;
   const int nodes = 3 + Roll(4);
   for (int i = 0; i < nodes; ++i) {
@@ -34,7 +34,7 @@ void CallerWorld::Run(const Turns& turns) {
   for (int i = 0; i < turns.end() && violation_.empty(); ++i) {
     if (!turns.Has(i)) continue;
     BeginTurn(i);
-    if (jobs_.size() < kMostJobs && Roll(12) == 0) MakeJobs();
+    if (jobs_.size() < kMaxJobs && Roll(12) == 0) MakeJobs();
     Turn();
   }
   StopFaults();
@@ -85,13 +85,13 @@ void CallerWorld::OutsideTurn(int roll) {
 
 void CallerWorld::Start() {
   StartProcess();
-  CheckKept();
+  CheckPromises();
 }
 
 void CallerWorld::Crash(const char* when) {
   EndProcess(when);
   announcing_ = false;
-  for (auto& [id, job] : jobs_) job.asked = false;  // their calls fail: they come again
+  for (auto& [id, job] : jobs_) job.asked = false;  // their calls fail, and they call again
   if (Roll(3) == 0) clock_.Pass(Roll(30'000));
   Start();
 }
@@ -100,7 +100,7 @@ void CallerWorld::Call(Command command, std::function<void(const absl::StatusOr<
   engine_->AskAsync(std::move(command), std::chrono::steady_clock::time_point::max(),
                     [this, life = life_, answered = std::move(answered)](const absl::StatusOr<Reply>& reply) {
                       if (!life->alive) return;
-                      if (Chance(100)) {  // the answer is there, and its caller is not
+                      if (Chance(100)) {  // the reply exists, but its caller is gone
                         life->alive = false;
                       }
                       answered(reply);
@@ -126,27 +126,27 @@ void CallerWorld::MakeJob(const std::vector<std::string>& group, int most) {
   const int64_t cpu = 500 * (1 + Roll(4));
   int64_t places = 0;  // every job fits the empty cluster
   for (const auto& [name, node] : nodes_) places += node.allocatable.at("cpu") / cpu;
-  if (!group.empty()) places /= 4;  // its mate's pods may be twice as large
+  if (!group.empty()) places /= 4;  // the pods of its peer may be twice as large
   const int size = 1 + Roll(static_cast<int>(std::clamp<int64_t>(places, 1, most)));
-  job.submit.declaration.Own().min_member = size;
-  job.submit.declaration.Own().groups = group;
+  job.submit.declaration.Mutable().min_member = size;
+  job.submit.declaration.Mutable().groups = group;
   for (int i = 0; i < size; ++i) {
     PodDescription& pod = job.submit.pods.emplace_back();
     pod.uid = absl::StrCat("u", number, "-", i);
     pod.name = absl::StrCat(job.submit.name, "-", i);
     pod.priority = Roll(2);
-    pod.shape.Own().requests = {{"cpu", cpu}};
+    pod.shape.Mutable().requests = {{"cpu", cpu}};
   }
-  // A group is as much as both of its gangs.
+  // A group requests as much as both of its gangs together.
   const std::string queue = SimQueues::Name([this](int sides) { return Roll(sides); });
   if (queues_->any() &&
       queues_->Fits(queue, {{"cpu", cpu * size * (group.empty() ? 1 : 5)}}, true, group.empty() ? 1 : 2)) {
-    job.submit.declaration.Own().queue = queue;
+    job.submit.declaration.Mutable().queue = queue;
   }
   jobs_.emplace(job.submit.id, std::move(job));
 }
 
-// all that was confirmed and is not over fits in the queues.
+// everything that is confirmed and not over fits in the queues.
 void CallerWorld::CheckQueues(const Job& job) {
   if (!job.submit.declaration->queue.has_value()) return;
   std::vector<SimQueues::Runs> running;
@@ -172,7 +172,7 @@ void CallerWorld::CallerTurn() {
 void CallerWorld::Come(const std::string& id) {
   Job& job = jobs_.at(id);
   if (!job.places.empty()) {
-    // It was told that it is confirmed; it may ask again at any time, with the same words.
+    // The caller knows that its gang is confirmed; it may repeat the same call at any time.
     if (job.ends_ms <= clock_.NowMs()) {
       job.leaving = true;
       return;
@@ -181,21 +181,21 @@ void CallerWorld::Come(const std::string& id) {
     figures_["a confirmed gang is asked about"] += 1;
   }
   job.asked = true;
-  const auto told = [this, id](const absl::StatusOr<Reply>& reply) { Told(id, reply); };
-  // While a snapshot is on its way nothing is confirmed: it says of every confirmed pod that it is there.
+  const auto on_reply = [this, id](const absl::StatusOr<Reply>& reply) { OnCallReply(id, reply); };
+  // While a snapshot is in flight nothing is confirmed: the snapshot lists every confirmed pod.
   const bool snapshot = step_.has_value() && std::holds_alternative<ReplaceFacts>(*step_);
   if (job.plan != 0 && job.places.empty() && !snapshot && !Chance(6)) {
     job.confirming = true;
-    Call(ConfirmGang{id, std::exchange(job.plan, 0)}, told);
+    Call(ConfirmGang{id, std::exchange(job.plan, 0)}, on_reply);
   } else if (job.places.empty() && Chance(40)) {
     figures_["gangs abandoned"] += 1;
-    Call(AbandonGang{id}, told);
+    Call(AbandonGang{id}, on_reply);
   } else {
-    Call(job.submit, told);
+    Call(job.submit, on_reply);
   }
 }
 
-void CallerWorld::Told(const std::string& id, const absl::StatusOr<Reply>& reply) {
+void CallerWorld::OnCallReply(const std::string& id, const absl::StatusOr<Reply>& reply) {
   const auto found = jobs_.find(id);
   if (found == jobs_.end()) return;
   Job& job = found->second;
@@ -208,7 +208,7 @@ void CallerWorld::Told(const std::string& id, const absl::StatusOr<Reply>& reply
     return;
   }
   const SubmissionReply& answer = std::get<SubmissionReply>(*reply);
-  // A gang of a group may be confirmed by what its mate's caller says.
+  // A call for a peer may confirm a gang of a group.
   const bool hangs_on_others =
       answer.state == SubmissionReply::State::kPlanned && !job.submit.declaration->groups.empty();
   job.confirming = job.confirming && hangs_on_others;
@@ -225,13 +225,13 @@ void CallerWorld::Told(const std::string& id, const absl::StatusOr<Reply>& reply
       return Confirmed(&job, answer);
     case SubmissionReply::State::kAbandoned:
     case SubmissionReply::State::kExpired: {
-      // Its caller submits it anew, under another id.
+      // Its caller submits it again, under another id.
       Job again = std::move(job);
       jobs_.erase(found);
       again.plan = 0;
       again.submit.id = absl::StrCat("s", next_id_++);
-      const std::string anew = again.submit.id;
-      jobs_.emplace(anew, std::move(again));
+      const std::string new_id = again.submit.id;
+      jobs_.emplace(new_id, std::move(again));
       return;
     }
   }
@@ -247,7 +247,7 @@ void CallerWorld::Confirmed(Job* job, const SubmissionReply& reply) {
     if (places != job->places) Violate(absl::StrCat("S-2: ", job->submit.id, " is told other places than before"));
     return;
   }
-  CheckMates(*job);
+  CheckPeers(*job);
   Log(absl::StrCat("gang ", job->submit.name, " is confirmed"));
   figures_["gangs started"] += 1;
   job->places = places;
@@ -268,30 +268,30 @@ void CallerWorld::Confirmed(Job* job, const SubmissionReply& reply) {
   }
 }
 
-// D-10: the gangs of a group start at once. Whoever was not told yet is there all the same.
-void CallerWorld::CheckMates(const Job& job) {
-  for (const auto& [id, mate] : jobs_) {
-    const bool mates = mate.submit.name != job.submit.name && !job.submit.declaration->groups.empty() &&
-                       mate.submit.declaration->groups == job.submit.declaration->groups;
-    if (!mates) continue;
+// D-10: the gangs of a group start at once, also those whose callers have no reply yet.
+void CallerWorld::CheckPeers(const Job& job) {
+  for (const auto& [id, peer] : jobs_) {
+    const bool peers = peer.submit.name != job.submit.name && !job.submit.declaration->groups.empty() &&
+                       peer.submit.declaration->groups == job.submit.declaration->groups;
+    if (!peers) continue;
     figures_["gangs of a group started"] += 1;
-    if (!mate.places.empty()) continue;
-    for (const PodDescription& described : mate.submit.pods) {
+    if (!peer.places.empty()) continue;
+    for (const PodDescription& described : peer.submit.pods) {
       const Pod* pod = machine_->FindPod(described.uid);
       if (pod != nullptr && !pod->facts.node_name.empty()) continue;
       return Violate(absl::StrCat("D-10: ", job.submit.name, " is confirmed, and pod ", described.uid, " of ",
-                                  mate.submit.name, " of its group has no node"));
+                                  peer.submit.name, " of its group has no node"));
     }
   }
 }
 
 // --- facts ---
 
-// One announcer, in steps: first and after a refusal a snapshot, then what is new.
+// One announcer, in steps: at first and after a refusal a snapshot, then updates.
 void CallerWorld::AnnouncerTurn() {
   if (announcing_) return;
   if (!step_.has_value() && !MakeStep()) return;
-  // A step whose answer was lost is sent again as it was: a version means one step.
+  // A step whose reply was lost is sent again unchanged: a version means one step.
   announcing_ = true;
   Call(*step_, [this](const absl::StatusOr<Reply>& reply) { Announced(reply); });
 }
@@ -304,19 +304,18 @@ bool CallerWorld::MakeStep() {
   }
   if (gone_.empty() && !snapshot_ && Roll(10) != 0) return false;
   const bool whole = snapshot_ || Chance(50);
-  // A snapshot says of every confirmed pod that it is there: whoever sends one asks first what became of a
-  // confirmation.
+  // A snapshot lists every confirmed pod: before sending one, the announcer queries the result of open confirmations.
   const bool open = std::any_of(jobs_.begin(), jobs_.end(), [](const auto& entry) { return entry.second.confirming; });
   if (whole && open) return false;
-  for (const std::string& uid : gone_) running_.erase(uid);  // their room is Muster's to give from here on
-  const FactsStep number{kAnnouncer, version_ + 1};
+  for (const std::string& uid : gone_) running_.erase(uid);  // from here on Muster may use their capacity
+  const FactsVersion number{kAnnouncer, version_ + 1};
   if (!whole) {
-    step_ = UpdateFacts{.step = number, .removed_pods = gone_};
+    step_ = UpdateFacts{.facts_version = number, .removed_pods = gone_};
     return true;
   }
   figures_["snapshots"] += 1;
   ReplaceFacts facts;
-  facts.step = number;
+  facts.facts_version = number;
   for (const auto& [name, node] : nodes_) facts.nodes.push_back(node);
   for (const auto& [id, job] : jobs_) {
     for (const PodDescription& pod : job.submit.pods) {
@@ -360,7 +359,7 @@ void CallerWorld::Announced(const absl::StatusOr<Reply>& reply) {
 
 // --- what must hold ---
 
-void CallerWorld::CheckKept() {
+void CallerWorld::CheckPromises() {
   if (machine_ == nullptr) return;
   if (machine_->sources().version() < version_) {
     return Violate(

@@ -1,6 +1,7 @@
-// Orchestrators over the port that gRPC uses, without Kubernetes, on simulated time: they announce nodes and pods in
-// numbered steps, submit whole gangs, confirm them, ask again after a crash, and let them go. The engine and its
-// committer are those that ship; the store keeps what was committed, and the process dies at any moment (S-1, S-2).
+// Simulates orchestrators over the port that gRPC uses, without Kubernetes, on simulated time. They announce nodes and
+// pods in numbered steps, submit whole gangs, confirm them, query them again after a crash, and end them. The engine
+// and its committer are the shipped ones. The store retains what was committed, and the process can die at any moment
+// (S-1, S-2). Single-threaded.
 #ifndef MUSTER_TESTS_SIMULATION_CALLER_WORLD_H_
 #define MUSTER_TESTS_SIMULATION_CALLER_WORLD_H_
 
@@ -22,7 +23,7 @@ class CallerWorld : public SimWorld {
  public:
   explicit CallerWorld(uint64_t seed);
 
-  // So many turns with everything that goes wrong, then without: every gang is confirmed and over in the end.
+  // Runs the turns with faults, then without faults until every gang is confirmed and over.
   void Run(const Turns& turns);
 
  private:
@@ -30,37 +31,37 @@ class CallerWorld : public SimWorld {
   struct Job {
     SubmitGang submit;
     int64_t plan = 0;
-    bool asked = false;       // a call is under way
-    bool confirming = false;  // it may be confirmed: what became of the call is not known
-    Places places;            // as it was told that it is confirmed; empty: it was not
-    bool leaving = false;     // it is announced that its pods are gone
+    bool asked = false;       // a call is in flight
+    bool confirming = false;  // it may be confirmed: the result of the call is unknown
+    Places places;            // as the reply to the confirmation listed them; empty: no such reply
+    bool leaving = false;     // its pods are announced as gone
     int64_t ends_ms = 0;      // when it is confirmed
-    int64_t next_ms = 0;      // when its caller comes again
+    int64_t next_ms = 0;      // when its caller calls again
   };
 
   void Turn();
-  // The turn of somebody who is not the engine.
+  // A turn of anything but the engine.
   void OutsideTurn(int roll);
   void Start();
   void Crash(const char* when);
-  // Asks, and is heard only if the process that answers is still there.
+  // Sends a call; the reply arrives only if the process that answers is still alive.
   void Call(Command command, std::function<void(const absl::StatusOr<Reply>&)> answered);
-  // One, or two whose gangs are a group.
+  // Makes one job, or two whose gangs form a group.
   void MakeJobs();
   // Of at most `most` pods.
   void MakeJob(const std::vector<std::string>& group, int most);
-  void CheckMates(const Job& job);
+  void CheckPeers(const Job& job);
   void CheckQueues(const Job& job);
   void CallerTurn();
   void Come(const std::string& id);
-  void Told(const std::string& id, const absl::StatusOr<Reply>& reply);
+  void OnCallReply(const std::string& id, const absl::StatusOr<Reply>& reply);
   void Confirmed(Job* job, const SubmissionReply& reply);
   void AnnouncerTurn();
   // False: there is nothing to announce now.
   bool MakeStep();
   void Announced(const absl::StatusOr<Reply>& reply);
-  // What callers were told holds, whoever died meanwhile.
-  void CheckKept();
+  // Promises to callers hold across every crash.
+  void CheckPromises();
 
   void Carry(std::vector<Effect> /*effects*/) override {}
 
@@ -68,11 +69,11 @@ class CallerWorld : public SimWorld {
   std::map<std::string, Job> jobs_;  // by submission id
   int next_id_ = 1;
   bool announcing_ = false;
-  std::optional<Command> step_;    // that is not acknowledged yet,
-  std::vector<std::string> gone_;  // and the pods that it says are gone
-  bool snapshot_ = true;           // the next announcement is one
-  int64_t version_ = 0;            // that was acknowledged
-  std::set<std::string> running_;  // UIDs that were confirmed, and of which nobody said that they are gone
+  std::optional<Command> step_;    // not acknowledged yet
+  std::vector<std::string> gone_;  // pods that `step_` reports as gone
+  bool snapshot_ = true;           // the next announcement is a snapshot
+  int64_t version_ = 0;            // the last acknowledged version
+  std::set<std::string> running_;  // UIDs that were confirmed and not announced as gone
 };
 
 }  // namespace muster

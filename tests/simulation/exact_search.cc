@@ -25,12 +25,12 @@ bool Allowed(const NodeDescription& node, const PodTemplate& shape) {
                                             [&](const auto& term) { return Matches(term, node.name, node.labels); });
 }
 
-// One choice of pods, placed one after the other.
+// One choice of pods, placed in order.
 class Placing {
  public:
   Placing(const Instance& instance, std::vector<const PodTemplate*> pods)
       : nodes_(instance.nodes), pods_(std::move(pods)) {
-    // Large pods first, equal ones beside each other.
+    // Large pods first, equal pods next to each other.
     std::stable_sort(pods_.begin(), pods_.end(), [](const PodTemplate* a, const PodTemplate* b) {
       return std::make_pair(Cpu(*b), b->Key()) < std::make_pair(Cpu(*a), a->Key());
     });
@@ -49,7 +49,7 @@ class Placing {
       if (!allowed_[pod][n] || !HasRoom(states_[n], *pods_[pod])) continue;
       const NodeState before = states_[n];
       Take(*pods_[pod], &states_[n]);
-      // An equal pod need not be tried on the nodes before.
+      // An equal pod need not be tried on earlier nodes.
       const bool equal_next = pod + 1 < pods_.size() && keys_[pod + 1] == keys_[pod];
       if (Fits(pod + 1, equal_next ? n : 0)) return true;
       states_[n] = before;
@@ -107,7 +107,7 @@ class Placing {
   std::set<std::string> failed_;
 };
 
-// Every set of members with which `gang` may start, sets of equal templates once.
+// Every set of members with which `gang` may start; of sets with equal templates only one.
 std::vector<std::vector<const PodTemplate*>> Choices(const Instance::Gang& gang) {
   std::map<std::string, std::vector<const PodTemplate*>> out;
   const size_t pods = gang.pods.size();

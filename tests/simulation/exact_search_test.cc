@@ -1,4 +1,4 @@
-// The exact search itself, on cases that a person can decide (SPEC P-2, P-6, D-10, D-11).
+// The exact search itself, on cases that a reader can decide (SPEC P-2, P-6, D-10, D-11).
 #include "tests/simulation/exact_search.h"
 
 #include <gtest/gtest.h>
@@ -28,30 +28,30 @@ Instance::Pod Pod(int64_t cpu, int32_t priority = 0, const Labels& selector = {}
 
 const Labels kZoneB = {{"zone", "b"}};
 
-TEST(ExactSearch, ConstrainedAndFreePod) {
+TEST(ExactSearch, ConstrainedAndFreePod_BothPlaced) {
   EXPECT_TRUE(FitsIdleCluster({{Node(1, kZoneB), Node(1)}, {{{Pod(1), Pod(1, 0, kZoneB)}, 2}}}));
   EXPECT_FALSE(FitsIdleCluster({{Node(1, kZoneB), Node(1)}, {{{Pod(1, 0, kZoneB), Pod(1, 0, kZoneB)}, 2}}}));
 }
 
-TEST(ExactSearch, MinimumBelowTheTotal) {
+TEST(ExactSearch, MinimumBelowTotal_ChoosesMembers) {
   EXPECT_TRUE(FitsIdleCluster({{Node(4)}, {{{Pod(4), Pod(1), Pod(1)}, 2}}}));
   EXPECT_FALSE(FitsIdleCluster({{Node(4)}, {{{Pod(4), Pod(1), Pod(1)}, 3}}}));
   EXPECT_FALSE(FitsIdleCluster({{Node(4)}, {{{Pod(1)}, 2}}})) << "fewer pods than the minimum";
   EXPECT_TRUE(FitsIdleCluster({{}, {{{Pod(1)}, 0}}}));
 }
 
-TEST(ExactSearch, NobodyStandsInForAHigherPriority) {
+TEST(ExactSearch, LowerPriorityPod_DoesNotReplaceHigher) {
   EXPECT_FALSE(FitsIdleCluster({{Node(4)}, {{{Pod(4, 1), Pod(1), Pod(1)}, 2}}}));
   EXPECT_TRUE(FitsIdleCluster({{Node(5)}, {{{Pod(4, 1), Pod(1), Pod(1)}, 2}}}));
   EXPECT_TRUE(FitsIdleCluster({{Node(4)}, {{{Pod(4, 1), Pod(1, 1), Pod(1, 1), Pod(1)}, 2}}}));
 }
 
-TEST(ExactSearch, GangsOfAGroup) {
+TEST(ExactSearch, GangGroup_FitsOnlyTogether) {
   EXPECT_TRUE(FitsIdleCluster({{Node(1, kZoneB), Node(1)}, {{{Pod(1)}, 1}, {{Pod(1, 0, kZoneB)}, 1}}}));
   EXPECT_FALSE(FitsIdleCluster({{Node(1, kZoneB)}, {{{Pod(1)}, 1}, {{Pod(1, 0, kZoneB)}, 1}}}));
 }
 
-TEST(ExactSearch, Heterogeneous) {
+TEST(ExactSearch, HeterogeneousPods_DecidedExactly) {
   EXPECT_TRUE(FitsIdleCluster({{Node(2), Node(3)}, {{{Pod(2), Pod(3)}, 2}}}));
   EXPECT_FALSE(FitsIdleCluster({{Node(2), Node(3)}, {{{Pod(2), Pod(2), Pod(1), Pod(1)}, 4}}}));
   EXPECT_TRUE(FitsIdleCluster({{Node(4), Node(1)}, {{{Pod(1, 10), Pod(4, 1)}, 2}}}));
@@ -59,7 +59,7 @@ TEST(ExactSearch, Heterogeneous) {
   EXPECT_FALSE(FitsIdleCluster({{Node(7), Node(7)}, {{{Pod(4), Pod(4), Pod(2), Pod(2), Pod(2)}, 5}}}));
 }
 
-TEST(ExactSearch, PodLimitHostPortsTaints) {
+TEST(ExactSearch, PodLimitHostPortsTaints_AreRespected) {
   EXPECT_FALSE(FitsIdleCluster({{Node(9, {}, 1)}, {{{Pod(1), Pod(1)}, 2}}}));
   EXPECT_FALSE(FitsIdleCluster({{Node(9)}, {{{Pod(1, 0, {}, 80), Pod(2, 0, {}, 80)}, 2}}}));
   EXPECT_TRUE(FitsIdleCluster({{Node(9)}, {{{Pod(1, 0, {}, 80), Pod(2, 0, {}, 81)}, 2}}}));

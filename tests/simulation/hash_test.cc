@@ -1,4 +1,4 @@
-// Machine::Hash() tells apart what will answer differently, and machines that hash alike answer alike (SPEC P-1).
+// Machine::Hash() differs for states that answer differently, and equal hashes imply equal answers (SPEC P-1).
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -54,15 +54,17 @@ struct EffectText {
   std::string operator()(const BindPod& e) const {
     return absl::StrCat("bind ", e.pod.uid, "@", e.node, " until ", e.deadline_ms);
   }
-  std::string operator()(const CallPod& e) const {
+  std::string operator()(const ActivatePod& e) const {
     return absl::StrCat("call ", e.pod.uid, e.remove_gate, e.nominated_node, " ", e.plan, e.note);
   }
   std::string operator()(const MarkTimedOut& e) const { return absl::StrCat("mark ", e.pod.uid); }
   std::string operator()(const EvictPod& e) const { return absl::StrCat("evict ", e.pod.uid, e.note); }
-  std::string operator()(const TellPod& e) const { return absl::StrCat("tell ", e.pod.uid, e.warning, Text(e.reason)); }
+  std::string operator()(const EmitPodEvent& e) const {
+    return absl::StrCat("tell ", e.pod.uid, e.warning, Text(e.reason));
+  }
 };
 
-// Everything that comes out.
+// The complete outcome.
 std::string Text(const Outcome& outcome) {
   std::string out = absl::StrCat(outcome.status.ToString(), "\n", std::visit(ReplyText(), outcome.reply), "\n");
   for (const Effect& effect : outcome.effects) absl::StrAppend(&out, std::visit(EffectText(), effect), "\n");
@@ -97,12 +99,12 @@ UpsertPod APod(const std::string& uid, const std::string& gang, int32_t minimum,
   out.pod.name = uid;
   out.pod.name_space = "d";
   out.pod.scheduler_name = scheduler;
-  out.pod.shape.Own().requests = {{"cpu", 1000}};
+  out.pod.shape.Mutable().requests = {{"cpu", 1000}};
   if (gang.empty()) return out;
   out.pod.gang.name = gang;
   out.pod.gang.declares = true;
-  out.pod.gang.declaration.Own().min_member = minimum;
-  out.pod.gang.declaration.Own().wait_time_ms = 5'000;
+  out.pod.gang.declaration.Mutable().min_member = minimum;
+  out.pod.gang.declaration.Mutable().wait_time_ms = 5'000;
   return out;
 }
 
@@ -117,7 +119,7 @@ Command Gated(UpsertPod pod) {
 }
 
 Command Patient(UpsertPod pod) {
-  pod.pod.gang.declaration.Own().wait_time_ms = 600'000;
+  pod.pod.gang.declaration.Mutable().wait_time_ms = 600'000;
   return pod;
 }
 
@@ -126,7 +128,7 @@ Command Submit(const std::string& id, uint64_t fingerprint) {
   out.id = id;
   out.name_space = "d";
   out.name = id;
-  out.declaration.Own().min_member = 1;
+  out.declaration.Mutable().min_member = 1;
   out.pods.push_back(APod("p-" + id, "", 0, "").pod);
   out.ttl_ms = 60'000;
   out.fingerprint = fingerprint;
@@ -134,14 +136,14 @@ Command Submit(const std::string& id, uint64_t fingerprint) {
 }
 
 constexpr char kKube[] = "default-scheduler";
-const std::shared_ptr<const NodeOffer> kAll = std::make_shared<NodeOffer>(NodeOffer::Every());
+const std::shared_ptr<const NodeOffer> kAll = std::make_shared<NodeOffer>(NodeOffer::AllNodes());
 
 struct Pair {
   const char* what;
   Sequence before;
   Sequence one;
   Sequence other;
-  Sequence probe;  // is answered differently
+  Sequence probe;  // the replies differ
 };
 
 std::vector<Pair> Pairs() {
@@ -230,7 +232,7 @@ std::vector<Pair> Pairs() {
   };
 }
 
-TEST(Hash, TellsApartWhatAnswersDifferently) {
+TEST(Hash, DifferentAnswers_DifferentHashes) {
   for (const Pair& pair : Pairs()) {
     SCOPED_TRACE(pair.what);
     std::vector<uint64_t> hashes;
@@ -254,8 +256,8 @@ std::unique_ptr<Machine> Born(const RandomWorld::Life& life) {
   return machine;
 }
 
-// Two commands of one life change places. When the hashes meet afterwards, everything that follows is answered alike.
-int SwapNeighbours(const RandomWorld::Life& life, std::mt19937_64* random) {
+// Swaps two adjacent commands of one life. If the hashes are equal afterwards, every later reply must be equal.
+int SwapAdjacent(const RandomWorld::Life& life, std::mt19937_64* random) {
   constexpr size_t kSwaps = 20;
   constexpr size_t kFollow = 300;
   int met = 0;
@@ -285,7 +287,7 @@ int SwapNeighbours(const RandomWorld::Life& life, std::mt19937_64* random) {
   return met;
 }
 
-TEST(Hash, AlikeAnswersAlike) {
+TEST(Hash, EqualHashes_EqualAnswers) {
   std::mt19937_64 random(1);
   int met = 0;
   size_t lives = 0;
@@ -296,7 +298,7 @@ TEST(Hash, AlikeAnswersAlike) {
     for (int step = 0; step < 4000; ++step) world.Step();
     for (const RandomWorld::Life& life : world.lives()) {
       SCOPED_TRACE(absl::StrCat("seed ", seed, ", life ", lives));
-      met += SwapNeighbours(life, &random);
+      met += SwapAdjacent(life, &random);
       ++lives;
       if (HasFailure()) break;
     }

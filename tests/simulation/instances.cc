@@ -27,7 +27,7 @@ class Maker {
     const int nodes = size_ * (2 + Roll(4));
     for (int i = 0; i < nodes; ++i) MakeNode(i, (kMaxPods * size_ - static_cast<int>(pods_.size())) / (nodes - i));
     SpreadSlack();
-    // Not std::shuffle: the same seed means the same instance with every library.
+    // Not std::shuffle: the same seed gives the same instance with every library.
     for (size_t i = pods_.size(); i > 1; --i)
       std::swap(pods_[i - 1], pods_[static_cast<size_t>(Roll(static_cast<int>(i)))]);
     DealPods();
@@ -51,7 +51,7 @@ class Maker {
     node.labels = {{"zone", std::string(1, static_cast<char>('a' + Roll(2)))}};
     if (Chance(20)) node.labels["disk"] = "ssd";
     if (Chance(10)) node.taints.push_back({"gpu", "", TaintEffect::kNoSchedule});
-    // Often a node of the size of the one before, with other labels.
+    // Often a node of the same size as the previous one, with other labels.
     if (number == 0 || Chance(65)) {
       const int count = std::max(1, std::min(most_pods, 1 + Roll(4)));
       made_of_.clear();
@@ -79,7 +79,7 @@ class Maker {
     out_.instance.nodes.push_back(node);
   }
 
-  // At most a tenth of what is asked, in small parts, on any nodes.
+  // At most a tenth of the request, in small parts, on any nodes.
   void SpreadSlack() {
     int64_t slack = out_.asked_cpu * Roll(11) / 100;
     out_.offered_cpu = out_.asked_cpu + slack;

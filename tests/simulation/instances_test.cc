@@ -1,5 +1,5 @@
-// The planner beside the exact search on 10,000 small instances (SPEC P-2, P-6): what share of those that fit an idle
-// cluster does it place, within which budget, and is what it says it has proven true?
+// Compares the planner with the exact search on 10,000 small instances (SPEC P-2, P-6): which share of the instances
+// that fit an idle cluster it places, within which budget, and whether its proofs of infeasibility are correct.
 //
 // Prints the figures. A failure prints the seed and the instance; MUSTER_SEED=n runs only that one.
 #include "tests/simulation/instances.h"
@@ -50,7 +50,7 @@ struct World {
   std::vector<Demand> demands;
 };
 
-// Every demand has what it needs, of classes that it offers, nobody in place of a pod of higher priority.
+// Every demand has its minimum, from its own classes, and no pod takes the place of a pod of higher priority.
 void CheckPlacement(const World& world, const GroupPlacement& result, const Statement& statement) {
   ASSERT_EQ(result.parts.size(), world.demands.size());
   size_t at = 0;
@@ -79,8 +79,8 @@ void CheckPlacement(const World& world, const GroupPlacement& result, const Stat
 
 struct Figures {
   int placed = 0;
-  int gave_up = 0;  // out of tries, though it fits
-  int proven = 0;   // does not fit, and said so
+  int gave_up = 0;  // tries exhausted, though it fits
+  int proven = 0;   // infeasible, and proven so
   int64_t tries = 0;
 };
 
@@ -107,7 +107,7 @@ void Try(const Instance& instance, bool fits, int32_t budget, Figures* figures) 
   ASSERT_EQ(world.Hash(), before);
 }
 
-// What was placed and what was said, by names.
+// Placements and messages, with names instead of ids.
 std::string PlacedByName(const Instance& instance) {
   World world(instance);
   Statement statement(&world.cluster);
@@ -125,8 +125,8 @@ std::string PlacedByName(const Instance& instance) {
   return out;
 }
 
-// Ids of nodes decide nothing (P-4): a machine that learnt of them in another order decides the same.
-TEST(Instances, OrderOfArrivalDecidesNothing) {
+// Node ids do not affect decisions (P-4): a machine that learnt the nodes in another order decides the same.
+TEST(Instances, NodeArrivalOrder_DoesNotAffectDecisions) {
   const auto seeds = static_cast<uint64_t>(ShareOf(2000));
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
     Instance instance = MakeInstance(seed).instance;
@@ -138,7 +138,7 @@ TEST(Instances, OrderOfArrivalDecidesNothing) {
   }
 }
 
-TEST(Instances, AlmostAllThatFitIsPlaced) {
+TEST(Instances, FittingInstances_AlmostAllPlaced) {
   uint64_t only = 0;
   const char* text = std::getenv("MUSTER_SEED");
   ASSERT_TRUE(text == nullptr || absl::SimpleAtoi(text, &only));
@@ -174,8 +174,8 @@ TEST(Instances, AlmostAllThatFitIsPlaced) {
   EXPECT_GE(figures[static_cast<size_t>(by_default)].placed * 100, fitting * 99);
 }
 
-// Too large to decide exactly, but made from an answer. One number for each size is all there is to hold on to.
-TEST(Instances, LargerOnesMostly) {
+// Too large to decide exactly, but built from a solution. The only reference is one figure for each size.
+TEST(Instances, LargerInstances_MostlyPlaced) {
   const auto seeds = static_cast<uint64_t>(ShareOf(400));
   for (const int size : {2, 4, 8, 16}) {
     std::array<Figures, kBudgets.size()> figures;

@@ -7,7 +7,7 @@
 namespace muster {
 namespace {
 
-// What stands is a gang of one each, which only its node can take.
+// Each standing pod becomes a gang of one that fits only its own node.
 bool FitsExactly(const std::vector<NodeDescription>& nodes, const std::vector<Standing>& standing,
                  const std::vector<Instance::Gang>& gangs) {
   std::map<std::string, ResourceList> taken;
@@ -18,7 +18,7 @@ bool FitsExactly(const std::vector<NodeDescription>& nodes, const std::vector<St
   Instance instance;
   std::map<std::string, bool> usable;
   for (const NodeDescription& node : nodes) {
-    bool over = false;  // nothing fits there, and what stands there would not either
+    bool over = false;  // nothing fits there, not even the standing pods
     for (const auto& [name, amount] : taken[node.name]) {
       const auto offered = node.allocatable.find(name);
       over = over || amount > (offered == node.allocatable.end() ? 0 : offered->second);

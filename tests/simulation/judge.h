@@ -1,5 +1,5 @@
-// Would waiting gangs fit now, and who would find that out: the exact search, the planner's first try, or its later
-// ones.
+// Classifies whether waiting gangs fit now, and what finds the solution: the exact search, the planner's first try, or
+// its later tries. Stateless.
 #ifndef MUSTER_TESTS_SIMULATION_JUDGE_H_
 #define MUSTER_TESTS_SIMULATION_JUDGE_H_
 
@@ -11,23 +11,23 @@
 namespace muster {
 
 enum class Fit {
-  kNo,         // there is no answer
-  kFirstTry,   // the planner's greedy pass finds one
-  kLaterTry,   // PlaceTogether finds one within its usual budget
-  kGaveUp,     // there is one, which PlaceTogether says that it had no tries left for
-  kDisproved,  // there is one, and PlaceTogether says that there is none
+  kNo,         // no solution exists
+  kFirstTry,   // the planner's greedy pass finds a solution
+  kLaterTry,   // PlaceTogether finds a solution within its usual budget
+  kGaveUp,     // a solution exists; PlaceTogether reports that its tries are exhausted
+  kDisproved,  // a solution exists; PlaceTogether reports that there is none
 };
 
-// A pod that stays where it is.
+// A pod that stays on its node.
 struct Standing {
   PodTemplate shape;
   std::string node;
 };
 
-// The label that carries each node's name for Judge: what a filter that nobody models refuses is said in terms of it.
+// The label with each node's name for Judge; it expresses refusals by filters that are not modelled.
 inline constexpr char kHostLabel[] = "muster-test/host";
 
-// Whether `gangs`, all of them together, fit beside `standing` on `nodes`. REQUIRES: pods of higher priority first.
+// Whether all of `gangs` together fit beside `standing` on `nodes`. REQUIRES: pods of higher priority first.
 [[nodiscard]] Fit Judge(const std::vector<NodeDescription>& nodes, const std::vector<Standing>& standing,
                         const std::vector<Instance::Gang>& gangs);
 

@@ -1,4 +1,4 @@
-// Names of what is counted, from the types themselves: nothing is left out when something new comes.
+// Names of counted kinds, derived from the types, so that a new type is counted automatically.
 #ifndef MUSTER_TESTS_SIMULATION_KINDS_H_
 #define MUSTER_TESTS_SIMULATION_KINDS_H_
 

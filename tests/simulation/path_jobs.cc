@@ -1,4 +1,4 @@
-// What PathWorld's users do: jobs come, controllers make again what is gone, jobs end.
+// Models the users of PathWorld: jobs arrive, controllers re-create lost pods, jobs end.
 #include <algorithm>
 #include <utility>
 
@@ -9,16 +9,16 @@
 namespace muster {
 namespace {
 
-constexpr size_t kMostPods = 48;
+constexpr size_t kMaxPods = 48;
 
 }  // namespace
 
 void PathWorld::MakeJobs() {
-  if (pods_.size() >= kMostPods || Roll(12) != 0) return;
+  if (pods_.size() >= kMaxPods || Roll(12) != 0) return;
   const size_t number = jobs_.size();
   std::vector<Job> made = {DrawJob(number)};
   const bool grouped = !made[0].gang.empty() && !made[0].declaration.topology.has_value() && Roll(5) == 0;
-  if (grouped) made.push_back(DrawMate(number + 1, number, &made[0]));
+  if (grouped) made.push_back(DrawPeer(number + 1, number, &made[0]));
   int32_t size = 0;
   int32_t minimum = 0;
   for (size_t i = 0; i < made.size(); ++i) {
@@ -28,7 +28,7 @@ void PathWorld::MakeJobs() {
     Log(absl::StrCat("job ", number + i, " ", job.gang, " ", job.minimum, " of ", job.size, " ",
                      FormatResources(job.requests), grouped ? ", of a group" : ""));
   }
-  // Every job fits the empty cluster, every group does: what does not would wait for good reason.
+  // Every job and every group fits the empty cluster; otherwise it would rightly wait.
   const Job& first = made.front();
   if (Places(first) < size || (!first.gang.empty() && minimum > settings_.max_holds)) return;
   if (first.declaration.queue.has_value()) {
@@ -68,23 +68,23 @@ PathWorld::Job PathWorld::DrawJob(size_t number) {
   return job;
 }
 
-// D-10: a gang that starts with `first` or not at all, of pods like those of it.
-PathWorld::Job PathWorld::DrawMate(size_t number, size_t first_number, Job* first) {
-  Job mate = *first;
-  mate.gang = absl::StrCat("g", number);
-  mate.size = mate.minimum = 1 + Roll(3);
-  mate.gated = Roll(2) == 0;
-  mate.leaves.clear();
-  mate.declaration.subgroups.clear();
-  mate.declaration.min_member = mate.minimum;
-  mate.mates = {first_number};
-  first->mates = {number};
-  mate.declaration.groups =
-      first->declaration.groups = {absl::StrCat("d/", first->gang), absl::StrCat("d/", mate.gang)};
-  return mate;
+// D-10: a gang that starts together with `first`, with similar pods.
+PathWorld::Job PathWorld::DrawPeer(size_t number, size_t first_number, Job* first) {
+  Job peer = *first;
+  peer.gang = absl::StrCat("g", number);
+  peer.size = peer.minimum = 1 + Roll(3);
+  peer.gated = Roll(2) == 0;
+  peer.leaves.clear();
+  peer.declaration.subgroups.clear();
+  peer.declaration.min_member = peer.minimum;
+  peer.peers = {first_number};
+  first->peers = {number};
+  peer.declaration.groups =
+      first->declaration.groups = {absl::StrCat("d/", first->gang), absl::StrCat("d/", peer.gang)};
+  return peer;
 }
 
-// Some gangs must be in one rack, some are two subgroups of which each has its minimum.
+// Some gangs require one rack; some have two subgroups, each with its own minimum.
 void PathWorld::Shape(Job* job) {
   if (Roll(4) == 0) job->declaration.topology = TopologyRule{"rack", "", ""};
   if (job->size < 2 || Roll(4) != 0) return;
@@ -123,7 +123,7 @@ void PathWorld::MakePod(size_t j, int32_t member) {
   pod.facts.created_ms = clock_.NowMs();
   pod.facts.priority = job.priority;
   pod.facts.scheduler_name = "default-scheduler";
-  pod.facts.shape.Own().requests = job.requests;
+  pod.facts.shape.Mutable().requests = job.requests;
   pod.facts.our_gate = job.gated;
   if (!job.gang.empty()) {
     pod.facts.gang.name = job.gang;
@@ -164,7 +164,7 @@ void PathWorld::EndPods() {
   for (const std::string& uid : over) RemovePod(uid, "it has ended");
 }
 
-// Jobs end when they have run for a while; controllers make again what is gone.
+// Jobs end after they have run for a while; controllers re-create lost pods.
 void PathWorld::EndJobs() {
   std::map<size_t, std::vector<std::string>> members;
   for (const auto& [uid, pod] : pods_) members[pod.job].push_back(uid);
@@ -182,20 +182,20 @@ void PathWorld::EndJobs() {
       job.ends_ms = clock_.NowMs() + 1'000 + Roll(30'000);
       if (job.declaration.topology.has_value()) figures_["gangs started in one rack"] += 1;
       if (!job.leaves.empty()) figures_["gangs of subgroups started"] += 1;
-      if (!job.mates.empty()) figures_["gangs of a group started"] += 1;
+      if (!job.peers.empty()) figures_["gangs of a group started"] += 1;
       figures_[job.gang.empty() ? "pods of no gang started" : "gangs started"] += 1;
     }
-    // With the members that it has: extras need not have found a place, nor those that were made again.
-    // A group ends together: without one of its gangs the others could not start again.
+    // A job ends with the members that it has: extra or re-created members may have found no place. A group ends
+    // together: a gang alone could not start again.
     const auto through = [&](const Job& each) { return each.whole && each.ends_ms <= clock_.NowMs(); };
-    if (through(job) && absl::c_all_of(job.mates, [&](size_t mate) { return through(jobs_[mate]); })) {
+    if (through(job) && absl::c_all_of(job.peers, [&](size_t peer) { return through(jobs_[peer]); })) {
       over.push_back(j);
       continue;
     }
     for (int32_t member = 0; member < job.size; ++member) {
       if (!there.contains(member)) MakePod(j, member);
     }
-    // A member fails, or somebody deletes it.
+    // A member fails, or a user deletes it.
     if (!bound.empty() && Chance(3'000)) {
       figures_["fault: a pod is deleted"] += 1;
       RemovePod(members[j][static_cast<size_t>(Roll(static_cast<int>(members[j].size())))], "deleted");

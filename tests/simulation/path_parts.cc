@@ -1,4 +1,4 @@
-// The API server and kube-scheduler, as far as Muster meets them.
+// Models of the API server and kube-scheduler, as far as Muster interacts with them.
 #include <algorithm>
 #include <utility>
 
@@ -9,8 +9,8 @@
 namespace muster {
 namespace {
 
-constexpr size_t kAtOnce = 16;            // effects of a process that are under way together
-constexpr int64_t kLongestEndMs = 5'000;  // of a pod that is told to go
+constexpr size_t kAtOnce = 16;        // effects of one process that are in flight together
+constexpr int64_t kMaxEndMs = 5'000;  // of a pod that is being deleted
 
 }  // namespace
 
@@ -20,10 +20,10 @@ void PathWorld::ApiTurn() {
   if (!ghosts_.empty() && Roll(2) == 0) {
     const BindPod ghost = ghosts_.front();
     ghosts_.pop_front();
-    // A request is not under way for longer than its deadline.
+    // No request is in flight beyond its deadline.
     if (clock_.NowMs() <= ghost.deadline_ms && Bind(ghost.pod.uid, ghost.node)) {
       figures_["fault: a dead process' binding arrives"] += 1;
-      if (Listing()) ListAgain();  // see Tell
+      if (Listing()) ListAgain();  // see Notify
     }
   }
   if (api_.empty()) return;
@@ -35,7 +35,7 @@ void PathWorld::ApiTurn() {
 
 void PathWorld::Do(const Effect& effect) {
   if (const auto* bind = std::get_if<BindPod>(&effect)) return DoBind(*bind);
-  if (Chance(30)) {  // 429, 500 or a connection that broke: it is sent again
+  if (Chance(30)) {  // 429, 500 or a broken connection: it is sent again
     figures_["fault: the API server refuses a write"] += 1;
     api_.push_back(effect);
     return;
@@ -47,7 +47,7 @@ void PathWorld::Do(const Effect& effect) {
     pod->second.facts.timed_out_mark = true;
     return PodChanged(pod->second);
   }
-  const auto* call = std::get_if<CallPod>(&effect);
+  const auto* call = std::get_if<ActivatePod>(&effect);
   if (call == nullptr) return;
   const auto found = pods_.find(call->pod.uid);
   if (found == pods_.end()) return;
@@ -56,7 +56,7 @@ void PathWorld::Do(const Effect& effect) {
     if (!std::exchange(pod.facts.our_gate, false)) return;
     if (!call->nominated_node.empty()) pod.facts.nominated_node = call->nominated_node;
   } else {
-    pod.facts.called = absl::StrCat(++calls_);
+    pod.facts.activation_mark = absl::StrCat(++calls_);
     if (!call->note.empty()) pod.facts.unschedulable = call->note;
   }
   Log(absl::StrCat("pod ", call->pod.uid, " ", pod.facts.name, " is called"));
@@ -80,7 +80,7 @@ bool PathWorld::Bind(const std::string& uid, const std::string& node) {
   return true;
 }
 
-// P-4: a required domain is never left. Whoever goes belongs to a start that is over.
+// P-4: a required domain is never left. Pods that are being deleted belong to an earlier start.
 void PathWorld::CheckRack(const ApiPod& pod) {
   if (!jobs_[pod.job].declaration.topology.has_value()) return;
   const std::string rack = nodes_.at(pod.facts.node_name).labels.at("rack");
@@ -123,7 +123,7 @@ ResourceList PathWorld::FreeOn(const NodeDescription& node) const {
   return free;
 }
 
-// It hears what is new, in its order and later than musterd or earlier, and schedules one pod at a time.
+// Receives news in order, earlier or later than musterd, and schedules one pod at a time.
 void PathWorld::SchedulerTurn() {
   HearNews(static_cast<size_t>(Roll(6)));
   scheduler_->SampleAtLeast(Chance(6) ? 2 : 100);
@@ -178,14 +178,14 @@ void PathWorld::AskFilter(const std::string& uid, const std::vector<std::string>
 
 void PathWorld::Filtered(const std::string& uid, const std::vector<std::string>& offered,
                          const absl::StatusOr<Reply>& reply) {
-  if (asked_filter_ != uid) return;  // whoever asked is gone
+  if (asked_filter_ != uid) return;  // its caller is gone
   asked_filter_.reset();
   SchedulerModel::FilterAnswer answer;
   answer.error = !reply.ok();
   if (reply.ok()) {
     const FilterReply& filter = std::get<FilterReply>(*reply);
     answer.words = absl::StrCat("muster: ", filter.reason.text);
-    const bool one = filter.kind == FilterReply::Kind::kOneNode;
+    const bool one = filter.kind == FilterReply::Kind::kSingleNode;
     for (const std::string& node : offered) {
       const bool left = one ? node == filter.node
                             : filter.kind == FilterReply::Kind::kPass && !absl::c_linear_search(filter.guarded, node);
@@ -215,18 +215,18 @@ void PathWorld::AskPreempt(const std::string& uid, const SchedulerModel::Victims
                     });
 }
 
-// K-9: nobody is evicted for a gang that does not start.
+// K-9: no pod is evicted for a gang that does not start.
 void PathWorld::CheckPreemptor(const std::string& uid, const std::vector<std::string>& nodes) {
   const auto preemptor = pods_.find(uid);
   if (nodes.empty() || preemptor == pods_.end()) return;
   const Job& job = jobs_[preemptor->second.job];
-  const bool strict = job.declaration.mode != GangMode::kNonStrict;  // else its members come one by one
+  const bool strict = job.declaration.mode != GangMode::kNonStrict;  // otherwise its members are placed one by one
   if (job.gang.empty() || !strict || job.minimum <= 1 || job.decided) return;
   Violate(absl::StrCat("K-9: member ", uid, " of ", job.gang, ", which has not started, may preempt"));
 }
 
-void PathWorld::Applied(const Command& command, int64_t now_ms, const Outcome& outcome) {
-  SimWorld::Applied(command, now_ms, outcome);
+void PathWorld::AfterApply(const Command& command, int64_t now_ms, const Outcome& outcome) {
+  SimWorld::AfterApply(command, now_ms, outcome);
   if (const auto* question = std::get_if<Preempt>(&command)) {
     CheckVictims(*question, std::get<PreemptReply>(outcome.reply).nodes);
   }
@@ -240,7 +240,7 @@ void PathWorld::CheckVictims(const Preempt& question, const std::vector<std::str
     std::set<const Gang*> lose;
     for (const std::string& uid : candidate.victim_uids) {
       const Pod* victim = machine_->FindPod(uid);
-      const bool leaves = victim == nullptr || victim->facts.deleting;  // it goes anyway
+      const bool leaves = victim == nullptr || victim->facts.deleting;  // it leaves anyway
       if (leaves || victim->gang == nullptr) continue;
       if (victim->gang->rules.min_member > 1 || !victim->gang->rules.group.empty()) lose.insert(victim->gang);
     }
@@ -259,15 +259,15 @@ void PathWorld::CheckVictims(const Preempt& question, const std::vector<std::str
   }
 }
 
-// P-4: who could not go there afterwards takes nobody's place there, as far as the process knows at the time.
+// P-4: a preemptor evicts no pod from a node that it could not use afterwards, as far as the process knows at the time.
 void PathWorld::CheckPreemptorsRack(const std::string& uid, const std::string& node) {
   const Pod* pod = machine_->FindPod(uid);
   const auto here = nodes_.find(node);
   if (pod == nullptr || pod->gang == nullptr || !pod->gang->rules.domains || here == nodes_.end()) return;
   for (const MemberSet& alike : pod->gang->members) {
-    for (const Pod* mate : alike) {
-      const auto there = nodes_.find(mate->facts.node_name);
-      if (mate->facts.deleting || there == nodes_.end()) continue;
+    for (const Pod* peer : alike) {
+      const auto there = nodes_.find(peer->facts.node_name);
+      if (peer->facts.deleting || there == nodes_.end()) continue;
       if (there->second.labels.at("rack") == here->second.labels.at("rack")) continue;
       Violate(absl::StrCat("P-4: pods on ", node, " may be taken for ", uid, ", of which a mate runs in ",
                            there->second.labels.at("rack")));
@@ -278,13 +278,13 @@ void PathWorld::CheckPreemptorsRack(const std::string& uid, const std::string& n
 void PathWorld::AskBind(const std::string& uid, const std::string& node, int64_t attempt) {
   const absl::StatusOr<HoldToken> token =
       engine_->Hold(muster::Bind{uid, node}, [this, life = life_, uid](const HoldAnswer& answer) {
-        if (life->alive) HoldEnded(uid, answer);
+        if (life->alive) OnHoldEnded(uid, answer);
       });
   if (!token.ok()) return scheduler_->Bound(uid, attempt, false, clock_.NowMs());
   held_[uid] = {attempt, *token};
 }
 
-void PathWorld::HoldEnded(const std::string& uid, const HoldAnswer& answer) {
+void PathWorld::OnHoldEnded(const std::string& uid, const HoldAnswer& answer) {
   const auto call = held_.find(uid);
   if (call == held_.end() || call->second.token != answer.token) return;
   const int64_t attempt = held_.extract(call).mapped().attempt;
@@ -324,7 +324,7 @@ void PathWorld::Delete(const std::string& uid) {
   figures_["pods preempted"] += 1;
   if (pod->second.facts.node_name.empty()) return RemovePod(uid, "preempted");
   pod->second.facts.deleting = true;
-  pod->second.gone_ms = clock_.NowMs() + Roll(kLongestEndMs);
+  pod->second.gone_ms = clock_.NowMs() + Roll(kMaxEndMs);
   Log(absl::StrCat("pod ", uid, " ", pod->second.facts.name, " is preempted"));
   PodChanged(pod->second);
 }

@@ -1,4 +1,4 @@
-// A simulated clock, and a store that keeps what was committed: a crash takes the rest.
+// A simulated clock, and a store that retains what was committed; a crash loses the rest. Single-threaded.
 #ifndef MUSTER_TESTS_SIMULATION_PATH_STORE_H_
 #define MUSTER_TESTS_SIMULATION_PATH_STORE_H_
 
@@ -26,8 +26,8 @@ class SimClock : public Clock {
 
 class PathStore : public Store {
  public:
-  enum class Fate : uint8_t { kKept, kNotKept, kKeptUntold };
-  // `fate` is asked of each commit.
+  enum class Fate : uint8_t { kStored, kRejected, kStoredWithoutReply };
+  // `fate` is called for each commit.
   explicit PathStore(std::function<Fate()> fate) : fate_(std::move(fate)) {}
 
   absl::StatusOr<Contents> TakeOver() override {
@@ -38,16 +38,16 @@ class PathStore : public Store {
   absl::Status Commit(int64_t epoch, const std::vector<Record>& records) override {
     if (epoch != epoch_) return FencedError();
     const Fate fate = fate_();
-    if (fate == Fate::kNotKept) return absl::ResourceExhaustedError("the disk is full");
+    if (fate == Fate::kRejected) return absl::ResourceExhaustedError("the disk is full");
     for (const Record& record : records) {
       records_[RecordName(record)] = record;
       if (record.value.empty()) records_.erase(RecordName(record));
     }
-    return fate == Fate::kKept ? absl::OkStatus() : absl::UnavailableError("the disk did not answer");
+    return fate == Fate::kStored ? absl::OkStatus() : absl::UnavailableError("the disk did not answer");
   }
-  // What a copy made now has; none was made: nothing.
+  // The records and epoch of the last copy; empty if no copy was made.
   void Copy() { copy_ = {epoch_, records_}; }
-  // The copy in its place, or nothing. While nobody has it.
+  // Restores the copy, or an empty store. REQUIRES: no process has opened the store.
   void PutBack() { std::tie(epoch_, records_) = copy_; }
   void Lose() { std::tie(epoch_, records_) = Saved(); }
   [[nodiscard]] bool Has(const std::string& name) const { return records_.contains(name); }

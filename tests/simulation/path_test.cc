@@ -1,10 +1,10 @@
-// Simulation of the whole path (S-2, K-4, K-13, P-6): whatever dies, is lost, late or refused, nothing is promised
-// before it is durable, no gang is let go in part, no room is given twice, no queue has more than it may, and what
-// waits starts in the end.
+// Simulates the whole path (S-2, K-4, K-13, P-6). Whatever dies, is lost, late or refused: no promise precedes its
+// durable record, no gang is released in part, and no capacity is given twice. No queue exceeds its limit, and every
+// waiting gang starts in the end.
 //
-// A failure prints what happened last, and the command that replays it with the fewest turns that still fail.
-// MUSTER_SEED=n runs only that one, MUSTER_SEEDS=n that many, MUSTER_TURNS=n turns each, MUSTER_ONLY=3-7,12 only these,
-// MUSTER_SHORTEN_S=n shortens for so long (60).
+// A failure prints the last events, and the command that replays it with the fewest turns that still fail.
+// MUSTER_SEED=n runs only that seed, MUSTER_SEEDS=n that many seeds, MUSTER_TURNS=n turns each, MUSTER_ONLY=3-7,12 only
+// these turns. MUSTER_SHORTEN_S=n limits the shortening to n seconds (60).
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 
@@ -35,7 +35,8 @@ int FromEnv(const char* name, int otherwise) {
   return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
 }
 
-// "S-2: pod u1-2 was confirmed ..." and "S-2: pod u7-1 was confirmed ..." are one failure: numbers hang on the turns.
+// "S-2: pod u1-2 was confirmed ..." and "S-2: pod u7-1 was confirmed ..." are one failure: the numbers depend on the
+// turns.
 std::string Kind(const std::string& violation) {
   std::string kind;
   for (const char c : violation) kind += absl::ascii_isdigit(static_cast<unsigned char>(c)) ? '#' : c;
@@ -64,7 +65,7 @@ void Tell(int seed, const World& failed, const Turns& turns) {
                 << absl::StrJoin(shown.events(), "\n");
 }
 
-// What came to pass in all worlds together; nothing: it failed, or was not the whole run.
+// Figures of all worlds together; empty: a world failed, or not the whole run was taken.
 template <typename World>
 std::optional<std::map<std::string, int64_t>> RunAll(int seeds) {
   const int only = FromEnv("MUSTER_SEED", 0);
@@ -93,12 +94,12 @@ class Path : public testing::Test {
   Path() { spdlog::set_level(spdlog::level::off); }  // stores fail thousands of times
 };
 
-TEST_F(Path, NothingIsForgottenGivenTwiceOrStartedInPart) {
+TEST_F(Path, RandomFaults_NoLossNoDoubleUseNoPartialStart) {
   const int seeds = FromEnv("MUSTER_SEEDS", ShareOf(kSeeds));
   const std::optional<std::map<std::string, int64_t>> all = RunAll<PathWorld>(seeds);
   if (!all.has_value()) return;
   std::map<std::string, int64_t> figures = *all;
-  // A kind that never came was not tested.
+  // A kind that never occurred was not tested.
   for (const char* kind : {"command: Bind",
                            "command: BindingOutcome",
                            "command: EndHold",
@@ -109,14 +110,14 @@ TEST_F(Path, NothingIsForgottenGivenTwiceOrStartedInPart) {
                            "command: Preempt",
                            "command: RemoveNode",
                            "command: RemovePod",
-                           "command: TakeUpFacts",
+                           "command: RestoreFacts",
                            "command: Tick",
                            "command: UpsertNode",
                            "command: UpsertPod",
                            "effect: BindPod",
-                           "effect: CallPod",
+                           "effect: ActivatePod",
                            "effect: EvictPod",
-                           "effect: TellPod",
+                           "effect: EmitPodEvent",
                            "fault: a binding's outcome is not known",
                            "fault: a crash between two turns",
                            "fault: a crash in the middle of what left",
@@ -163,9 +164,8 @@ TEST_F(Path, NothingIsForgottenGivenTwiceOrStartedInPart) {
   EXPECT_GT(figures["gangs started"], seeds * 100);
 }
 
-// Without Kubernetes: what a caller was told is so after any crash, gangs are confirmed whole, facts are kept (S-1,
-// S-2).
-TEST_F(Path, WhatCallersWereToldIsSo) {
+// Without Kubernetes: replies to callers hold after any crash, gangs are confirmed whole, facts stay stored (S-1, S-2).
+TEST_F(Path, GangCallers_RepliesHoldAcrossCrashes) {
   const int seeds = FromEnv("MUSTER_SEEDS", ShareOf(kSeeds));
   const std::optional<std::map<std::string, int64_t>> all = RunAll<CallerWorld>(seeds);
   if (!all.has_value()) return;
@@ -180,7 +180,7 @@ TEST_F(Path, WhatCallersWereToldIsSo) {
                            "command: PlanRound",
                            "command: ReplaceFacts",
                            "command: SubmitGang",
-                           "command: TakeUpFacts",
+                           "command: RestoreFacts",
                            "command: Tick",
                            "command: UpdateFacts",
                            "fault: a crash behind an answer",
@@ -201,9 +201,8 @@ TEST_F(Path, WhatCallersWereToldIsSo) {
   EXPECT_GT(figures["gangs started"], seeds * 100);
 }
 
-// Without Kubernetes, pod by pod: nobody starts without his gang, who was permitted stays so after any crash (G-4,
-// S-2).
-TEST_F(Path, WhoWasPermittedStaysSo) {
+// Without Kubernetes, pod by pod: no pod starts without its gang, and a permit stays valid after any crash (G-4, S-2).
+TEST_F(Path, PermittedPod_StaysPermittedAcrossCrashes) {
   const int seeds = FromEnv("MUSTER_SEEDS", ShareOf(kSeeds / 2));
   const std::optional<std::map<std::string, int64_t>> all = RunAll<VerbWorld>(seeds);
   if (!all.has_value()) return;
@@ -219,8 +218,8 @@ TEST_F(Path, WhoWasPermittedStaysSo) {
   EXPECT_GT(figures["gangs started"], seeds * 50);
 }
 
-// The same seed is the same run, to the last event: else no failure could be looked at again.
-TEST_F(Path, TheSameSeedIsTheSameRun) {
+// The same seed gives the same run, to the last event: otherwise no failure could be replayed.
+TEST_F(Path, SameSeed_SameRun) {
   PathWorld one(7);
   PathWorld other(7);
   one.Run(Turns(5'000));

@@ -8,9 +8,9 @@
 namespace muster {
 namespace {
 
-constexpr int64_t kPathPatienceMs = 1'800'000;  // simulated: longer than any back-off and any job
-constexpr int64_t kHalfPatienceMs = 120'000;
-constexpr int64_t kLongestLagMs = 5'000;  // of kube-scheduler's watch
+constexpr int64_t kPathPatienceMs = 1'800'000;  // simulated; longer than any back-off and any job
+constexpr int64_t kPartialPatienceMs = 120'000;
+constexpr int64_t kMaxLagMs = 5'000;  // of kube-scheduler's watch
 
 }  // namespace
 
@@ -50,7 +50,7 @@ void PathWorld::Run(const Turns& turns) {
   const int64_t end = clock_.NowMs() + kPathPatienceMs;
   while (violation_.empty() && !AllRest()) {
     Turn();
-    CheckHalves();
+    CheckPartialStarts();
     if (clock_.NowMs() <= end) continue;
     std::string waits;
     for (const size_t j : open_) {
@@ -61,7 +61,7 @@ void PathWorld::Run(const Turns& turns) {
     }
     const EngineStats stats = engine_->stats();
     Log(absl::StrCat("watch ", watch_.size(), ", api ", api_.size(), asked_filter_ ? ", asking" : "", ", mailbox ",
-                     stats.mailbox_depth, ", store waits for ", stats.store_waiting, " ", stats.store_trouble));
+                     stats.mailbox_depth, ", store waits for ", stats.store_waiting, " ", stats.store_error));
     for (const auto& [uid, pod] : pods_) {
       Log(absl::StrCat("pod ", uid, " ", pod.facts.name, " on \"", pod.facts.node_name,
                        "\": ", scheduler_->Describe(uid)));
@@ -70,8 +70,8 @@ void PathWorld::Run(const Turns& turns) {
   }
 }
 
-// K-13: a start that was interrupted is finished before anything else is begun: nobody can keep it waiting for long.
-void PathWorld::CheckHalves() {
+// K-13: an interrupted start is completed before any other starts: no gang can delay it for long.
+void PathWorld::CheckPartialStarts() {
   std::map<size_t, Parts> bound;
   for (const auto& [uid, pod] : pods_) {
     if (!pod.facts.node_name.empty()) CountMember(pod, jobs_[pod.job], &bound[pod.job]);
@@ -79,16 +79,17 @@ void PathWorld::CheckHalves() {
   for (const size_t j : open_) {
     const Job& job = jobs_[j];
     if (job.gang.empty() || bound[j].empty() || Enough(job, bound[j])) {
-      half_since_ms_.erase(j);
+      partial_since_ms_.erase(j);
       continue;
     }
-    // Members that are on their way are no half.
+    // A gang with members in flight is not partially bound.
     const bool on_the_way = std::any_of(api_.begin(), api_.end(), [&](const Effect& effect) {
       const auto* bind = std::get_if<BindPod>(&effect);
       const auto pod = bind == nullptr ? pods_.end() : pods_.find(bind->pod.uid);
       return pod != pods_.end() && pod->second.job == j;
     });
-    if (on_the_way || half_since_ms_.try_emplace(j, clock_.NowMs()).first->second + kHalfPatienceMs > clock_.NowMs())
+    if (on_the_way ||
+        partial_since_ms_.try_emplace(j, clock_.NowMs()).first->second + kPartialPatienceMs > clock_.NowMs())
       continue;
     Violate(absl::StrCat("K-13: ", job.gang, " has too few members bound, and needs ", job.minimum));
   }
@@ -139,7 +140,7 @@ void PathWorld::OutsideTurn(int roll) {
 
 void PathWorld::PassTime() {
   const int64_t passes = Roll(40) == 0 ? Roll(faults_ ? 20'000 : 3'000) : Roll(60);
-  if (passes > kLongestLagMs) HearNews(news_.size());
+  if (passes > kMaxLagMs) HearNews(news_.size());
   clock_.Pass(passes);
   EndJobs();
   EndPods();
@@ -163,7 +164,7 @@ void PathWorld::Start() {
 
 void PathWorld::Crash(const char* when) {
   EndProcess(when);
-  // What was on its way to the API server has left, or has not; what has left arrives now or later.
+  // Effects in flight to the API server have left, or have not; those that have left arrive now or later.
   for (const Effect& effect : std::exchange(api_, {})) {
     if (const auto* bind = std::get_if<BindPod>(&effect); bind != nullptr && Roll(2) == 0) ghosts_.push_back(*bind);
   }
@@ -177,7 +178,7 @@ void PathWorld::Crash(const char* when) {
   Start();
 }
 
-// docs/how-to/upgrade-and-back-up.md: what was decided since is read from the API server.
+// docs/how-to/upgrade-and-back-up.md: later decisions are read from the API server.
 void PathWorld::LoseStore() {
   if (Roll(4) == 0) {
     figures_["fault: the store's file is lost"] += 1;
@@ -190,11 +191,11 @@ void PathWorld::LoseStore() {
   }
 }
 
-// Everything that is there, nodes and pods in any order among each other, and then that it was all.
+// All existing objects, nodes and pods in any order, and then the end of the list.
 void PathWorld::List() {
   watch_.clear();
-  told_.clear();
-  told_nodes_.clear();
+  known_pods_.clear();
+  known_nodes_.clear();
   watch_.emplace_back(ExpectFacts{{"nodes", "pods"}});
   std::deque<Command> nodes;
   std::deque<Command> pods;
@@ -244,13 +245,13 @@ bool PathWorld::Listing() const {
                      [](const Command& command) { return std::holds_alternative<FactsRead>(command); });
 }
 
-// A list that began is made again, and what was told of the first and is gone is told to be gone.
+// Restarts a list that has begun; objects that the first list reported and that are gone are reported as removed.
 void PathWorld::ListAgain() {
-  const std::set<std::string> pods = told_;
-  const std::set<std::string> nodes = told_nodes_;
+  const std::set<std::string> pods = known_pods_;
+  const std::set<std::string> nodes = known_nodes_;
   List();
-  told_ = pods;
-  told_nodes_ = nodes;
+  known_pods_ = pods;
+  known_nodes_ = nodes;
   for (const std::string& uid : pods) {
     if (!pods_.contains(uid)) watch_.emplace_front(muster::RemovePod{uid});
   }
@@ -259,17 +260,17 @@ void PathWorld::ListAgain() {
   }
 }
 
-// The watch broke: what it would have told is lost, and the informer lists again.
+// The watch breaks: its undelivered events are lost, and the informer lists again.
 void PathWorld::LoseWatch() {
-  // While it still lists for the first time, the list is simply made again.
+  // During the first list, the list is simply restarted.
   figures_["fault: the watch breaks"] += 1;
   if (Listing()) return;
   watch_.clear();
-  for (const std::string& uid : told_) {
+  for (const std::string& uid : known_pods_) {
     if (!pods_.contains(uid)) watch_.emplace_back(muster::RemovePod{uid});
   }
   for (const auto& [uid, pod] : pods_) watch_.emplace_back(UpsertPod{pod.facts});
-  for (const std::string& name : told_nodes_) {
+  for (const std::string& name : known_nodes_) {
     if (!nodes_.contains(name)) watch_.emplace_back(RemoveNode{name});
   }
   for (const auto& [name, node] : nodes_) watch_.emplace_back(UpsertNode{node});
@@ -278,37 +279,37 @@ void PathWorld::LoseWatch() {
 void PathWorld::Tell() {
   for (int i = 1 + Roll(4); i > 0 && !watch_.empty(); --i) {
     Command fact = std::move(watch_.front());
-    // What a dead process sent and the API server takes only behind all that the next one has read is left out: its
-    // room may be somebody else's by then.
+    // Requests of a dead process that the API server accepts only after everything that the next process has read are
+    // left out: their capacity may be used by others by then.
     if (std::holds_alternative<FactsRead>(fact)) ghosts_.clear();
     watch_.pop_front();
-    if (const auto* node = std::get_if<UpsertNode>(&fact)) told_nodes_.insert(node->node.name);
-    if (const auto* node = std::get_if<RemoveNode>(&fact)) told_nodes_.erase(node->name);
-    if (const auto* pod = std::get_if<UpsertPod>(&fact)) told_.insert(pod->pod.uid);
-    if (const auto* pod = std::get_if<muster::RemovePod>(&fact)) told_.erase(pod->uid);
+    if (const auto* node = std::get_if<UpsertNode>(&fact)) known_nodes_.insert(node->node.name);
+    if (const auto* node = std::get_if<RemoveNode>(&fact)) known_nodes_.erase(node->name);
+    if (const auto* pod = std::get_if<UpsertPod>(&fact)) known_pods_.insert(pod->pod.uid);
+    if (const auto* pod = std::get_if<muster::RemovePod>(&fact)) known_pods_.erase(pod->uid);
     engine_->Announce(std::move(fact)).IgnoreError();
   }
 }
 
 // --- what the engine does ---
 
-// S-2: nothing leaves before it is durable. K-4: a gang is let go all at once, or not at all.
+// S-2: nothing leaves before it is durable. K-4: a gang is released all at once, or not at all.
 void PathWorld::CheckCarried(const std::vector<Effect>& effects) {
-  std::map<size_t, Parts> going;
+  std::map<size_t, Parts> released;
   for (const Effect& effect : effects) {
     const auto* bind = std::get_if<BindPod>(&effect);
     if (bind == nullptr) continue;
     const auto pod = pods_.find(bind->pod.uid);
     if (pod == pods_.end()) continue;
-    // In the same batch it may have been read that the pod is bound, and the promise be kept no more.
+    // The same batch may have reported the pod as bound, so that the promise is no longer stored.
     const bool bound = pod->second.facts.node_name == bind->node;
     if (!bound && !store_.Has(absl::StrCat("commit/", bind->pod.uid))) {
       Violate(absl::StrCat("S-2: pod ", bind->pod.uid, " is bound before its promise is durable"));
     }
-    Parts& parts = going[pod->second.job];
+    Parts& parts = released[pod->second.job];
     if (!bound) CountMember(pod->second, jobs_[pod->second.job], &parts);
   }
-  for (auto& [j, parts] : going) {
+  for (auto& [j, parts] : released) {
     Job& job = jobs_[j];
     if (job.gang.empty() || job.decided) continue;
     // Some members were created again after their gang was whole, or were bound by a ghost.
@@ -320,25 +321,25 @@ void PathWorld::CheckCarried(const std::vector<Effect>& effects) {
     }
     job.decided = true;
     CheckQueues(job, effects);
-    CheckMates(job, going);
+    CheckPeers(job, released);
   }
 }
 
-// D-10: the gangs of a group are let go together, or none is.
-void PathWorld::CheckMates(const Job& job, const std::map<size_t, Parts>& going) {
-  for (const size_t mate : job.mates) {
-    if (jobs_[mate].decided) continue;
-    const auto goes = going.find(mate);
-    Parts parts = goes == going.end() ? Parts() : goes->second;
+// D-10: the gangs of a group are released together, or none is.
+void PathWorld::CheckPeers(const Job& job, const std::map<size_t, Parts>& released) {
+  for (const size_t peer : job.peers) {
+    if (jobs_[peer].decided) continue;
+    const auto found = released.find(peer);
+    Parts parts = found == released.end() ? Parts() : found->second;
     for (const auto& [uid, pod] : pods_) {
-      if (pod.job == mate && !pod.facts.node_name.empty()) CountMember(pod, jobs_[mate], &parts);
+      if (pod.job == peer && !pod.facts.node_name.empty()) CountMember(pod, jobs_[peer], &parts);
     }
-    if (Enough(jobs_[mate], parts)) continue;
-    Violate(absl::StrCat("D-10: ", job.gang, " is let go without enough of ", jobs_[mate].gang));
+    if (Enough(jobs_[peer], parts)) continue;
+    Violate(absl::StrCat("D-10: ", job.gang, " is let go without enough of ", jobs_[peer].gang));
   }
 }
 
-// Q-2: whoever is let go fits in its queues beside all that runs, or is on its way.
+// Q-2: a released gang fits in its queues beside everything that runs or is in flight.
 void PathWorld::CheckQueues(const Job& job, const std::vector<Effect>& effects) {
   if (!job.declaration.queue.has_value()) return;
   std::set<std::string> on_the_way;
@@ -355,7 +356,7 @@ void PathWorld::CheckQueues(const Job& job, const std::vector<Effect>& effects) 
     CountMember(pod, of, &bound[pod.job]);
     running.push_back({of.gang, of.declaration.queue.value_or(""), of.requests});
   }
-  // What is bound in part is finished, whatever its queue has given meanwhile (K-13).
+  // A partially bound gang is completed, whatever its queue has granted meanwhile (K-13).
   for (const auto& [j, parts] : bound) {
     if (!Enough(jobs_[j], parts)) return;
   }
@@ -368,10 +369,10 @@ void PathWorld::Carry(std::vector<Effect> effects) {
   if (!life_->alive) return;
   CheckCarried(effects);
   for (Effect& effect : effects) {
-    // The process may die when half of this has left.
+    // The process may die when only a part of the effects has left.
     if (Chance(3'000)) life_->alive = false;
     if (!life_->alive) return;
-    if (!std::holds_alternative<TellPod>(effect)) api_.push_back(std::move(effect));
+    if (!std::holds_alternative<EmitPodEvent>(effect)) api_.push_back(std::move(effect));
   }
 }
 

@@ -1,8 +1,8 @@
-// Random commands against the machine: after each one every invariant is recomputed (SPEC P-1, P-6, Q-7, G-4, G-10).
+// Sends random commands to the machine and recomputes every invariant after each (SPEC P-1, P-6, Q-7, G-4, G-10).
 //
-// The same seed gives the same hash; what the store would hold restores the same durable state; at any moment the
-// process may die and another one goes on. A failure prints the
-// command line that replays it: MUSTER_SEED=n MUSTER_STEPS=n random_commands_test.
+// The same seed gives the same hash, and the stored records restore the same durable state. The process may die at any
+// moment, and another one continues. A failure prints the command line that replays it: MUSTER_SEED=n MUSTER_STEPS=n
+// random_commands_test.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -23,13 +23,13 @@ int FromEnv(const char* name, int otherwise) {
   return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
 }
 
-TEST(RandomCommands, KeepEveryInvariant) {
+TEST(RandomCommands, RandomCommands_KeepEveryInvariant) {
   const int only = FromEnv("MUSTER_SEED", 0);
   const int steps = FromEnv("MUSTER_STEPS", kSteps);
   int64_t commits = 0;
   int64_t in_domains = 0;
   int64_t met = 0;
-  int64_t kept_apart = 0;
+  int64_t undecided_by_affinity = 0;
   int64_t groups = 0;
   int64_t rolled_back = 0;
   int64_t room_kept = 0;
@@ -38,20 +38,20 @@ TEST(RandomCommands, KeepEveryInvariant) {
   int64_t confirmed = 0;
   int64_t restarts = 0;
   for (int seed = only > 0 ? only : 1; seed <= (only > 0 ? only : kSeeds); ++seed) {
-    const bool keeps_facts = seed % 4 == 0;  // every fourth is without an API server
-    RandomWorld world(static_cast<uint64_t>(seed), keeps_facts);
+    const bool persist_facts = seed % 4 == 0;  // every fourth run has no API server
+    RandomWorld world(static_cast<uint64_t>(seed), persist_facts);
     for (int step = 0; step < steps; ++step) {
       world.Step();
       ASSERT_EQ(world.violation(), "") << "replay: MUSTER_SEED=" << seed << " MUSTER_STEPS=" << step + 1;
       if (step % 1000 == 999) {
-        ASSERT_EQ(keeps_facts ? world.FactsDiffer() : world.RestoreDiffers(), "")
+        ASSERT_EQ(persist_facts ? world.FactsDiffer() : world.RestoreDiffers(), "")
             << "replay: MUSTER_SEED=" << seed << " MUSTER_STEPS=" << step + 1;
       }
     }
     commits += world.commits();
     in_domains += world.in_domains();
     met += world.met();
-    kept_apart += world.kept_apart();
+    undecided_by_affinity += world.undecided_by_affinity();
     groups += world.groups_started();
     confirmed += world.confirmed();
     restarts += world.restarts();
@@ -61,7 +61,7 @@ TEST(RandomCommands, KeepEveryInvariant) {
     with_head += world.steps_with_head();
   }
   EXPECT_GT(commits, only > 0 ? 0 : steps / 20) << "hardly anything was ever bound: the test would prove nothing";
-  EXPECT_GT(kept_apart, only > 0 ? -1 : steps / 1000)
+  EXPECT_GT(undecided_by_affinity, only > 0 ? -1 : steps / 1000)
       << "hardly any pod was ever bound that has something against others";
   EXPECT_GT(met, only > 0 ? -1 : steps / 2000) << "hardly any member found room that was kept before it came";
   EXPECT_GT(in_domains, only > 0 ? -1 : steps / 100) << "hardly any gang was ever bound to a domain";
@@ -80,7 +80,7 @@ TEST(RandomCommands, KeepEveryInvariant) {
       static_cast<long long>(held_by_queue), static_cast<long long>(with_head));
 }
 
-TEST(RandomCommands, SameSeedSameHash) {
+TEST(RandomCommands, SameSeed_SameHash) {
   RandomWorld first(7);
   RandomWorld second(7);
   for (int step = 0; step < 5000; ++step) {
@@ -95,8 +95,8 @@ TEST(RandomCommands, SameSeedSameHash) {
   EXPECT_NE(first.machine().Hash(), other.machine().Hash());
 }
 
-// Not a check of its own: two builds whose transcripts are equal decide alike (tests/simulation/transcript.h).
-TEST(RandomCommands, Transcript) {
+// Checks nothing itself: two builds with equal transcripts decide alike (tests/simulation/transcript.h).
+TEST(RandomCommands, Transcript_IsWritten) {
   const char* file = std::getenv("MUSTER_TRANSCRIPT");
   if (file == nullptr) GTEST_SKIP() << "MUSTER_TRANSCRIPT names no file";
   std::FILE* out = std::fopen(file, "w");

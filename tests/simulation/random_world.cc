@@ -4,13 +4,13 @@
 
 namespace muster {
 
-RandomWorld::RandomWorld(uint64_t seed, bool keeps_facts)
+RandomWorld::RandomWorld(uint64_t seed, bool persist_facts)
     : plain_(seed % 3 == 0),
       queued_(seed % 3 == 1),
       driven_(seed % 3 == 2),
       headed_(seed % 3 != 2),
       odd_(seed % 2 == 0),
-      keeps_facts_(keeps_facts),
+      keeps_facts_(persist_facts),
       random_(seed),
       machine_(std::make_unique<Machine>(OwnSettings())) {
   for (int i = 0; i < 6; ++i) Apply(UpsertNode{RandomNode(i)});
@@ -89,7 +89,7 @@ void RandomWorld::Step() {
     machine_->ForEachGang([&](const Gang& gang) { held = held || gang.reason.code == ReasonCode::kQueueLimit; });
     steps_held_by_queue_ += held ? 1 : 0;
   }
-  if (machine_->pipeline().AnyKept()) ++steps_with_room_kept_;
+  if (machine_->future_reservations().HasAnyReservation()) ++steps_with_room_kept_;
   if (Roll(400) == 0) Restart();
   if (Roll(400) == 0) ComeToRest();
 }
@@ -123,11 +123,11 @@ void RandomWorld::AddPod() {
   pod.created_ms = now_ms_;
   pod.priority = Roll(3);
   pod.scheduler_name = "default-scheduler";
-  pod.shape.Own().requests = {{"cpu", 500 * (1 + Roll(3))}};
-  if (Roll(3) == 0) pod.shape.Own().requests["nvidia.com/gpu"] = 1;
-  if (Roll(6) == 0) pod.shape.Own().node_selector = {{"zone", "z0"}};
-  if (Roll(8) == 0 && !plain_) pod.shape.Own().host_ports.push_back({Protocol::kTcp, 80 + Roll(2), "0.0.0.0"});
-  AddNeighbours(&pod);
+  pod.shape.Mutable().requests = {{"cpu", 500 * (1 + Roll(3))}};
+  if (Roll(3) == 0) pod.shape.Mutable().requests["nvidia.com/gpu"] = 1;
+  if (Roll(6) == 0) pod.shape.Mutable().node_selector = {{"zone", "z0"}};
+  if (Roll(8) == 0 && !plain_) pod.shape.Mutable().host_ports.push_back({Protocol::kTcp, 80 + Roll(2), "0.0.0.0"});
+  AddPodAffinity(&pod);
   if (odd_ && Roll(3) == 0) AddOddShape(&pod);
   pod.our_gate = Roll(4) == 0;
   pod.other_gates = Roll(12) == 0;
@@ -135,28 +135,28 @@ void RandomWorld::AddPod() {
   if (gang < 5) {
     pod.gang.name = absl::StrCat("g", gang);
     pod.gang.declares = true;
-    pod.gang.declaration.Own().min_member = 1 + gang;
-    if (gang == 4) pod.gang.declaration.Own().on_timeout = OnTimeout::kRequeue;
-    if (gang == 3) pod.gang.declaration.Own().on_member_failure = OnMemberFailure::kAll;
-    if (gang == 2) pod.gang.declaration.Own().match_policy = static_cast<MatchPolicy>(Roll(4));
-    if (gang == 1) pod.gang.declaration.Own().topology = TopologyRule{"rack", "", ""};
-    if (queued_) pod.gang.declaration.Own().queue = gang < 3 ? "team" : SomeQueue();
-    if (queued_ && gang == 0) pod.gang.declaration.Own().preemptible = false;
-    if (headed_ && gang % 2 == 1) pod.gang.declaration.Own().duration_ms = 10'000 * gang;
-    if (odd_ && Roll(3) == 0) AddOddRules(&pod.gang.declaration.Own());
+    pod.gang.declaration.Mutable().min_member = 1 + gang;
+    if (gang == 4) pod.gang.declaration.Mutable().on_timeout = OnTimeout::kRequeue;
+    if (gang == 3) pod.gang.declaration.Mutable().on_member_failure = OnMemberFailure::kAll;
+    if (gang == 2) pod.gang.declaration.Mutable().match_policy = static_cast<MatchPolicy>(Roll(4));
+    if (gang == 1) pod.gang.declaration.Mutable().topology = TopologyRule{"rack", "", ""};
+    if (queued_) pod.gang.declaration.Mutable().queue = gang < 3 ? "team" : SomeQueue();
+    if (queued_ && gang == 0) pod.gang.declaration.Mutable().preemptible = false;
+    if (headed_ && gang % 2 == 1) pod.gang.declaration.Mutable().duration_ms = 10'000 * gang;
+    if (odd_ && Roll(3) == 0) AddOddRules(&pod.gang.declaration.Mutable());
   } else if (gang < 8) {
     pod.gang.name = absl::StrCat("g", gang);
     pod.gang.dialect = GangDialect::kPodGroupSigs;
     if (Roll(10) > 0) pod.gang.subgroup = absl::StrCat("s", Roll(3));
   }
   if (gang == 0) pod.scheduler_name = "mine";
-  if (gang == 8 && Roll(3) == 0) {  // an ordinary gang in a group of submitted ones
+  if (gang == 8 && Roll(3) == 0) {  // an ordinary gang in a group of submitted gangs
     pod.gang.name = "w1";
     pod.gang.declares = true;
-    pod.gang.declaration.Own().min_member = 1;
-    pod.gang.declaration.Own().groups = {"d/w0", "d/w1"};
+    pod.gang.declaration.Mutable().min_member = 1;
+    pod.gang.declaration.Mutable().groups = {"d/w0", "d/w1"};
   }
-  if (Roll(12) == 0) {  // it was there before Muster was, in whatever state
+  if (Roll(12) == 0) {  // it existed before Muster, in any state
     for (int i = Roll(4); i >= 0; --i) ChangeFacts(&pod);
   }
   pods_.emplace(pod.uid, pod);
@@ -171,7 +171,7 @@ void RandomWorld::FillAndEnd() {
     pod.name = absl::StrCat("p", next_uid_);
     pod.created_ms = now_ms_;
     pod.scheduler_name = "default-scheduler";
-    pod.shape.Own().requests = {{"cpu", 500 * (1 + Roll(4))}};
+    pod.shape.Mutable().requests = {{"cpu", 500 * (1 + Roll(4))}};
     pod.node_name = NodeName(Roll(6));
     pod.phase = PodPhase::kRunning;
     pods_.emplace(pod.uid, pod);
@@ -189,7 +189,7 @@ void RandomWorld::FillAndEnd() {
     Apply(RemovePod{uid});
     return;
   }
-  pod.deleting = !pod.deleting || Roll(8) > 0;  // it may turn out to have been said wrongly
+  pod.deleting = !pod.deleting || Roll(8) > 0;  // the announcement may turn out to be wrong
   Apply(UpsertPod{pod});
 }
 
@@ -211,7 +211,8 @@ void RandomWorld::ChangeSomePod() {
   if (pods_.empty()) return;
   PodDescription& pod = pods_.find(SomeUid())->second;
   pod.node_name = machine_->FindPod(pod.uid)->facts.node_name;
-  for (int i = Roll(4) == 0 ? 2 : 1; i > 0; --i) ChangeFacts(&pod);  // as a list after a gap: several changes at once
+  // as in a list after a gap: several changes at once
+  for (int i = Roll(4) == 0 ? 2 : 1; i > 0; --i) ChangeFacts(&pod);
   Apply(UpsertPod{pod});
 }
 
@@ -235,27 +236,27 @@ void RandomWorld::ChangeFacts(PodDescription* pod) {
       pod->our_gate = false;
       break;
     case 5:
-      if (Roll(2) == 0) pod->called = absl::StrCat(Roll(1'000));
+      if (Roll(2) == 0) pod->activation_mark = absl::StrCat(Roll(1'000));
       pod->unschedulable = absl::StrCat("0/6 nodes: ", Roll(3));
       break;
     case 6:
       if (pod->node_name.empty() && (pending || Roll(8) == 0)) pod->node_name = NodeName(Roll(7));
       break;
     case 7:
-      if (pod->gang.declares) pod->gang.declaration.Own().min_member = 1 + Roll(4);
+      if (pod->gang.declares) pod->gang.declaration.Mutable().min_member = 1 + Roll(4);
       break;
     case 8:
       if (Roll(3) == 0) pod->nominated_node = Roll(2) == 0 ? "" : NodeName(Roll(6));
       break;
     case 9:
-      pod->shape.Own().requests["cpu"] = 500 * (1 + Roll(3));
-      if (Roll(3) == 0) AddNeighbours(pod);
+      pod->shape.Mutable().requests["cpu"] = 500 * (1 + Roll(3));
+      if (Roll(3) == 0) AddPodAffinity(pod);
       break;
     case 10:
       if (Roll(4) == 0) pod->gang.name = Roll(3) == 0 ? "" : absl::StrCat(Roll(4) == 0 ? "w" : "g", Roll(5));
       break;
     case 11:
-      if (!pod->node_name.empty() && Roll(4) == 0) pod->node_name = NodeName(Roll(7));  // reported otherwise before
+      if (!pod->node_name.empty() && Roll(4) == 0) pod->node_name = NodeName(Roll(7));  // reported differently before
       break;
     case 12:
       if (Roll(4) == 0) pod->gang.subgroup = absl::StrCat("s", Roll(4));
@@ -267,15 +268,16 @@ void RandomWorld::ChangeFacts(PodDescription* pod) {
   }
 }
 
-// Keys come into use one after the other: "app" soon, "tier" late, "team" by NotIn, which means pods without it too.
-void RandomWorld::AddNeighbours(PodDescription* pod) {
+// Label keys come into use one after the other: "app" soon, "tier" late, "team" by NotIn, which also matches pods
+// without it.
+void RandomWorld::AddPodAffinity(PodDescription* pod) {
   if (plain_) return;
   Labels labels = {{"app", absl::StrCat("a", Roll(3))}};
   if (Roll(3) == 0) labels["tier"] = absl::StrCat("t", Roll(2));
   if (Roll(4) == 0) labels["team"] = "x";
   pod->labels = PackLabels(labels);
-  NeighbourRules& rules = pod->shape.Own().neighbours;
-  rules = NeighbourRules();
+  PodAffinityRules& rules = pod->shape.Mutable().pod_affinity;
+  rules = PodAffinityRules();
   if (Roll(3) != 0) return;
   static const char* const kLabels[] = {"kubernetes.io/hostname", "rack", "zone"};
   PodSelector selector{Roll(8) == 0, {"d"}, {{"app", SelectorOperator::kIn, {labels["app"]}}}};
@@ -309,8 +311,8 @@ void RandomWorld::NameNamespace() {
   Apply(UpsertNamespace{"d", *of_namespace_});
 }
 
-// Subgroups "s0" to "s2", two of them below a third at times, and the domains that they go into.
-void RandomWorld::AddShape(GangDeclaration* said) {
+// Subgroups "s0" to "s2", two of them sometimes below a third, and the domains that they require.
+void RandomWorld::AddShape(GangDeclaration* declaration) {
   const auto some_rule = [this]() -> TopologyRule {
     switch (Roll(6)) {
       case 0:
@@ -325,20 +327,21 @@ void RandomWorld::AddShape(GangDeclaration* said) {
         return {};
     }
   };
-  if (Roll(2) == 0) said->topology = some_rule();
+  if (Roll(2) == 0) declaration->topology = some_rule();
   if (Roll(2) == 0) return;
   const bool deep = Roll(3) == 0;
-  if (deep) said->subgroups.push_back({"top", "", 1 + Roll(2), {}, some_rule(), {}});
+  if (deep) declaration->subgroups.push_back({"top", "", 1 + Roll(2), {}, some_rule(), {}});
   for (int i = 0; i < 3; ++i) {
-    said->subgroups.push_back({absl::StrCat("s", i), deep && i < 2 ? "top" : "", 1 + Roll(2), {}, some_rule(), {}});
+    declaration->subgroups.push_back(
+        {absl::StrCat("s", i), deep && i < 2 ? "top" : "", 1 + Roll(2), {}, some_rule(), {}});
     if (Roll(4) == 0) {
       PodTemplate members;
       members.requests = {{"cpu", 500 * (1 + Roll(3))}};
-      said->subgroups.back().members = std::move(members);
+      declaration->subgroups.back().members = std::move(members);
     }
   }
-  // Too many of them, now and then; all of them, which lets members be planned before they exist, more often.
-  said->min_member = Roll(8) == 0 ? 4 : Roll(3) == 0 ? 3 - (deep ? 1 : 0) : 1 + Roll(2);
+  // Now and then more than there are; more often all of them, so that members are planned before they exist.
+  declaration->min_member = Roll(8) == 0 ? 4 : Roll(3) == 0 ? 3 - (deep ? 1 : 0) : 1 + Roll(2);
 }
 
 void RandomWorld::ChangeGangObject() {
@@ -346,12 +349,12 @@ void RandomWorld::ChangeGangObject() {
   object.name_space = "d";
   object.name = absl::StrCat("g", 5 + Roll(3));
   object.created_ms = 5;
-  object.declaration.Own().min_member = 1 + Roll(3);
-  if (Roll(2) == 0) object.declaration.Own().wait_time_ms = 5'000;
-  if (object.name != "g7" && Roll(20) != 0) object.declaration.Own().groups = {"d/g5", "d/g6"};
-  if (Roll(30) == 0) object.declaration.Own().groups = {"d/g6", "d/g7"};
-  AddShape(&object.declaration.Own());
-  if (queued_) object.declaration.Own().queue = SomeQueue();
+  object.declaration.Mutable().min_member = 1 + Roll(3);
+  if (Roll(2) == 0) object.declaration.Mutable().wait_time_ms = 5'000;
+  if (object.name != "g7" && Roll(20) != 0) object.declaration.Mutable().groups = {"d/g5", "d/g6"};
+  if (Roll(30) == 0) object.declaration.Mutable().groups = {"d/g6", "d/g7"};
+  AddShape(&object.declaration.Mutable());
+  if (queued_) object.declaration.Mutable().queue = SomeQueue();
   if (Roll(10) == 0) {
     objects_.erase(object.name);
     Apply(RemoveGangObject{object.dialect, "d", object.name});

@@ -1,4 +1,4 @@
-// Who asks and who carries out: schedulers, orchestrators that submit whole gangs, and the API server.
+// Models of callers and executors: schedulers, orchestrators that submit whole gangs, and the API server.
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -17,7 +17,7 @@ void RandomWorld::FilterSome() {
   Outcome outcome =
       Apply(Filter{uid, std::make_shared<NodeOffer>(std::vector<std::string>(names.begin(), names.end()))});
   const FilterReply& reply = std::get<FilterReply>(outcome.reply);
-  if (reply.kind != FilterReply::Kind::kOneNode) return;
+  if (reply.kind != FilterReply::Kind::kSingleNode) return;
   if (names.count(reply.node) == 0) violation_ = "filter answered a node that was not offered";
   offered_[uid] = reply.node;
 }
@@ -38,15 +38,16 @@ void RandomWorld::BindSome() {
   offered_.erase(uid);
 }
 
-// Gang "dr" is a driver and its workers, which it makes once it runs and of which room is kept before (P-7): they come
-// and go, and are filtered and bound at once, or not; the driver ends now and then, and the gang is another one.
+// Gang "dr" is a driver and its workers. The driver creates the workers when it runs; their slots are reserved before
+// (P-7). Workers come and go, and are filtered and bound at once, or not. The driver ends now and then, and a new gang
+// takes its place.
 void RandomWorld::DriveSome() {
   GangObject object;
   object.name_space = "d";
   object.name = "dr";
   object.created_ms = 5;
-  object.declaration.Own().subgroups = {{"s0", "", 1, {}, {}, {}}, {"s1", "", 1 + Roll(3), {}, {}, PodTemplate()}};
-  object.declaration.Own().subgroups.back().members->Own().requests = {{"cpu", 500 * (1 + Roll(2))}};
+  object.declaration.Mutable().subgroups = {{"s0", "", 1, {}, {}, {}}, {"s1", "", 1 + Roll(3), {}, {}, PodTemplate()}};
+  object.declaration.Mutable().subgroups.back().members->Mutable().requests = {{"cpu", 500 * (1 + Roll(2))}};
   if (objects_.count(object.name) == 0 || Roll(60) == 0) {
     objects_[object.name] = object;
     Apply(UpsertGangObject{object});
@@ -68,7 +69,7 @@ void RandomWorld::DriveSome() {
     pod.gang.name = object.name;
     pod.gang.dialect = GangDialect::kPodGroupSigs;
     pod.gang.subgroup = drivers.empty() ? "s0" : "s1";
-    pod.shape.Own().requests = {{"cpu", 500 * (1 + Roll(Roll(3) == 0 ? 3 : 1))}};
+    pod.shape.Mutable().requests = {{"cpu", 500 * (1 + Roll(Roll(3) == 0 ? 3 : 1))}};
     pod.other_gates = Roll(12) == 0;
     pods_.emplace(pod.uid, pod);
     Apply(UpsertPod{pod});
@@ -96,7 +97,7 @@ void RandomWorld::DriveSome() {
   if (reply.kind == FilterReply::Kind::kRefuse) return;
   const HoldToken token = next_token_++;
   tokens_[token] = uid;
-  Apply(Bind{uid, reply.kind == FilterReply::Kind::kOneNode ? reply.node : NodeName(Roll(6)), token});
+  Apply(Bind{uid, reply.kind == FilterReply::Kind::kSingleNode ? reply.node : NodeName(Roll(6)), token});
   if (Roll(2) == 0) FinishBindings();
 }
 
@@ -105,7 +106,7 @@ void RandomWorld::PermitSome() {
   const HoldToken token = next_token_++;
   const std::string uid = SomeUid();
   const Outcome outcome = Apply(Permit{uid, NodeName(Roll(6)), token});
-  // What was promised before a restart is not known before everything is read.
+  // Promises from before a restart are unknown until everything is read.
   MUSTER_CHECK(outcome.status.ok() == machine_->sources().complete());
   if (!outcome.status.ok()) return;
   if (std::get<PermitReply>(outcome.reply).kind == PermitReply::Kind::kWait) tokens_[token] = uid;
@@ -119,7 +120,7 @@ void RandomWorld::ScheduleGroup() {
     const Outcome outcome =
         Apply(Filter{uid, std::make_shared<NodeOffer>(std::vector<std::string>(names.begin(), names.end()))});
     const FilterReply& reply = std::get<FilterReply>(outcome.reply);
-    if (reply.kind != FilterReply::Kind::kOneNode || Roll(12) == 0) continue;
+    if (reply.kind != FilterReply::Kind::kSingleNode || Roll(12) == 0) continue;
     const HoldToken token = next_token_++;
     tokens_[token] = uid;
     Apply(Bind{uid, reply.node, token});
@@ -160,12 +161,12 @@ void RandomWorld::WholeGang() {
       if (reply == nullptr) break;
       const Outcome outcome = Apply(ConfirmGang{id, reply->plan});
       const auto* confirmed = std::get_if<SubmissionReply>(&outcome.reply);
-      if (confirmed != nullptr && confirmed->state == SubmissionReply::State::kConfirmed) NoteConfirmed(*confirmed);
+      if (confirmed != nullptr && confirmed->state == SubmissionReply::State::kConfirmed) OnConfirmed(*confirmed);
       break;
     }
     case 5:
       Roll(2) == 0 ? HurtSubmission() : void(Apply(AbandonGang{id}));
-      Apply(LookAgain{absl::StrCat("d/g", now_ms_ % 8)});
+      Apply(RefreshExplanation{absl::StrCat("d/g", now_ms_ % 8)});
       break;
     default:
       AnnounceStep();
@@ -178,18 +179,18 @@ void RandomWorld::SubmitSome() {
   submit.id = absl::StrCat("s", ++next_submission_);
   submit.name_space = "d";
   submit.name = absl::StrCat("w", Roll(4));
-  submit.declaration.Own().min_member = 1 + Roll(4);
-  if (queued_) submit.declaration.Own().queue = SomeQueue();
-  if (Roll(3) == 0) submit.declaration.Own().groups = {"d/w0", "d/w1"};
+  submit.declaration.Mutable().min_member = 1 + Roll(4);
+  if (queued_) submit.declaration.Mutable().queue = SomeQueue();
+  if (Roll(3) == 0) submit.declaration.Mutable().groups = {"d/w0", "d/w1"};
   submit.ttl_ms = 500 + Roll(20'000);
-  if (Roll(3) == 0) submit.declaration.Own().topology = TopologyRule{Roll(2) == 0 ? "zone" : "rack", "", ""};
+  if (Roll(3) == 0) submit.declaration.Mutable().topology = TopologyRule{Roll(2) == 0 ? "zone" : "rack", "", ""};
   for (int i = 0; i < *submit.declaration->min_member + Roll(2); ++i) {
     PodDescription& pod = submit.pods.emplace_back();
     pod.uid = absl::StrCat("u", next_uid_++);
     pod.name = absl::StrCat("p", next_uid_);
     pod.priority = Roll(3);
-    pod.shape.Own().requests = {{"cpu", 500 * (1 + Roll(3))}};
-    if (Roll(3) == 0) AddNeighbours(&pod);
+    pod.shape.Mutable().requests = {{"cpu", 500 * (1 + Roll(3))}};
+    if (Roll(3) == 0) AddPodAffinity(&pod);
   }
   const Outcome outcome = Apply(submit);
   if (outcome.status.ok()) return;
@@ -216,7 +217,7 @@ void RandomWorld::HurtSubmission() {
       pod.phase = PodPhase::kFailed;
       break;
     case 1:
-      pod.shape.Own().requests = {{"cpu", 700}};
+      pod.shape.Mutable().requests = {{"cpu", 700}};
       break;
     default:
       Apply(RemovePod{uid});
@@ -225,7 +226,7 @@ void RandomWorld::HurtSubmission() {
   Apply(UpsertPod{pod});
 }
 
-void RandomWorld::NoteConfirmed(const SubmissionReply& reply) {
+void RandomWorld::OnConfirmed(const SubmissionReply& reply) {
   for (const SubmissionReply::Place& place : reply.places) {
     const Pod* pod = machine_->FindPod(place.uid);
     if (pod == nullptr) continue;
@@ -237,7 +238,7 @@ void RandomWorld::NoteConfirmed(const SubmissionReply& reply) {
 
 void RandomWorld::AnnounceStep() {
   UpdateFacts update;
-  update.step = {"test", facts_version_ + Roll(3)};
+  update.facts_version = {"test", facts_version_ + Roll(3)};
   update.nodes.push_back(RandomNode(Roll(6)));
   if (!pods_.empty() && Roll(3) == 0) update.removed_pods.push_back(SomeUid());
   const uint64_t before = machine_->Hash();
@@ -245,19 +246,19 @@ void RandomWorld::AnnounceStep() {
   if (!outcome.status.ok()) {
     if (machine_->Hash() != before) violation_ = "a refused step changed something";
     ReplaceFacts all;
-    all.step = {"test", ++facts_version_};
+    all.facts_version = {"test", ++facts_version_};
     for (int i = 0; i < 6; ++i) {
       if (Roll(8) != 0) all.nodes.push_back(RandomNode(i));
     }
-    for (auto it = pods_.begin(); it != pods_.end();) {  // what the snapshot does not tell is gone
-      const bool told = Roll(16) != 0;
-      if (told) all.pods.push_back(machine_->FindPod(it->first)->facts);
-      it = told ? std::next(it) : pods_.erase(it);
+    for (auto it = pods_.begin(); it != pods_.end();) {  // pods that the snapshot does not list are gone
+      const bool listed = Roll(16) != 0;
+      if (listed) all.pods.push_back(machine_->FindPod(it->first)->facts);
+      it = listed ? std::next(it) : pods_.erase(it);
     }
     Apply(all);
     return;
   }
-  if (update.step.version != 0 && update.step.version <= facts_version_) return;  // known already
+  if (update.facts_version.version != 0 && update.facts_version.version <= facts_version_) return;  // known already
   facts_version_ = std::get<FactsReply>(outcome.reply).version;
   for (const std::string& uid : update.removed_pods) pods_.erase(uid);
 }

@@ -12,13 +12,13 @@ std::string RandomWorld::RestoreDiffers() const {
   for (const auto& [name, record] : records_) records.push_back(record);
   Machine other(Settings());
   if (const absl::Status loaded = other.Load(records); !loaded.ok()) return std::string(loaded.message());
-  // Before the facts are complete nothing is settled: the gangs are there as they were promised.
+  // Before the facts are complete nothing is reconciled: gangs are as they were promised.
   Outcome outcome;
   for (const auto& [key, object] : objects_) other.Apply(UpsertGangObject{object}, now_ms_, &outcome);
   for (const auto& [uid, pod] : pods_) {
     other.Apply(UpsertPod{machine_->FindPod(uid)->facts}, now_ms_, &outcome);
   }
-  // Submitted gangs are their callers' to submit again; the records of theirs are compared all the same.
+  // Submitted gangs are submitted again by their callers; their records are compared all the same.
   machine_->ForEachGang([&](const Gang& gang) {
     for (const MemberSet& set : gang.members) {
       for (const Pod* pod : set) {
@@ -36,7 +36,7 @@ std::string RandomWorld::FactsDiffer() const {
   Machine other(OwnSettings());
   if (const absl::Status loaded = other.Load(records); !loaded.ok()) return std::string(loaded.message());
   Outcome outcome;
-  other.Apply(TakeUpFacts{}, now_ms_, &outcome);
+  other.Apply(RestoreFacts{}, now_ms_, &outcome);
   if (!outcome.status.ok()) return absl::StrCat("what was kept is refused: ", outcome.status.message());
   if (records.empty()) return "";
   if (other.sources().announcer() != machine_->sources().announcer() ||
@@ -70,7 +70,7 @@ std::string RandomWorld::FactsDiffer() const {
   machine_->ForEachGang([&](const Gang& gang) {
     const Gang* there = other.FindGang(gang.key);
     if (there == nullptr) {
-      // A name that only others mention is no gang of anybody's.
+      // A name that only other gangs mention belongs to no gang.
       if (gang.children() > 0 || !gang.objects.empty()) differs = absl::StrCat("gang ", gang.key, " is lost");
       return;
     }
@@ -105,19 +105,19 @@ void RandomWorld::Plan() {
       std::any_of(pods_.begin(), pods_.end(), [](const auto& entry) { return !entry.second.nominated_node.empty(); });
   const int64_t plans = Plans();
   const uint64_t before = ClusterHash();
-  const bool kept = machine_->pipeline().AnyKept();
+  const bool reserved = machine_->future_reservations().HasAnyReservation();
   const std::set<std::string> held = HeldFor();
   Apply(PlanRound{2});
   CheckHeads(held, plans);
-  if (nominated || Plans() != plans || kept || machine_->pipeline().AnyKept()) return;
+  if (nominated || Plans() != plans || reserved || machine_->future_reservations().HasAnyReservation()) return;
   ++rounds_without_plan_;
   if (ClusterHash() != before) violation_ = "a round of planning that promised nothing changed the cluster";
 }
 
 void RandomWorld::ComeToRest() {
-  constexpr int kMostRounds = 50;  // of which each tries everybody
+  constexpr int kMaxRounds = 50;  // of which each tries every gang
   for (int rounds = 0; machine_->PlanningDue() && violation_.empty(); ++rounds) {
-    if (rounds == kMostRounds) violation_ = "P-9: planning is due for ever though nothing changes";
+    if (rounds == kMaxRounds) violation_ = "P-9: planning is due for ever though nothing changes";
     Apply(PlanRound{64});
   }
 }
@@ -146,7 +146,7 @@ Outcome RandomWorld::Apply(const Command& command) {
   if (writing_ && !lives_.empty()) lives_.back().commands.emplace_back(command, now_ms_);
   const std::set<std::string> placed = Placed();
   const QueueUse used = UseOfQueues();
-  const bool finishing = queued_ && AnyHalfBound();
+  const bool finishing = queued_ && AnyPartiallyBound();
   machine_->Apply(command, now_ms_, &outcome);
   TakeOut(outcome);
   for (const Effect& effect : outcome.effects) {
@@ -157,7 +157,7 @@ Outcome RandomWorld::Apply(const Command& command) {
   }
   CheckQueues(command, used, finishing);
   CheckDomains(outcome);
-  CheckNeighbours(outcome, placed);
+  CheckPodAffinity(outcome, placed);
   NoteWholeGangs();
   CheckWholeGroups();
   if (const absl::Status ok = machine_->CheckInvariants(); !ok.ok() && violation_.empty())
@@ -165,7 +165,7 @@ Outcome RandomWorld::Apply(const Command& command) {
   return outcome;
 }
 
-// The store, the API server and the callers take what comes out.
+// Delivers the outcome to the store, the API server and the callers.
 void RandomWorld::TakeOut(const Outcome& outcome) {
   transcript_.Add(outcome);
   for (const Record& record : outcome.records) {
@@ -199,8 +199,7 @@ uint64_t RandomWorld::transcript() {
   return transcript_.digest();
 }
 
-// Those who succeeded count too, and places that are kept for members to come (P-7). Subgroups are counted by the names
-// that pods give.
+// Succeeded members count too, and future slots (P-7). Subgroups are counted by the names that pods give.
 bool RandomWorld::Whole(const Gang& gang, const std::vector<MemberState>& states) const {
   std::map<std::string, int32_t> there;  // members of a leaf, or satisfied children
   int32_t all = 0;
@@ -216,7 +215,7 @@ bool RandomWorld::Whole(const Gang& gang, const std::vector<MemberState>& states
   if (nodes.empty()) return all >= gang.rules.min_member;
   if (const muster::Plan* plan = machine_->plans().Of(gang); plan != nullptr) {
     for (const Subgroup& node : nodes) {
-      for (const Slot& slot : plan->slots) there[node.name] += slot.to_come && slot.leaf == node.leaf ? 1 : 0;
+      for (const Slot& slot : plan->slots) there[node.name] += slot.is_future && slot.leaf == node.leaf ? 1 : 0;
     }
   }
   int32_t top = 0;
@@ -233,9 +232,9 @@ bool RandomWorld::Whole(const Gang& gang, const std::vector<MemberState>& states
   return top >= gang.rules.tree.minimum;
 }
 
-// P-4: who starts together starts in the domain that the gang requires.
+// P-4: members that start together start in the domain that the gang requires.
 void RandomWorld::CheckDomains(const Outcome& outcome) {
-  if (!machine_->sources().complete()) return;           // what was begun before a restart goes on where it was
+  if (!machine_->sources().complete()) return;           // a start from before the restart continues in its domain
   std::map<std::string, std::set<std::string>> domains;  // by gang
   for (const Effect& effect : outcome.effects) {
     const auto* bind = std::get_if<BindPod>(&effect);
@@ -255,7 +254,7 @@ void RandomWorld::CheckDomains(const Outcome& outcome) {
   }
 }
 
-// Those that have a place by their gang's plan.
+// Pods that have a slot in their gang's plan.
 std::set<std::string> RandomWorld::Placed() const {
   std::set<std::string> out;
   for (const auto& [uid, facts] : pods_) {
@@ -265,15 +264,15 @@ std::set<std::string> RandomWorld::Placed() const {
   return out;
 }
 
-// P-3: who starts by a plan does not come near whom it does not want, nor near those that do not want it. Where pods go
-// one by one kube-scheduler sees to it.
-void RandomWorld::CheckNeighbours(const Outcome& outcome, const std::set<std::string>& placed) {
+// P-3: a pod that starts by a plan violates no anti-affinity, neither its own nor that of others. kube-scheduler
+// ensures this for pods that are placed one by one.
+void RandomWorld::CheckPodAffinity(const Outcome& outcome, const std::set<std::string>& placed) {
   if (!machine_->sources().complete()) return;
-  NeighboursTwin twin;
+  PodAffinityTwin twin;
   const auto as_twin = [this](const Pod& pod) {
     TwinPod out{pod.facts.name_space, UnpackLabels(pod.facts.labels), pod.facts.shape, ""};
-    out.shape.neighbours.affinity.clear();  // whom it wants may have gone meanwhile
-    out.shape.neighbours.spread.clear();
+    out.shape.pod_affinity.affinity.clear();  // the pods that it has affinity to may be gone
+    out.shape.pod_affinity.spread.clear();
     const NodeId node = machine_->ledger().ChargeOf(pod.id).node;
     if (node != kNoNode) out.node = machine_->cluster().node(node).facts.name;
     return out;
@@ -298,7 +297,7 @@ void RandomWorld::CheckNeighbours(const Outcome& outcome, const std::set<std::st
     if (!twin.Holds(as_twin(*pod))) {
       violation_ = absl::StrCat("P-3: pod ", bind->pod.uid, " is bound to ", bind->node, ", near whom it must not be");
     }
-    kept_apart_ += pod->facts.shape->neighbours.anti_affinity.empty() ? 0 : 1;
+    kept_apart_ += pod->facts.shape->pod_affinity.anti_affinity.empty() ? 0 : 1;
   }
 }
 
@@ -306,14 +305,14 @@ void RandomWorld::CheckWholeGang(const std::string& uid) {
   const Pod* pod = machine_->FindPod(uid);
   if (pod == nullptr || pod->gang == nullptr || pod->gang->rules.min_member <= 0) return;
   if (machine_->bindings().Of(*pod).attempts > 1)
-    return;  // decided earlier, sent again; its gang's minimum may have grown since
+    return;  // decided earlier and sent again; its gang's minimum may have grown since
   const Gang& gang = *pod->gang;
   const bool whole = Whole(gang, {MemberState::kCommitted, MemberState::kBound, MemberState::kRunning});
   if (!whole && started_.count(gang.key) == 0 && whole_.count(gang.key) == 0 && violation_.empty()) {
     violation_ = absl::StrCat("K-13: pod ", uid, " is bound alone although its gang ", gang.key,
                               ", which was never whole, has ", gang.active(), " of ", gang.rules.min_member);
   }
-  if (!gang.kept.satisfied && !whole) {
+  if (!gang.durable.satisfied && !whole) {
     violation_ = absl::StrCat("pod ", uid, " is bound although its gang ", gang.key, " has ", gang.active(), " of ",
                               gang.rules.min_member);
   }
@@ -322,7 +321,7 @@ void RandomWorld::CheckWholeGang(const std::string& uid) {
 void RandomWorld::NoteMet(const std::string& uid) {
   const Pod* pod = machine_->FindPod(uid);
   if (pod == nullptr || pod->gang == nullptr || started_.count(pod->gang->key) == 0) return;
-  met_ += pod->gang->kept.room_until_ms > 0 && machine_->plans().SlotIndex(*pod) >= 0 ? 1 : 0;
+  met_ += pod->gang->durable.future_slots_until_ms > 0 && machine_->plans().SlotIndex(*pod) >= 0 ? 1 : 0;
 }
 
 void RandomWorld::NoteWholeGangs() {
@@ -339,21 +338,21 @@ void RandomWorld::NoteWholeGangs() {
 }
 
 void RandomWorld::CheckWholeGroups() {
-  // After a restart: who was satisfied before it still is, when all has been told.
+  // After a restart: a gang that was satisfied before is still satisfied when all facts are read.
   if (!machine_->sources().complete()) return;
   std::set<std::string> satisfied;
   machine_->ForEachGang([&](const Gang& gang) {
-    if (!gang.kept.satisfied) return;
+    if (!gang.durable.satisfied) return;
     satisfied.insert(gang.key);
     if (satisfied_before_.count(gang.key) > 0) return;
     for (const std::string& id : gang.rules.group) {
-      const Gang* mate = machine_->FindGang(id);
-      if (mate == nullptr || mate->rules.group != gang.rules.group) return;
+      const Gang* peer = machine_->FindGang(id);
+      if (peer == nullptr || peer->rules.group != gang.rules.group) return;
     }
     for (const std::string& id : gang.rules.group) {
-      const Gang* mate = machine_->FindGang(id);
-      const bool placed = Whole(*mate, {MemberState::kCommitted, MemberState::kBound, MemberState::kRunning});
-      if (mate->kept.satisfied || placed) continue;
+      const Gang* peer = machine_->FindGang(id);
+      const bool placed = Whole(*peer, {MemberState::kCommitted, MemberState::kBound, MemberState::kRunning});
+      if (peer->durable.satisfied || placed) continue;
       violation_ = absl::StrCat("gang ", gang.key, " is satisfied although gang ", id, " of its group is not");
     }
     if (!gang.rules.group.empty()) ++groups_started_;

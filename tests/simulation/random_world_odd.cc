@@ -1,5 +1,6 @@
-// What is asked and said seldom: preemption by kube-scheduler, where a pod may go, what cannot be read; resources that
-// no node has, pods that ask for nothing or for everything, what members prefer, minimal resources, quick time-outs.
+// Rare calls and declarations: preemption by kube-scheduler, where a pod may go, unreadable declarations, resources
+// that no node has. Also pods that request nothing or everything, preferences of members, minimal resources, short
+// timeouts.
 #include <algorithm>
 #include <limits>
 
@@ -32,7 +33,7 @@ void RandomWorld::AskOddly() {
   }
 }
 
-// As kube-scheduler asks: for each node some of those that run there, of lower priority or not.
+// As kube-scheduler calls: for each node some of the pods that run there, of lower priority or not.
 void RandomWorld::PreemptSome() {
   if (pods_.empty()) return;
   Preempt preempt{SomeUid(), {}, Roll(8) == 0};
@@ -57,7 +58,7 @@ void RandomWorld::PreemptSome() {
 }
 
 void RandomWorld::AddOddShape(PodDescription* pod) {
-  PodTemplate& shape = pod->shape.Own();
+  PodTemplate& shape = pod->shape.Mutable();
   switch (Roll(12)) {
     case 0:
       shape.requests.clear();
@@ -72,7 +73,7 @@ void RandomWorld::AddOddShape(PodDescription* pod) {
       shape.preferences.nodes.push_back({{{{"zone", SelectorOperator::kIn, {"z0"}}}, {}}, 1 + Roll(100)});
       break;
     case 4:
-      shape.preferences.neighbours.push_back(
+      shape.preferences.pod_affinity.push_back(
           {{"rack", PodSelector{false, {"d"}, {{"app", SelectorOperator::kExists, {}}}}}, Roll(201) - 100});
       break;
     case 5:
@@ -86,25 +87,25 @@ void RandomWorld::AddOddShape(PodDescription* pod) {
   }
 }
 
-void RandomWorld::AddOddRules(GangDeclaration* said) {
+void RandomWorld::AddOddRules(GangDeclaration* declaration) {
   switch (Roll(8)) {
     case 0:
-      said->min_resources = ResourceList{{"cpu", 1'000 * (1 + Roll(20))}};
+      declaration->min_resources = ResourceList{{"cpu", 1'000 * (1 + Roll(20))}};
       break;
     case 1:
-      said->total_number = 1 + Roll(6);
+      declaration->total_number = 1 + Roll(6);
       break;
     case 2:
-      said->mode = GangMode::kNonStrict;
+      declaration->mode = GangMode::kNonStrict;
       break;
     case 3:
-      said->wait_time_ms = 1 + Roll(3'000);
+      declaration->wait_time_ms = 1 + Roll(3'000);
       break;
     case 4:
-      said->stale_grace_ms = Roll(3) - 1;
+      declaration->stale_grace_ms = Roll(3) - 1;
       break;
     case 5:
-      said->min_member = 0;
+      declaration->min_member = 0;
       break;
     default:
       break;

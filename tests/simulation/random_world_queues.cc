@@ -36,7 +36,7 @@ void RandomWorld::ChangeQueues() {
     if (Roll(2) == 0) add("deep", "org");
   }
   const Outcome outcome = Apply(SetQueues{rules});
-  const bool right = ProblemsOf(rules).empty();
+  const bool right = ValidateQueues(rules).empty();
   if (outcome.status.ok() != right) violation_ = "queues were refused, or not, against what is right";
   if (right) queues_ = std::move(rules);
   if (!(machine_->queues().tree().rules() == queues_)) violation_ = "the queues in force are not the last right ones";
@@ -51,7 +51,7 @@ void RandomWorld::ChangeHead() {
 std::set<std::string> RandomWorld::HeldFor() const {
   std::set<std::string> keys;
   machine_->ForEachGang([&](const Gang& gang) {
-    if (machine_->pipeline().Holds(gang)) keys.insert(gang.key);
+    if (machine_->future_reservations().HasReservationOnRunning(gang)) keys.insert(gang.key);
   });
   return keys;
 }
@@ -60,9 +60,10 @@ void RandomWorld::CheckHeads(const std::set<std::string>& held_before, int64_t n
   std::vector<const Gang*> heads;
   for (const std::string& key : held_before) {
     const Gang* gang = machine_->FindGang(key);
-    if (gang != nullptr && machine_->pipeline().Holds(*gang)) heads.push_back(gang);
+    if (gang != nullptr && machine_->future_reservations().HasReservationOnRunning(*gang)) heads.push_back(gang);
   }
-  // Of two plans of a round the second may have had what the first may not; what is kept since may be where one is.
+  // The second of two plans of a round may have used what the first may not; a reservation made since may be where a
+  // plan is.
   std::set<int64_t> made;
   machine_->ForEachGang([&](const Gang& gang) {
     const muster::Plan* plan = machine_->plans().Of(gang);
@@ -74,32 +75,33 @@ void RandomWorld::CheckHeads(const std::set<std::string>& held_before, int64_t n
   const auto priority = [this](const Gang& gang) { return machine_->ViewGang(gang, false).priority; };
   machine_->ForEachGang([&](const Gang& gang) {
     const muster::Plan* plan = machine_->plans().Of(gang);
-    if (plan == nullptr || plan->id <= newest_plan || plan->committed || gang.half_bound()) return;
+    if (plan == nullptr || plan->id <= newest_plan || plan->committed || gang.partially_bound()) return;
     for (const Gang* head : heads) {
-      const int64_t starts_ms = machine_->pipeline().StartsAt(*head);
+      const int64_t starts_ms = machine_->future_reservations().ExpectedStartAt(*head);
       const bool in_time = gang.rules.duration_ms > 0 && now_ms_ + gang.rules.duration_ms <= starts_ms;
       if (priority(gang) > priority(*head) || (in_time && starts_ms != kNever)) continue;
-      // A group has the order of its foremost: who passes with it is not looked at.
+      // A group has the rank of its first gang: the overtaking of a group is not checked.
       if (!gang.rules.group.empty() || !head->rules.group.empty()) continue;
       if (strict && machine_->queues().Before(*head, gang) && gang.created_ms > head->created_ms && !queued_) {
         violation_ = absl::StrCat(gang.key, " passed ", head->key, " under hold");
       }
-      // Whoever is tried under hold has no head before it; of two that were passed over for long the first in order has
-      // what is kept for either.
-      const int64_t passed_ms = gang.kept.passed_since_ms;
+      // A gang that is tried under hold has no head before it. Of two long-bypassed gangs the first in order gets what
+      // is reserved for either.
+      const int64_t passed_ms = gang.durable.bypassed_since_ms;
       const bool starved =
           queues_.starvation_limit_ms > 0 && passed_ms > 0 && now_ms_ >= passed_ms + queues_.starvation_limit_ms;
       const auto order = [&](const Gang& each) {
-        return std::make_tuple(-priority(each), each.kept.requeues, each.created_ms, each.key);
+        return std::make_tuple(-priority(each), each.durable.requeues, each.created_ms, each.key);
       };
       if (strict || (starved && order(gang) < order(*head))) continue;
       for (const Slot& slot : plan->slots) {
-        const auto kept = machine_->pipeline().KeptFor(*head);
-        const bool there = std::any_of(kept.begin(), kept.end(), [&](const auto& at) { return at.node == slot.node; });
+        const auto reserved = machine_->future_reservations().ReservedPlaces(*head);
+        const bool there =
+            std::any_of(reserved.begin(), reserved.end(), [&](const auto& at) { return at.node == slot.node; });
         if (!there) continue;
         const Node& node = machine_->cluster().node(slot.node);
         for (const auto& [resource, amount] : machine_->cluster().pod_class(slot.cls).request.entries()) {
-          if (amount <= 0 || node.Left(resource) + KeptBehind(gang, *head, slot.node, resource) >= 0) continue;
+          if (amount <= 0 || node.Left(resource) + ReservedBehind(gang, *head, slot.node, resource) >= 0) continue;
           violation_ = absl::StrCat(gang.key, " took on ", node.facts.name, " what is kept for ", head->key);
         }
       }
@@ -107,15 +109,17 @@ void RandomWorld::CheckHeads(const std::set<std::string>& held_before, int64_t n
   });
 }
 
-// What the gang was planned into may have been kept for who comes behind it, and be kept still, until ending pods, or
-// those that run, give it back.
-int64_t RandomWorld::KeptBehind(const Gang& gang, const Gang& head, NodeId node, ResourceId resource) const {
+// The capacity that the gang was planned into may have been reserved for a later head, and stay reserved until ending
+// or running pods release it.
+int64_t RandomWorld::ReservedBehind(const Gang& gang, const Gang& head, NodeId node, ResourceId resource) const {
   int64_t amount = 0;
   const int32_t priority = machine_->ViewGang(gang, false).priority;
   machine_->ForEachGang([&](const Gang& other) {
-    if (&other == &head || !machine_->pipeline().KeepsFor(other)) return;
-    if (machine_->pipeline().Holds(other) && machine_->ViewGang(other, false).priority >= priority) return;
-    for (const Statement::Operation& place : machine_->pipeline().KeptFor(other)) {
+    if (&other == &head || !machine_->future_reservations().HasReservation(other)) return;
+    if (machine_->future_reservations().HasReservationOnRunning(other) &&
+        machine_->ViewGang(other, false).priority >= priority)
+      return;
+    for (const Statement::Operation& place : machine_->future_reservations().ReservedPlaces(other)) {
       if (place.node != node) continue;
       amount += place.pods * machine_->cluster().pod_class(place.cls).request.Get(resource);
     }
@@ -133,9 +137,9 @@ RandomWorld::QueueUse RandomWorld::UseOfQueues() const {
   return out;
 }
 
-bool RandomWorld::AnyHalfBound() const {
+bool RandomWorld::AnyPartiallyBound() const {
   bool any = false;
-  machine_->ForEachGang([&](const Gang& gang) { any = any || gang.half_bound(); });
+  machine_->ForEachGang([&](const Gang& gang) { any = any || gang.partially_bound(); });
   return any;
 }
 
@@ -144,8 +148,8 @@ void RandomWorld::CheckQueues(const Command& command, const QueueUse& before, bo
                       std::holds_alternative<Permit>(command) || std::holds_alternative<muster::Filter>(command) ||
                       std::holds_alternative<ConfirmGang>(command) || std::holds_alternative<SubmitGang>(command) ||
                       std::holds_alternative<BindingOutcome>(command);
-  // What is bound in part is finished, whatever its queue was told meanwhile.
-  if (!queued_ || !places || finishing || AnyHalfBound()) return;
+  // A partially bound gang is completed, whatever limits its queue got meanwhile.
+  if (!queued_ || !places || finishing || AnyPartiallyBound()) return;
   for (const auto& [name, use] : UseOfQueues()) {
     const QueueSpec& spec = machine_->queues().tree().at(machine_->queues().tree().Find(name)).spec;
     const auto& [used, running] = before.at(name);

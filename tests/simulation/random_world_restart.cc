@@ -1,4 +1,5 @@
-// The process dies at any moment; another one goes on from the records and from what the API server knows (SPEC K-13).
+// The process dies at any moment; another one continues from the records and from the state of the API server (SPEC
+// K-13).
 #include <memory>
 #include <utility>
 #include <vector>
@@ -24,7 +25,7 @@ void RandomWorld::Restart() {
 
 void RandomWorld::TakeOver(const std::vector<Command>& nodes) {
   ++restarts_;
-  // Without an API server nobody need say again what there is: nodes stay as they were kept.
+  // Without an API server no announcement is repeated: nodes stay as they were stored.
   std::vector<Command> outside;
   if (!keeps_facts_ || Roll(2) == 0) outside = nodes;
   AddOutside(&outside);
@@ -34,9 +35,9 @@ void RandomWorld::TakeOver(const std::vector<Command>& nodes) {
   evictions_.clear();
   std::vector<Record> records;
   for (const auto& [name, record] : records_) records.push_back(record);
-  // A start of which a binding was lost is interrupted; one whose callers bind goes on. Any other is over, whoever of
-  // it was bound.
-  Restored restored;
+  // A start of which a binding was lost is interrupted; one whose callers bind continues. Any other start is over, even
+  // with bound members.
+  RestoredRecords restored;
   if (const absl::Status loaded = restored.Load(records); !loaded.ok()) violation_ = std::string(loaded.message());
   for (const Commitment& commitment : restored.commitments()) {
     const auto pod = pods_.find(commitment.uid);
@@ -50,10 +51,10 @@ void RandomWorld::TakeOver(const std::vector<Command>& nodes) {
   machine_ = std::make_unique<Machine>(OwnSettings());
   if (const absl::Status loaded = machine_->Load(records); !loaded.ok()) violation_ = std::string(loaded.message());
   now_ms_ += Roll(3) == 0 ? Roll(60'000) : Roll(500);
-  // Without an API server everything is there already; the orchestrator tells what is new since. With one, what it does
-  // not know: gangs that were created.
+  // Without an API server all facts exist already, and the orchestrator announces later changes. With an API server,
+  // the missing facts are announced: gangs that were created.
   if (queued_ || headed_) Apply(SetQueues{queues_});
-  Apply(TakeUpFacts{});
+  Apply(RestoreFacts{});
   for (const Command& fact : outside) {
     if (Roll(100) == 0) return TakeOver(nodes);  // it dies again before it has read everything
     if (Roll(6) == 0) AskEarly();
@@ -71,7 +72,7 @@ void RandomWorld::AddOutside(std::vector<Command>* out) {
   for (auto& [uid, pod] : pods_) {
     const Pod* known = machine_->FindPod(uid);
     if (known != nullptr) pod.node_name = known->facts.node_name;
-    // What was sent, by us or by who was permitted, arrived or did not.
+    // Bindings sent by Muster or by a permitted caller have arrived, or have not.
     if (const auto binding = bindings_.find(uid); binding != bindings_.end() && pod.node_name.empty() && Roll(2) == 0) {
       pod.node_name = binding->second;
     }
@@ -84,7 +85,7 @@ void RandomWorld::AddOutside(std::vector<Command>* out) {
     if (evictions_.count(uid) > 0 && Roll(2) == 0) pod.deleting = true;
     out->emplace_back(UpsertPod{pod});
   }
-  // Not std::shuffle: the same seed means the same order with every library.
+  // Not std::shuffle: the same seed gives the same order with every library.
   for (size_t i = out->size(); i > 1; --i) {
     std::swap((*out)[i - 1], (*out)[static_cast<size_t>(Roll(static_cast<int>(i)))]);
   }

@@ -1,5 +1,5 @@
-// A recorded machine can be restored at any moment, and goes on exactly as the one that was saved; commands come back
-// as they were written (S-3).
+// A recorded machine can be restored at any moment and continues exactly like the saved one; commands are read as they
+// were written (S-3).
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -34,8 +34,8 @@ constexpr int kSteps = 3'000;
 constexpr int kSaveEvery = 40;   // commands, on average
 constexpr int kCheckEvery = 10;  // whole hashes
 
-// One life of a process, applied to a machine and beside it to one that is restored from it again and again and reads
-// its commands from bytes. Returns what differs; empty: nothing.
+// One life of a process, applied to a machine and to a second one that is repeatedly restored from it and decodes its
+// commands from bytes. Returns the difference; empty: none.
 class Twin {
  public:
   Twin(const MachineSettings& settings, uint64_t seed) : settings_(settings), random_(seed) {}
@@ -100,11 +100,11 @@ class Twin {
   int64_t commands_ = 0;
 };
 
-TEST(Recording, RestoredAtAnyMomentItGoesOnAlike) {
+TEST(Recording, RestoredAtAnyMoment_ContinuesEqually) {
   int restored = 0;
   int64_t commands = 0;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    RandomWorld world(seed, /*keeps_facts=*/seed % 4 == 0);
+    RandomWorld world(seed, /*persist_facts=*/seed % 4 == 0);
     world.WriteLives();
     for (int step = 0; step < kSteps; ++step) world.Step();
     ASSERT_FALSE(world.lives().empty());
@@ -120,7 +120,7 @@ TEST(Recording, RestoredAtAnyMomentItGoesOnAlike) {
 }
 
 // More of everything than the random world has at once.
-TEST(Recording, ALargeStateIsRestored) {
+TEST(Recording, LargeState_IsRestored) {
   MachineSettings settings;
   Machine machine(settings);
   Outcome outcome;
@@ -137,10 +137,10 @@ TEST(Recording, ALargeStateIsRestored) {
     pod.name_space = "d";
     pod.name = absl::StrCat("p", i);
     pod.scheduler_name = "default-scheduler";
-    pod.shape.Own().requests = {{"cpu", 1'000}};
+    pod.shape.Mutable().requests = {{"cpu", 1'000}};
     pod.gang.name = absl::StrCat("g", i / 5);
     pod.gang.declares = true;
-    pod.gang.declaration.Own().min_member = 5;
+    pod.gang.declaration.Mutable().min_member = 5;
     machine.Apply(UpsertPod{pod}, 2'000 + i, &outcome);
   }
   while (machine.PlanningDue()) machine.Apply(PlanRound{}, 4'000, &outcome);
@@ -151,8 +151,8 @@ TEST(Recording, ALargeStateIsRestored) {
   EXPECT_GT(restored.plans().promised_holds(), 500);
 }
 
-// Half a state is refused, wherever it ends, and never read past its end.
-TEST(Recording, AStateThatIsCutShortIsRefused) {
+// An incomplete state is refused, wherever it ends, and never read past its end.
+TEST(Recording, TruncatedState_IsRefused) {
   RandomWorld world(1);
   for (int step = 0; step < 500; ++step) world.Step();
   const std::string whole = SaveState(world.machine());
@@ -162,13 +162,13 @@ TEST(Recording, AStateThatIsCutShortIsRefused) {
   }
 }
 
-// Whatever is otherwise in an outcome, its digest is.
-TEST(Recording, DigestsTellOutcomesApart) {
+// Any difference in an outcome changes its digest.
+TEST(Recording, DifferentOutcomes_DifferentDigests) {
   std::vector<Outcome> outcomes(9);
   outcomes[1].status = absl::NotFoundError("no");
   outcomes[2].status = absl::NotFoundError("yes");
-  outcomes[3].reply = FilterReply{.kind = FilterReply::Kind::kOneNode, .node = "n"};
-  outcomes[4].reply = FilterReply{.kind = FilterReply::Kind::kOneNode, .node = "m"};
+  outcomes[3].reply = FilterReply{.kind = FilterReply::Kind::kSingleNode, .node = "n"};
+  outcomes[4].reply = FilterReply{.kind = FilterReply::Kind::kSingleNode, .node = "m"};
   outcomes[5].effects.push_back(EvictPod{{"d", "p", "u"}, ""});
   outcomes[6].records.push_back({.kind = "gang", .key = "d/g"});
   outcomes[7].answers.push_back({.token = 7, .permitted = true});
@@ -181,9 +181,9 @@ TEST(Recording, DigestsTellOutcomesApart) {
 
 Offer Named(std::vector<std::string> names) { return std::make_shared<const NodeOffer>(std::move(names)); }
 
-// Offers come back as they were, in whatever order and however often they name nodes; what was named before costs
-// nearly nothing.
-TEST(Recording, OffersNameEachNodeOnce) {
+// Offers are decoded as they were encoded, in any order and with any repetition of node names; a repeated name costs
+// nearly no bytes.
+TEST(Recording, Offer_EncodesEachNodeNameOnce) {
   std::vector<std::string> many;
   for (int i = 0; i < 5'000; ++i) many.push_back("a-node-with-a-long-name-" + std::to_string(i));
   std::vector<std::string> turned(many.begin() + 2'000, many.end());
@@ -192,7 +192,7 @@ TEST(Recording, OffersNameEachNodeOnce) {
                                      Named({"c", "a", "b", "b"}),
                                      Named({"d", "a", "e", "e", "d", "f"}),
                                      Named({}),
-                                     std::make_shared<const NodeOffer>(NodeOffer::Every()),
+                                     std::make_shared<const NodeOffer>(NodeOffer::AllNodes()),
                                      Named(many),
                                      Named(many),
                                      Named(turned)};
@@ -219,8 +219,8 @@ TEST(Recording, OffersNameEachNodeOnce) {
   EXPECT_EQ(reader.Read(&from), nullptr);
 }
 
-// A caller may name a node twice, in the offer that names it first too.
-TEST(Recording, OffersMayRepeatNames) {
+// A caller may repeat a node, also in the offer that names it first.
+TEST(Recording, OfferWithRepeatedNames_IsDecoded) {
   std::mt19937_64 random(1);
   std::vector<Offer> offers = {Named({"a", "a", "b"}), Named({"c", "a", "d", "c", "d", "e", "c"})};
   for (int i = 0; i < 2'000; ++i) {

@@ -12,20 +12,20 @@ namespace muster {
 namespace {
 
 constexpr int64_t kBackoffMs = 1'000;
-constexpr int64_t kLongestBackoffMs = 10'000;
-constexpr int64_t kWindowMs = 1'000;  // back-offs end with these
+constexpr int64_t kMaxBackoffMs = 10'000;
+constexpr int64_t kWindowMs = 1'000;  // back-offs end at multiples of this window
 
 int64_t Backoff(int attempts) {
   int64_t backoff = kBackoffMs;
-  for (int i = 1; i < attempts && backoff < kLongestBackoffMs; ++i) backoff *= 2;
-  return std::min(backoff, kLongestBackoffMs);
+  for (int i = 1; i < attempts && backoff < kMaxBackoffMs; ++i) backoff *= 2;
+  return std::min(backoff, kMaxBackoffMs);
 }
 
 bool Ended(int64_t until_ms, int64_t now_ms) { return now_ms / kWindowMs * kWindowMs >= until_ms; }
 
 }  // namespace
 
-// --- what its watches tell ---
+// --- watches ---
 
 void SchedulerModel::NodeIs(const NodeDescription& node, int64_t now_ms) {
   const auto [at, joins] = nodes_.try_emplace(node.name, node);
@@ -118,8 +118,8 @@ void SchedulerModel::FlushBackoffs(int64_t now_ms) {
   }
 }
 
-// The first by priority, then age. Nobody there: those come early that were woken and would wait a while longer, but
-// not those that met an error.
+// The first by priority, then age. If none is ready, pods that were woken and still back off are tried early, but not
+// those that met an error.
 SchedulerModel::Entry* SchedulerModel::Next() {
   Entry* active = nullptr;
   Entry* early = nullptr;
@@ -159,7 +159,7 @@ bool SchedulerModel::Step(int64_t now_ms) {
   return true;
 }
 
-// A sample of the nodes that fit, beginning where the last one ended.
+// A sample of the feasible nodes, beginning where the last one ended.
 void SchedulerModel::AskAll(Entry* entry, int64_t now_ms) {
   const size_t count = nodes_.size();
   const size_t percent = std::max<size_t>(5, 50 - std::min<size_t>(50, count / 125));
@@ -192,11 +192,12 @@ void SchedulerModel::AskAll(Entry* entry, int64_t now_ms) {
 void SchedulerModel::Filtered(const std::string& uid, const FilterAnswer& answer, int64_t now_ms) {
   if (!cycle_.has_value() || cycle_->uid != uid) return;
   const auto found = pods_.find(uid);
-  if (found == pods_.end() || found->second.queue != Queue::kInCycle) return cycle_.reset();  // it went meanwhile
+  // it was deleted meanwhile
+  if (found == pods_.end() || found->second.queue != Queue::kInCycle) return cycle_.reset();
   Entry& entry = found->second;
-  const bool stranger = absl::c_any_of(
+  const bool unknown_node = absl::c_any_of(
       answer.nodes, [&](const std::string& node) { return !absl::c_linear_search(cycle_->offered, node); });
-  if (answer.error || stranger) {
+  if (answer.error || unknown_node) {
     cycle_.reset();
     return Fail(&entry, "the extender fails", now_ms);
   }
@@ -223,7 +224,7 @@ void SchedulerModel::Bound(const std::string& uid, int64_t attempt, bool ok, int
   const auto found = pods_.find(uid);
   if (ok || found == pods_.end() || found->second.attempt != attempt) return;
   if (found->second.queue != Queue::kBinding) {
-    return around_->SayUnschedulable(uid, "SchedulerError", "");  // somebody else has bound it
+    return around_->SayUnschedulable(uid, "SchedulerError", "");  // another client has bound it
   }
   found->second.assumed.clear();
   Happens({Change::kPodGoes, ""}, now_ms, uid);
@@ -268,7 +269,7 @@ void SchedulerModel::SetNominated(Entry* entry, const std::string& node) {
 
 void SchedulerModel::NoNode(Entry* entry, int64_t now_ms) {
   const std::string& nominated = entry->facts.nominated_node;
-  // Whoever it has preempted already is still on the way out.
+  // The victims of an earlier preemption are still terminating.
   const bool victims_go = !nominated.empty() && absl::c_any_of(pods_, [&](const auto& other) {
     const PodDescription& pod = other.second.facts;
     return pod.deleting && pod.node_name == nominated && pod.priority < entry->facts.priority;
@@ -293,7 +294,7 @@ SchedulerModel::Victims SchedulerModel::FindVictims(const Entry& entry) const {
       without.insert(uid);
     }
     if (FitsOn(entry, node, without) != Fit::kFits) continue;
-    // As many as can be are spared, the most important first.
+    // As many as possible are spared, the most important first.
     absl::c_sort(lower, [](const Entry* a, const Entry* b) {
       return std::tuple(-a->facts.priority, a->facts.created_ms, a->facts.uid) <
              std::tuple(-b->facts.priority, b->facts.created_ms, b->facts.uid);
@@ -308,7 +309,7 @@ SchedulerModel::Victims SchedulerModel::FindVictims(const Entry& entry) const {
   return out;
 }
 
-// The least important victims, then the least sum, then the youngest.
+// Prefers the least important victims, then the smallest sum of priorities, then the youngest.
 std::string SchedulerModel::BestToPreempt(const std::vector<std::string>& nodes) const {
   const auto cost = [&](const std::string& node) {
     int32_t highest = INT32_MIN;
@@ -349,7 +350,7 @@ void SchedulerModel::Preempted(const std::string& uid, const std::vector<std::st
   }
   SetNominated(&found->second, node);
   for (const std::string& victim : std::vector<std::string>(cycle_->victims.at(node))) around_->Delete(victim);
-  // Nobody has taken the preemptor away meanwhile: victims are of lower priority.
+  // The preemptor was not evicted meanwhile: victims have a lower priority.
   Park(&found->second, now_ms);
 }
 
@@ -379,7 +380,7 @@ SchedulerModel::Fit SchedulerModel::FitsOn(const Entry& entry, const NodeDescrip
   return fits ? Fit::kFits : Fit::kNoRoom;
 }
 
-// --- looks ---
+// --- queries ---
 
 std::string SchedulerModel::Describe(const std::string& uid) const {
   static constexpr const char* kNames[] = {"gated",         "active",   "backing off", "backing off after an error",

@@ -1,9 +1,9 @@
-// A model of kube-scheduler as far as an extender meets it: its cache and what it assumes, its queues and back-offs,
-// what brings a parked pod back, its own filters for room and cordons, samples, nominated nodes and preemption. It is
-// held to what kube-scheduler 1.37 and 1.35 do by kube_scheduler_cases.txt.
+// A model of kube-scheduler as far as an extender interacts with it: its cache and assumed pods, its queues and
+// back-offs, the events that bring an unschedulable pod back, its own filters for room and cordons, samples, nominated
+// nodes and preemption. kube_scheduler_cases.txt checks it against kube-scheduler 1.37 and 1.35.
 //
-// It takes part in a simulation: it does one thing when it is told to, asks through Surroundings, and its questions are
-// answered when the simulation says so.
+// It takes part in a simulation: each call of Step() does one thing. It makes its calls through Surroundings, and the
+// simulation decides when they are answered. Single-threaded.
 #ifndef MUSTER_TESTS_SIMULATION_SCHEDULER_MODEL_H_
 #define MUSTER_TESTS_SIMULATION_SCHEDULER_MODEL_H_
 
@@ -22,16 +22,16 @@ namespace muster {
 
 class SchedulerModel {
  public:
-  // What an extender's filter answered.
+  // The reply of an extender's filter.
   struct FilterAnswer {
     bool error = false;
-    std::vector<std::string> nodes;     // that are left
-    std::vector<std::string> hopeless;  // of the others: where preempting is of no use
-    std::string words;                  // why, as the pod's condition has it
+    std::vector<std::string> nodes;     // the nodes that passed
+    std::vector<std::string> hopeless;  // refused nodes where preemption does not help
+    std::string words;                  // the reason, as in the pod's condition
   };
-  using Victims = std::map<std::string, std::vector<std::string>>;  // by node: UIDs
+  using Victims = std::map<std::string, std::vector<std::string>>;  // by node: UIDs of victims
 
-  // Whom it asks, and the API server it writes to.
+  // The extender that it calls, and the API server that it writes to.
   class Surroundings {
    public:
     virtual ~Surroundings() = default;
@@ -48,36 +48,36 @@ class SchedulerModel {
 
   explicit SchedulerModel(Surroundings* around) : around_(around) {}
 
-  // --- what its watches tell ---
+  // --- watches ---
   void NodeIs(const NodeDescription& node, int64_t now_ms);
   void NodeGone(const std::string& name, int64_t now_ms);
-  // Something of the pod changed. `patient`: it preempts nobody (preemptionPolicy Never).
+  // The pod was added or changed. `patient`: it never preempts (preemptionPolicy Never).
   void PodIs(const PodDescription& pod, int64_t now_ms, bool patient = false);
   void PodGone(const std::string& uid, int64_t now_ms);
 
-  // --- answers ---
+  // --- replies ---
   void Filtered(const std::string& uid, const FilterAnswer& answer, int64_t now_ms);
   void Preempted(const std::string& uid, const std::vector<std::string>& nodes, int64_t now_ms);
-  // Ignored when it is about an earlier attempt.
+  // Ignored if it is about an earlier attempt.
   void Bound(const std::string& uid, int64_t attempt, bool ok, int64_t now_ms);
 
-  // Begins to schedule one pod. False: there is none to schedule, or it waits for an answer.
+  // Begins to schedule one pod. False: there is none to schedule, or a reply is pending.
   bool Step(int64_t now_ms);
-  // It stops looking once it has found so many nodes that fit, or a part of all that there are if that is more: 100 in
+  // The search stops after this number of feasible nodes, or after a fraction of all nodes if that is more: 100 in
   // kube-scheduler.
   void SampleAtLeast(size_t nodes) { sample_at_least_ = nodes; }
-  // Whether the nodes it asks about now are a sample of all that there are.
+  // Whether the nodes of the current call are only a sample of all nodes.
   [[nodiscard]] bool sampled() const { return cycle_.has_value() && cycle_->sampled; }
 
-  // For a look at what went wrong.
+  // For the analysis of a failure.
   [[nodiscard]] std::string Describe(const std::string& uid) const;
 
  private:
   enum class Queue { kGated, kActive, kBackoff, kErrorBackoff, kUnschedulable, kInCycle, kBinding, kAssigned };
-  // What may bring pods back.
+  // Events that may bring pods back.
   enum class Change {
-    kPodGoes,        // one that has a place, or is assumed no more
-    kPodIsAssigned,  // and counts
+    kPodGoes,        // one that was assigned a node, or is no longer assumed
+    kPodIsAssigned,  // and counts there
     kPodChanges,     // an assigned one
     kNodeAdd,
     kNodeGrows,
@@ -90,7 +90,7 @@ class SchedulerModel {
     Change change = Change::kPodGoes;
     std::string node;  // kNodeAdd, kNodeGrows, kNodeUncordoned
   };
-  // Who refused a pod on some node.
+  // The plugins and extenders that refused a pod on some node.
   struct Rejectors {
     bool room = false;
     bool cordon = false;
@@ -117,9 +117,9 @@ class SchedulerModel {
     bool sampled = false;
     std::vector<std::string> offered;
     Rejectors rejectors;
-    std::map<std::string, int> words;  // why nodes do not take it, and how many
-    std::set<std::string> hopeless;    // nodes where preempting is of no use
-    Victims victims;                   // when it preempts
+    std::map<std::string, int> words;  // reasons why nodes are refused, with counts
+    std::set<std::string> hopeless;    // nodes where preemption does not help
+    Victims victims;                   // of its preemption
   };
 
   void Move(Entry* entry, Queue queue, int64_t now_ms);
@@ -137,7 +137,7 @@ class SchedulerModel {
   void SetNominated(Entry* entry, const std::string& node);
   [[nodiscard]] Victims FindVictims(const Entry& entry) const;
   [[nodiscard]] std::string BestToPreempt(const std::vector<std::string>& nodes) const;
-  // Without the pods `without`.
+  // Computed without the pods in `without`.
   [[nodiscard]] Fit FitsOn(const Entry& entry, const NodeDescription& node, const std::set<std::string>& without) const;
 
   Surroundings* const around_;

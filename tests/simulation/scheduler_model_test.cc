@@ -1,5 +1,5 @@
-// The model of kube-scheduler that the simulation uses says what the real one says: kube_scheduler_cases.txt was
-// written by kube-scheduler itself (tests/e2e, TestKubeSchedulerCases).
+// The simulation's model of kube-scheduler behaves as the real one: kube_scheduler_cases.txt was written with
+// kube-scheduler itself (tests/e2e, TestKubeSchedulerCases).
 #include "tests/simulation/scheduler_model.h"
 
 #include <gtest/gtest.h>
@@ -52,11 +52,11 @@ std::vector<Case> ReadCases() {
   return cases;
 }
 
-// What surrounds the scheduler in a case: an extender that answers as it is told, and an API server. Pods are known by
-// their names.
+// The surroundings of the scheduler in a case: an extender with scripted answers, and an API server. Pods are
+// identified by name.
 class Script : public SchedulerModel::Surroundings {
  public:
-  // What is heard while it is done.
+  // Runs one step and returns its observations.
   std::vector<std::string> Do(const std::string& line) {
     const std::vector<std::string> words = absl::StrSplit(line, ' ');
     Begin(words);
@@ -68,7 +68,7 @@ class Script : public SchedulerModel::Surroundings {
     }
     std::vector<std::string> heard = std::move(heard_);
     heard_.clear();
-    // Bind calls are made beside the others: one comes at any time behind its own pod's filter.
+    // Bind calls run in parallel with the others: one may come at any time after its own pod's filter.
     for (size_t i = heard.size(); i-- > 0;) {
       for (size_t j = i;
            j + 1 < heard.size() && IsBind(heard[j]) && !IsBind(heard[j + 1]) && PodOf(heard[j]) != PodOf(heard[j + 1]);
@@ -83,34 +83,34 @@ class Script : public SchedulerModel::Surroundings {
   void AskFilter(const std::string& uid, const std::vector<std::string>& nodes) override {
     Hear(absl::StrCat("filter ", uid, " ",
                       nodes.size() > kNodesNamed ? absl::StrCat("*", nodes.size()) : absl::StrJoin(nodes, " ")));
-    const std::string said = Answer("filter", uid, "all");
+    const std::string scripted = Answer("filter", uid, "all");
     SchedulerModel::FilterAnswer answer;
     answer.words = "scripted";
-    answer.error = said == "error";
-    if (said == "all") answer.nodes = nodes;
-    if (said == "stranger") answer.nodes = {"nobody-offered-this"};
-    if (said == "never" || said == "silent") answer.hopeless = nodes;
-    if (absl::c_linear_search(nodes, said)) answer.nodes = {said};
+    answer.error = scripted == "error";
+    if (scripted == "all") answer.nodes = nodes;
+    if (scripted == "stranger") answer.nodes = {"nobody-offered-this"};
+    if (scripted == "never" || scripted == "silent") answer.hopeless = nodes;
+    if (absl::c_linear_search(nodes, scripted)) answer.nodes = {scripted};
     todo_.push_back([this, uid, answer] { scheduler_->Filtered(uid, answer, now_ms_); });
   }
   void AskPreempt(const std::string& uid, const SchedulerModel::Victims& victims) override {
-    const std::string said = Answer("preempt", uid, "all");
+    const std::string scripted = Answer("preempt", uid, "all");
     std::vector<std::string> lines;
-    std::vector<std::string> kept;
+    std::vector<std::string> candidates;
     for (const auto& [node, pods] : victims) {
       std::vector<std::string> names = pods;
       absl::c_sort(names);
       lines.push_back(absl::StrCat(node, ":", absl::StrJoin(names, ",")));
-      if (said == "all" || said == node) kept.push_back(node);
+      if (scripted == "all" || scripted == node) candidates.push_back(node);
     }
     Hear(absl::StrCat("preempt ", uid, " ", absl::StrJoin(lines, " ")));
-    todo_.push_back([this, uid, kept] { scheduler_->Preempted(uid, kept, now_ms_); });
+    todo_.push_back([this, uid, candidates] { scheduler_->Preempted(uid, candidates, now_ms_); });
   }
   void AskBind(const std::string& uid, const std::string& node, int64_t attempt) override {
     Hear(absl::StrCat("bind ", uid, " ", node));
     held_[uid] = {node, attempt};
-    const std::string said = Answer("bind", uid, "ok");
-    if (said != "hold") todo_.push_back([this, uid, said] { Release(uid, said == "ok"); });
+    const std::string scripted = Answer("bind", uid, "ok");
+    if (scripted != "hold") todo_.push_back([this, uid, scripted] { Release(uid, scripted == "ok"); });
   }
 
   // --- the API server ---
@@ -138,7 +138,7 @@ class Script : public SchedulerModel::Surroundings {
     bool patient = false;
     std::string reason;
     bool lingers = false;
-    // As it was looked at last.
+    // As it was last observed.
     std::string seen_nominated;
     std::string seen_reason;
     bool seen_deleting = false;
@@ -155,8 +155,8 @@ class Script : public SchedulerModel::Surroundings {
     last_ms_ = now_ms_;
   }
   std::string Answer(const std::string& verb, const std::string& pod, const std::string& otherwise) const {
-    const auto said = answers_.find(absl::StrCat(verb, " ", pod));
-    return said == answers_.end() ? otherwise : said->second;
+    const auto scripted = answers_.find(absl::StrCat(verb, " ", pod));
+    return scripted == answers_.end() ? otherwise : scripted->second;
   }
 
   // --- time ---
@@ -189,7 +189,7 @@ class Script : public SchedulerModel::Surroundings {
         lines.insert(absl::StrCat("nominated ", uid, facts.nominated_node.empty() ? "" : " ", facts.nominated_node));
       }
       if (facts.deleting && !pod.seen_deleting) lines.insert(absl::StrCat("preempted ", uid));
-      // A bound pod's condition is another.
+      // The condition of a bound pod is not compared.
       const std::string reason = facts.node_name.empty() || pod.reason == "SchedulerError" ? pod.reason : "";
       if (reason != pod.seen_reason && !reason.empty()) lines.insert(absl::StrCat("says ", uid, " ", reason));
       pod.seen_nominated = facts.nominated_node;
@@ -271,7 +271,7 @@ class Script : public SchedulerModel::Surroundings {
     ApiPod pod;
     pod.facts.uid = pod.facts.name = name;
     pod.facts.created_ms = now_ms_;
-    pod.facts.shape.Own().requests = {{"cpu", cpu}};
+    pod.facts.shape.Mutable().requests = {{"cpu", cpu}};
     pod.facts.priority = std::atoi(named("priority").c_str());
     pod.facts.our_gate = has("gated");
     pod.facts.node_name = named("on");
@@ -307,24 +307,24 @@ class Script : public SchedulerModel::Surroundings {
   int64_t now_ms_ = 1'000'000'000;
   int64_t last_ms_ = 0;
   std::vector<std::string> heard_;
-  std::vector<std::function<void()>> todo_;  // answers on their way
+  std::vector<std::function<void()>> todo_;  // pending answers
   std::map<std::string, std::string> answers_;
   std::map<std::string, Held> held_;  // bind calls by pod
   std::map<std::string, NodeDescription> nodes_;
   std::map<std::string, ApiPod> pods_;
-  std::set<std::string> gone_;  // that the scheduler deleted
+  std::set<std::string> gone_;  // deleted by the scheduler
 };
 
-TEST(SchedulerModel, DoesWhatKubeSchedulerDoes) {
+TEST(SchedulerModel, Model_BehavesLikeKubeScheduler) {
   const std::vector<Case> cases = ReadCases();
   ASSERT_GE(cases.size(), kFewestCases);
   size_t heard = 0;
   for (const Case& one : cases) {
     SCOPED_TRACE(absl::StrCat("case ", one.name));
     Script script;
-    for (const Case::Step& step : one.steps) {
-      heard += step.heard.size();
-      EXPECT_EQ(absl::StrJoin(script.Do(step.line), "\n"), absl::StrJoin(step.heard, "\n")) << step.line;
+    for (const Case::Step& ctx : one.steps) {
+      heard += ctx.heard.size();
+      EXPECT_EQ(absl::StrJoin(script.Do(ctx.line), "\n"), absl::StrJoin(ctx.heard, "\n")) << ctx.line;
     }
   }
   EXPECT_GT(heard, 3 * cases.size()) << "the cases were not written by kube-scheduler";

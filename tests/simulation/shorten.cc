@@ -12,7 +12,7 @@
 namespace muster {
 namespace {
 
-constexpr int kMostTurns = 100'000'000;
+constexpr int kMaxTurns = 100'000'000;
 
 }  // namespace
 
@@ -24,7 +24,7 @@ absl::StatusOr<Turns> Turns::Parse(absl::string_view text) {
     int last = 0;
     const bool read =
         ends.size() <= 2 && absl::SimpleAtoi(ends.front(), &first) && absl::SimpleAtoi(ends.back(), &last);
-    if (!read || first < turns.end() || last < first || last >= kMostTurns) {
+    if (!read || first < turns.end() || last < first || last >= kMaxTurns) {
       return absl::InvalidArgumentError(absl::StrCat("\"", part, "\": expected turns in order, such as 3-7,12"));
     }
     turns.taken_.resize(static_cast<size_t>(first), false);
@@ -59,21 +59,21 @@ Turns Turns::Without(int from, int to) const {
   return rest;
 }
 
-// Delta debugging (Zeller and Hildebrandt, 2002), leaving out: large parts first, then smaller ones, down to single
-// turns, until nothing goes any more.
+// Delta debugging (Zeller and Hildebrandt, 2002) by omission: large parts first, then smaller ones, down to single
+// turns, until no part can be left out.
 Turns Shorten(Turns failing, const std::function<bool(const Turns&)>& fails, absl::Duration patience) {
   const absl::Time end = absl::Now() + patience;
   for (int part = failing.count() / 2; part > 0;) {
-    bool went = false;
-    // From behind: what comes late hangs on less.
+    bool removed_any = false;
+    // From the end: fewer turns depend on late ones.
     for (int to = failing.count(); to > 0 && absl::Now() < end; to -= part) {
       Turns rest = failing.Without(std::max(to - part, 0), to);
       if (!fails(rest)) continue;
       failing = std::move(rest);
-      went = true;
+      removed_any = true;
     }
     if (absl::Now() >= end) break;
-    if (part == 1 && !went) break;
+    if (part == 1 && !removed_any) break;
     part = part == 1 ? 1 : part / 2;
   }
   return failing;

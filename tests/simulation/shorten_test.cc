@@ -7,7 +7,7 @@
 namespace muster {
 namespace {
 
-TEST(Shorten, LeavesWhatTheFailureNeeds) {
+TEST(Shorten, Shortening_RetainsNeededTurns) {
   int runs = 0;
   const auto fails = [&](const Turns& turns) {
     ++runs;
@@ -22,7 +22,7 @@ TEST(Shorten, LeavesWhatTheFailureNeeds) {
   EXPECT_LT(runs, 500) << "each is a run of the simulation";
 }
 
-TEST(Shorten, EndsWhenItHasTakenLongEnough) {
+TEST(Shorten, PatienceExceeded_Ends) {
   const auto fails = [](const Turns&) {
     absl::SleepFor(absl::Milliseconds(1));
     return false;
@@ -32,7 +32,7 @@ TEST(Shorten, EndsWhenItHasTakenLongEnough) {
   EXPECT_LT(absl::Now() - begun, absl::Seconds(5));
 }
 
-TEST(Shorten, TurnsAreReadAsTheyAreWritten) {
+TEST(Shorten, Turns_ParseAndPrintRoundTrip) {
   const absl::StatusOr<Turns> turns = Turns::Parse("0-2,7,9-10");
   ASSERT_TRUE(turns.ok()) << turns.status();
   EXPECT_EQ(turns->ToString(), "0-2,7,9-10");

@@ -24,7 +24,7 @@ SimQueues::SimQueues(const Roll& roll, int64_t cpu) {
     if (roll(2) == 0) rules.queues[2].quota = {{"cpu", part(1)}};
     if (roll(2) == 0) rules.queues[2].over_quota_weight = {{"cpu", roll(4)}};
     rules.queues[2].priority = roll(4) == 0 ? 1 : 0;
-    // What is above the queues must be enough for their quota.
+    // The parents must have enough for the quota of their children.
     const auto limit = rules.queues[0].limit.find("cpu");
     if (limit != rules.queues[0].limit.end() && !rules.queues[2].quota.empty()) {
       rules.queues[2].quota["cpu"] = std::min(rules.queues[2].quota["cpu"], limit->second);
@@ -69,7 +69,7 @@ std::string SimQueues::TooMuch(const std::string& queue, const std::vector<Runs>
       for (const auto& [resource, amount] : each.amounts) used[resource] += amount;
       gangs.insert(each.gang);
     }
-    // It may have been let in under either tree.
+    // It may have been admitted under either tree.
     ResourceList limit;
     int32_t most_gangs = -1;
     for (const QueueRules& rules : trees_) {

@@ -5,16 +5,16 @@
 namespace muster {
 namespace {
 
-constexpr size_t kEventsKept = 400;
+constexpr size_t kMaxEvents = 400;
 constexpr int kInvariantsEvery = 2'000;  // commands
 
 }  // namespace
 
 SimWorld::SimWorld(uint64_t seed)
     : store_([this] {
-        if (!Chance(60)) return PathStore::Fate::kKept;
+        if (!Chance(60)) return PathStore::Fate::kStored;
         figures_["fault: the store fails"] += 1;
-        return Roll(2) == 0 ? PathStore::Fate::kNotKept : PathStore::Fate::kKeptUntold;
+        return Roll(2) == 0 ? PathStore::Fate::kRejected : PathStore::Fate::kStoredWithoutReply;
       }),
       seed_(seed),
       drawn_(seed) {}
@@ -23,7 +23,7 @@ SimWorld::~SimWorld() { life_->alive = false; }
 
 void SimWorld::Log(const std::string& text) {
   events_.push_back(absl::StrCat(clock_.NowMs(), " ", text));
-  if (events_.size() > kEventsKept) events_.pop_front();
+  if (events_.size() > kMaxEvents) events_.pop_front();
 }
 
 void SimWorld::Violate(std::string text) {
@@ -44,7 +44,7 @@ void SimWorld::StartProcess() {
   EngineOptions options;
   options.clock = &clock_;
   options.stepped = true;
-  options.planning_slice = absl::Hours(1);  // how much is planned at once is not for this machine's speed to say
+  options.planning_slice = absl::Hours(1);  // the planning budget does not depend on the speed of this machine
   options.gangs_per_round = 1 + Roll(4);
   options.batch = static_cast<size_t>(1 + Roll(16));
   options.recorder = this;
@@ -67,12 +67,12 @@ void SimWorld::EndProcess(const char* when) {
   machine_ = nullptr;
 }
 
-void SimWorld::Applied(const Command& command, int64_t /*now_ms*/, const Outcome& outcome) {
+void SimWorld::AfterApply(const Command& command, int64_t /*now_ms*/, const Outcome& outcome) {
   const int64_t commands = ++figures_["commands"];
   figures_[absl::StrCat("command: ", KindOf(command))] += 1;
   for (const Effect& effect : outcome.effects) {
     figures_[absl::StrCat("effect: ", KindOf(effect))] += 1;
-    if (const auto* tell = std::get_if<TellPod>(&effect)) {
+    if (const auto* tell = std::get_if<EmitPodEvent>(&effect)) {
       figures_[absl::StrCat("reason: ", ReasonName(tell->reason.code))] += 1;
     }
   }

@@ -1,5 +1,5 @@
-// What the simulated worlds share: the draw, the clock, the store, one process after the other, and what is told of it
-// all.
+// Common parts of the simulated worlds: random draws, the clock, the store, the current process, and the figures and
+// events of the run. Single-threaded.
 #ifndef MUSTER_TESTS_SIMULATION_SIM_WORLD_H_
 #define MUSTER_TESTS_SIMULATION_SIM_WORLD_H_
 
@@ -21,15 +21,15 @@ class SimWorld : protected EffectSink, protected CommandRecorder {
  public:
   // Empty, or the first rule that was broken.
   [[nodiscard]] const std::string& violation() const { return violation_; }
-  // What happened last, one line for each event.
+  // The last events, one line each.
   [[nodiscard]] const std::deque<std::string>& events() const { return events_; }
   // Turns that were taken before the violation, or before faults stopped.
   [[nodiscard]] int turns() const { return turns_; }
-  // How often what came to pass: kinds of commands, effects, records, reasons, answers and faults by name.
+  // Number of occurrences: kinds of commands, effects, records, reasons, replies and faults by name.
   [[nodiscard]] const std::map<std::string, int64_t>& figures() const { return figures_; }
 
  protected:
-  // The life of one process: whoever calls back for one that is over is not heard.
+  // The life of one process: callbacks of an ended life are ignored.
   struct Life {
     bool alive = true;
   };
@@ -38,8 +38,8 @@ class SimWorld : protected EffectSink, protected CommandRecorder {
   ~SimWorld() override;
 
   int Roll(int sides) { return static_cast<int>(Draw() % static_cast<unsigned>(sides)); }
-  // What is drawn from here on hangs on the seed and the turn's number alone: a turn that is left out changes no
-  // other's draw.
+  // From here on draws depend only on the seed and the turn's number: leaving out a turn does not change the draws of
+  // others.
   void BeginTurn(int turn) {
     turns_ = turn + 1;
     drawn_ = seed_ ^ (static_cast<uint64_t>(turn + 1) << 32);
@@ -50,7 +50,8 @@ class SimWorld : protected EffectSink, protected CommandRecorder {
     Log("faults stop");
   }
   bool Chance(int in) { return faults_ && Roll(in) == 0; }
-  // What the engine, or its committer, does next, for seven of the sides of a draw. False: it is another's turn.
+  // The next action of the engine or its committer, for seven of the sides of a draw. False: the roll selects another
+  // actor.
   bool EngineTurn(int roll);
   void Log(const std::string& text);
   void Violate(std::string text);
@@ -61,13 +62,13 @@ class SimWorld : protected EffectSink, protected CommandRecorder {
   }
   // The operator declares other queues.
   void ChangeQueues();
-  // Another process begins, with what the store has.
+  // Starts another process with the contents of the store.
   void StartProcess();
   void EndProcess(const char* when);
 
-  void Before(const Machine& machine, int64_t /*now_ms*/) override { machine_ = &machine; }
-  void Applied(const Command& command, int64_t now_ms, const Outcome& outcome) override;
-  void Ended(const Machine& /*machine*/) override {}
+  void BeforeApply(const Machine& machine, int64_t /*now_ms*/) override { machine_ = &machine; }
+  void AfterApply(const Command& command, int64_t now_ms, const Outcome& outcome) override;
+  void OnStopped(const Machine& /*machine*/) override {}
 
   bool faults_ = true;
   std::string violation_;
@@ -82,7 +83,7 @@ class SimWorld : protected EffectSink, protected CommandRecorder {
   const Machine* machine_ = nullptr;
 
  private:
-  // SplitMix64 (Steele, Lea, Flood, 2014): begins anew with each turn at no cost.
+  // SplitMix64 (Steele, Lea, Flood, 2014): seeding it again in each turn is free.
   uint64_t Draw() {
     uint64_t z = drawn_ += 0x9e3779b97f4a7c15;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;

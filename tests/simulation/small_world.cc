@@ -28,9 +28,9 @@ std::string ToString(const Action& action, const Cast& cast) {
     case Action::Kind::kSubmit:
     case Action::Kind::kConfirm:
     case Action::Kind::kAbandon:
-      return absl::StrCat(out, " ", jobs[action.who]);
+      return absl::StrCat(out, " ", jobs[action.index]);
     default:
-      return absl::StrCat(out, " ", pods[action.who]);
+      return absl::StrCat(out, " ", pods[action.index]);
   }
 }
 
@@ -97,24 +97,24 @@ void SmallWorld::Create(Body* body) {
   facts.created_ms = now_ms_;
   facts.priority = job.priority;
   facts.scheduler_name = job.driver == Cast::Driver::kVerbs ? "mine" : "default-scheduler";
-  facts.shape.Own().requests = {{"cpu", job.cpu}};
-  if (job.port > 0) facts.shape.Own().host_ports = {{Protocol::kTcp, job.port, "0.0.0.0"}};
+  facts.shape.Mutable().requests = {{"cpu", job.cpu}};
+  if (job.port > 0) facts.shape.Mutable().host_ports = {{Protocol::kTcp, job.port, "0.0.0.0"}};
   if (job.min > 0) {
     facts.gang.name = job.name;
     facts.gang.declares = true;
-    facts.gang.declaration.Own().min_member = job.min;
-    facts.gang.declaration.Own().on_timeout = job.on_timeout;
-    if (job.one_rack) facts.gang.declaration.Own().topology = TopologyRule{"rack", "", ""};
+    facts.gang.declaration.Mutable().min_member = job.min;
+    facts.gang.declaration.Mutable().on_timeout = job.on_timeout;
+    if (job.one_rack) facts.gang.declaration.Mutable().topology = TopologyRule{"rack", "", ""};
     for (int leaf = 0; leaf < job.leaves; ++leaf) {
-      facts.gang.declaration.Own().subgroups.push_back({absl::StrCat("s", leaf), "", 1, {}, {}});
+      facts.gang.declaration.Mutable().subgroups.push_back({absl::StrCat("s", leaf), "", 1, {}, {}});
     }
     if (job.leaves > 0) {
-      facts.gang.declaration.Own().min_member = job.leaves;
+      facts.gang.declaration.Mutable().min_member = job.leaves;
       facts.gang.subgroup = absl::StrCat("s", LeafOf(*body));
     }
-    for (const std::string& mate : job.group) facts.gang.declaration.Own().groups.push_back("d/" + mate);
-    if (!job.queue.empty()) facts.gang.declaration.Own().queue = job.queue;
-    facts.gang.declaration.Own().preemptible = job.preemptible;
+    for (const std::string& peer : job.group) facts.gang.declaration.Mutable().groups.push_back("d/" + peer);
+    if (!job.queue.empty()) facts.gang.declaration.Mutable().queue = job.queue;
+    facts.gang.declaration.Mutable().preemptible = job.preemptible;
   }
   body->facts = std::move(facts);
   Tell(*body);
@@ -178,7 +178,7 @@ void SmallWorld::Repeat(const Action& action) {
 }
 
 void SmallWorld::Do(const Action& action) {
-  Body* const body = action.who < bodies_.size() ? &bodies_[action.who] : nullptr;
+  Body* const body = action.index < bodies_.size() ? &bodies_[action.index] : nullptr;
   switch (action.kind) {
     case Action::Kind::kPlan:
       Apply(PlanRound{1});
@@ -228,14 +228,14 @@ void SmallWorld::Do(const Action& action) {
       Unpark(/*guarded=*/true);
       break;
     case Action::Kind::kSubmit:
-      Submit(action.who);
+      Submit(action.index);
       break;
     case Action::Kind::kConfirm:
-      Confirm(action.who);
+      Confirm(action.index);
       break;
     case Action::Kind::kAbandon:
-      Apply(AbandonGang{std::exchange(submissions_[action.who], "")});
-      plans_[action.who] = 0;
+      Apply(AbandonGang{std::exchange(submissions_[action.index], "")});
+      plans_[action.index] = 0;
       break;
     case Action::Kind::kNode:
       ToggleNode();
@@ -325,7 +325,7 @@ Outcome SmallWorld::Apply(const Command& command) {
     if (const auto* bind = std::get_if<BindPod>(&effect)) CheckWhole(bind->pod.uid);
   }
   if (!cast_.queues.queues.empty()) NotePlans();
-  // What follows is done at once, but never within what it follows from.
+  // Follow-up actions run at once, but never inside the action that caused them.
   const bool first = effects_.empty() && answers_.empty();
   effects_.insert(effects_.end(), outcome.effects.begin(), outcome.effects.end());
   answers_.insert(answers_.end(), outcome.answers.begin(), outcome.answers.end());
@@ -356,7 +356,7 @@ void SmallWorld::Carry(const Effect& effect) {
     if (body == nullptr) return;
     body->sent_to = bind->node;
     body->sent_until_ms = bind->deadline_ms;
-  } else if (const auto* call = std::get_if<CallPod>(&effect)) {
+  } else if (const auto* call = std::get_if<ActivatePod>(&effect)) {
     Body* body = Find(call->pod.uid);
     if (body == nullptr || !Pending(*body)) return;
     body->parked = Parked::kNo;

@@ -1,5 +1,5 @@
-// Those who ask in a small world: kube-scheduler, callers of the verbs and of whole gangs; and the API server's
-// answers.
+// The callers of a small world: kube-scheduler, callers of the verbs and of whole gangs; and the replies of the API
+// server.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -14,7 +14,7 @@ constexpr char kNoNodeFits[] = "0 nodes are available";
 
 }  // namespace
 
-// kube-scheduler's own filters: what it knows to be there or assumes.
+// kube-scheduler's own filters, computed from pods that it knows or assumes.
 std::vector<std::string> SmallWorld::Offered(const Body& body) const {
   std::vector<std::string> out;
   for (size_t i = 0; i < cast_.nodes.size(); ++i) {
@@ -48,7 +48,7 @@ void SmallWorld::AskKube(Body* body) {
   const Outcome outcome = Apply(Filter{body->facts.uid, std::make_shared<NodeOffer>(offered)});
   const FilterReply& reply = std::get<FilterReply>(outcome.reply);
   if (reply.kind == FilterReply::Kind::kRefuse) return Park(body, Parked::kByMuster, reply.reason.text);
-  if (reply.kind == FilterReply::Kind::kOneNode) {
+  if (reply.kind == FilterReply::Kind::kSingleNode) {
     if (std::find(offered.begin(), offered.end(), reply.node) == offered.end()) {
       return Violate(absl::StrCat("K-6: node ", reply.node, " was not offered to ", body->facts.uid));
     }
@@ -118,16 +118,16 @@ void SmallWorld::Submit(size_t job) {
     submit.id = absl::StrCat(cast_.jobs[job].name, "#", ++submitted_[job]);
     submit.name_space = "d";
     submit.name = cast_.jobs[job].name;
-    submit.declaration.Own().min_member = cast_.jobs[job].min;
+    submit.declaration.Mutable().min_member = cast_.jobs[job].min;
     submit.ttl_ms = 10'000;
-    if (!cast_.jobs[job].queue.empty()) submit.declaration.Own().queue = cast_.jobs[job].queue;
-    for (const std::string& mate : cast_.jobs[job].group) submit.declaration.Own().groups.push_back("d/" + mate);
+    if (!cast_.jobs[job].queue.empty()) submit.declaration.Mutable().queue = cast_.jobs[job].queue;
+    for (const std::string& peer : cast_.jobs[job].group) submit.declaration.Mutable().groups.push_back("d/" + peer);
     for (Body& body : bodies_) {
       if (body.job != job) continue;
       PodDescription& pod = submit.pods.emplace_back();
       pod.name = absl::StrCat(cast_.jobs[job].name, "-", body.member);
       pod.uid = absl::StrCat(pod.name, "#", ++body.lives);
-      pod.shape.Own().requests = {{"cpu", cast_.jobs[job].cpu}};
+      pod.shape.Mutable().requests = {{"cpu", cast_.jobs[job].cpu}};
       pod.priority = cast_.jobs[job].priority;
     }
     const Outcome outcome = Apply(submit);

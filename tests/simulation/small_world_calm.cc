@@ -1,4 +1,4 @@
-// What must come of a small world when nothing goes wrong any more.
+// The liveness rules of a small world, when nothing goes wrong any more.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -7,9 +7,9 @@
 namespace muster {
 namespace {
 
-constexpr int kMostSteps = 400;
-constexpr int kMostTimers = 40;
-// Rounds in which nothing is seen to change: a schedule cycle may end in each (G-2).
+constexpr int kMaxSteps = 400;
+constexpr int kMaxTimers = 40;
+// Rounds without a visible change: a schedule cycle may end in each (G-2).
 constexpr int kIdleSteps = 3;
 
 }  // namespace
@@ -19,7 +19,7 @@ void SmallWorld::CalmDown(Calmed* calmed) {
   if (!Calm(*calmed, &on_the_way)) return;
   CheckStarted();
   TakeTurns();
-  // Those that run end, one job after the other: then others must have their turn.
+  // Running jobs end one after the other: then the others must have their turn.
   for (size_t j = 0; j < cast_.jobs.size() && violation_.empty(); ++j) {
     if (Bound(j) == 0) continue;
     ended_[j] = true;
@@ -35,7 +35,7 @@ void SmallWorld::CalmDown(Calmed* calmed) {
 bool SmallWorld::Calm(const Calmed& known, Calmed* on_the_way) {
   int timers = 0;
   int idle = 0;
-  for (int step = 0; step < kMostSteps && violation_.empty(); ++step) {
+  for (int step = 0; step < kMaxSteps && violation_.empty(); ++step) {
     const uint64_t station = Station(idle);
     if (known.contains(station)) return false;
     on_the_way->insert(station);
@@ -47,7 +47,7 @@ bool SmallWorld::Calm(const Calmed& known, Calmed* on_the_way) {
     const bool all = std::all_of(bodies_.begin(), bodies_.end(), [this](const Body& body) {
       return ended_[body.job] || body.facts.phase == PodPhase::kRunning;
     });
-    if (all || machine_->NextDeadline() == kNever || ++timers > kMostTimers) break;
+    if (all || machine_->NextDeadline() == kNever || ++timers > kMaxTimers) break;
     Do({Action::Kind::kTime});
   }
   return true;
@@ -61,7 +61,7 @@ uint64_t SmallWorld::Station(int idle) const {
   return hasher.value();
 }
 
-// What everybody has and does, as far as it can be seen from outside.
+// The visible state and activity of all callers.
 std::string SmallWorld::Seen() const {
   std::string out;
   for (const Body& body : bodies_) {
@@ -72,29 +72,29 @@ std::string SmallWorld::Seen() const {
   return out;
 }
 
-// Everybody does once what he has to do.
+// Every caller takes its next action once.
 void SmallWorld::StepOfCalm() {
   if (cast_.node_leaves && !last_node_there_) Do({Action::Kind::kNode});
   for (int round = 0; round < 20 && machine_->PlanningDue(); ++round) Do({Action::Kind::kPlan});
   for (size_t i = 0; i < bodies_.size(); ++i) {
     Body& body = bodies_[i];
-    const auto who = static_cast<uint8_t>(i);
+    const auto index = static_cast<uint8_t>(i);
     if (JobOf(body).driver == Cast::Driver::kSubmission) continue;
-    if (!body.sent_to.empty()) Do({Action::Kind::kBound, who});
-    if (body.permitted) Do({Action::Kind::kPostBind, who});
-    // Its owner makes a pod anew that failed or was given up.
+    if (!body.sent_to.empty()) Do({Action::Kind::kBound, index});
+    if (body.permitted) Do({Action::Kind::kPostBind, index});
+    // Its owner creates a failed or timed-out pod again.
     if (body.exists && (body.facts.phase == PodPhase::kFailed || body.facts.timed_out_mark)) Leave(&body);
     if (!body.exists && !ended_[body.job]) Create(&body);
     if (!Pending(body)) continue;
-    if (body.chosen.empty() && body.parked == Parked::kNo) Do({Action::Kind::kAsk, who});
+    if (body.chosen.empty() && body.parked == Parked::kNo) Do({Action::Kind::kAsk, index});
     if (Pending(body) && !body.chosen.empty() && body.token == 0 && !body.permitted && body.sent_to.empty()) {
-      Do({Action::Kind::kBind, who});
+      Do({Action::Kind::kBind, index});
     }
   }
   for (size_t j = 0; j < cast_.jobs.size(); ++j) {
     if (cast_.jobs[j].driver != Cast::Driver::kSubmission || ended_[j]) continue;
     if (Bound(j) >= cast_.jobs[j].min) continue;
-    for (Body& body : bodies_) {  // its caller lets what is left of it go, and comes again
+    for (Body& body : bodies_) {  // its caller removes the rest and submits again
       if (body.job == j && body.exists) Leave(&body);
     }
     const auto job = static_cast<uint8_t>(j);
@@ -165,24 +165,25 @@ std::optional<std::vector<const SmallWorld::Body*>> SmallWorld::Missing(size_t j
   for (const Body& body : bodies_) {
     const bool together = body.job == job || std::count(group.begin(), group.end(), JobOf(body).name) > 0;
     if (!together || body.facts.phase == PodPhase::kRunning) continue;
-    // Of each gang as many as its minimum asks for.
+    // The minimum of each gang.
     const auto beside = std::count_if(missing.begin(), missing.end(), [&](const Body* other) {
       return other->job == body.job && LeafOf(*other) == LeafOf(body);
     });
     const int32_t needed = JobOf(body).leaves > 0 ? 1 : std::max(1, JobOf(body).min);
     if (BoundBeside(body) + beside < needed) missing.push_back(&body);
-    if (ended_[body.job]) return std::nullopt;  // a group of which one is not wanted any more does not start
+    if (ended_[body.job]) return std::nullopt;  // a group with an unwanted gang does not start
   }
   return missing;
 }
 
-// No gang is there in part, and whoever would fit beside what runs has started.
+// No gang is partially bound, and every gang that fits beside the running ones has started.
 void SmallWorld::CheckStarted() {
   Left left = LeftBeside(Running());
   for (size_t j = 0; j < cast_.jobs.size(); ++j) {
     const Cast::Job& job = cast_.jobs[j];
     const int bound = Bound(j);
-    // Who lost a member in its start keeps what runs (G-13's policy by default), until there is room for the rest.
+    // A gang that lost a member during its start retains what runs (G-13's policy by default) until there is room for
+    // the rest.
     if (bound > 0 && !Whole(j) && !disturbed_[j]) {
       Violate(absl::StrCat("gang ", job.name, " stays partial: ", bound, " of ", job.min, " run"));
     }

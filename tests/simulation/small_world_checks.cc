@@ -1,4 +1,4 @@
-// What must hold in every state of a small world, and how states are told apart.
+// The rules for every state of a small world, and the comparison of states.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -39,7 +39,7 @@ void SmallWorld::CheckWhole(const std::string& uid) {
   }
 }
 
-// P-4: whoever must be in one rack is, at every moment.
+// P-4: a gang that requires one rack is in one rack at every moment.
 void SmallWorld::CheckRacks() {
   std::map<std::string, std::string> racks;  // by job
   for (const Body& body : bodies_) {
@@ -74,16 +74,16 @@ void SmallWorld::Check() {
   }
 }
 
-// Records name plans and times: they are read, so that these can be told apart from what matters.
+// Records contain plan numbers and times: they are parsed, so that these are separated from what matters.
 void SmallWorld::AddRecords(StateHasher* hasher) const {
   for (const auto& [name, record] : records_) {
-    if (record.kind == "plans") continue;  // which numbers may have been given
+    if (record.kind == "plans") continue;  // the numbers that may have been used
     hasher->Add(record.kind);
     hasher->Add(record.incarnation);
     if (record.kind == "start") {
       store::v1::StartRecord start;
       start.ParseFromString(record.value);
-      hasher->AddGiven(StateHasher::Given::kPlan, std::stoll(record.key));
+      hasher->AddSequenceNumber(StateHasher::Given::kPlan, std::stoll(record.key));
       for (const std::string& gang : start.gangs()) hasher->Add(gang);
       for (const auto& place : start.places()) {
         hasher->Add(place.uid());
@@ -95,7 +95,7 @@ void SmallWorld::AddRecords(StateHasher* hasher) const {
       commit.ParseFromString(record.value);
       hasher->Add(record.key);
       hasher->Add(commit.node());
-      hasher->AddGiven(StateHasher::Given::kPlan, commit.start());
+      hasher->AddSequenceNumber(StateHasher::Given::kPlan, commit.start());
       hasher->Add(commit.permitted());
     } else {
       hasher->Add(record.key);

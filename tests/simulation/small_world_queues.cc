@@ -1,4 +1,4 @@
-// Queues in a small world (SPEC ): the rules, worked out from what runs as the API server has it.
+// Queues in a small world (SPEC ): the rules, computed from what runs in the state of the API server.
 #include <algorithm>
 
 #include "absl/strings/match.h"
@@ -68,13 +68,13 @@ std::vector<const SmallWorld::Body*> SmallWorld::Running() const {
   return out;
 }
 
-// No queue has more than it may: with what runs as if it came last, since it was let in when it came.
+// No queue exceeds its limits. Running gangs are checked as if each came last, since it was admitted when it came.
 void SmallWorld::CheckQueues() {
-  if (Queues().queues.empty() || queues_changed_) return;  // what ran before may be more than the other tree allows
+  if (Queues().queues.empty() || queues_changed_) return;  // gangs that ran before may exceed the other tree
   if (const std::vector<const Body*> running = Running(); !Allowed(running, {})) {
-    std::string who;
-    for (const Body* body : running) absl::StrAppend(&who, " ", body->facts.uid);
-    Violate(absl::StrCat("Q-2: more runs than the queues allow:", who));
+    std::string names;
+    for (const Body* body : running) absl::StrAppend(&names, " ", body->facts.uid);
+    Violate(absl::StrCat("Q-2: more runs than the queues allow:", names));
   }
 }
 
@@ -107,8 +107,8 @@ bool SmallWorld::MayBeHeldUp(size_t job) const {
   return false;
 }
 
-// Who passed whom: at most the first of each queue that was tried and could run is passed, by whoever is planned
-// and comes after it.
+// Which gang bypassed which: a planned gang bypasses at most the first gang of each queue that was tried, could
+// run, and is ordered before it.
 void SmallWorld::NotePlans() {
   const int64_t limit = Queues().head == HeadPolicy::kHold ? 0 : Queues().starvation_limit_ms;
   std::vector<size_t> fresh;
@@ -140,8 +140,8 @@ void SmallWorld::NotePlans() {
   CheckPassing();
 }
 
-// Whoever was passed over for too long starts at the latest when all those end who ran then: there is room for it
-// beside those who were planned since.
+// A gang that was bypassed for too long starts at the latest when all gangs end that ran then: there is room for it
+// beside those that were planned since.
 void SmallWorld::CheckPassing() {
   for (size_t head = 0; head < cast_.jobs.size(); ++head) {
     if (passed_[head].late.empty()) continue;
@@ -152,13 +152,13 @@ void SmallWorld::CheckPassing() {
     const std::optional<std::vector<const Body*>> missing = Missing(head);
     Left left = LeftBeside(late);
     if (missing.has_value() && Allowed(*missing, late) && Fits(*missing, 0, &left)) continue;
-    std::string who;
-    for (const size_t each : passed_[head].late) absl::StrAppend(&who, " ", cast_.jobs[each].name);
-    Violate(absl::StrCat("Q-6: ", cast_.jobs[head].name, " was passed over for too long, and again by", who));
+    std::string names;
+    for (const size_t each : passed_[head].late) absl::StrAppend(&names, " ", cast_.jobs[each].name);
+    Violate(absl::StrCat("Q-6: ", cast_.jobs[head].name, " was passed over for too long, and again by", names));
   }
 }
 
-// Those that run end in turn and come anew, and nobody is left behind.
+// Running jobs end in turn and are created again, and no job is left behind.
 void SmallWorld::TakeTurns() {
   std::vector<int> waited(cast_.jobs.size(), 0);
   size_t turn = 0;
@@ -180,8 +180,8 @@ void SmallWorld::TakeTurns() {
     }
     for (size_t j = 0; j < cast_.jobs.size(); ++j) {
       const Gang* gang = machine_->FindGang("d/" + cast_.jobs[j].name);
-      // Who was put back comes after all who were not, the new ones too (G-9).
-      const bool put_back = gang != nullptr && gang->kept.requeues > 0;
+      // Requeued gangs come after all others, including new ones (G-9).
+      const bool put_back = gang != nullptr && gang->durable.requeues > 0;
       waited[j] = Whole(j) || put_back || !CouldRun(j) ? 0 : waited[j] + 1;
       if (waited[j] <= (cast_.jobs[j].turns > 0 ? cast_.jobs[j].turns : cast_.turns)) continue;
       Violate(absl::StrCat(cast_.jobs[j].name, " starves: it waited while others ended ", waited[j],

@@ -1,7 +1,7 @@
-// Every order of everything that can happen to a small cast, to a depth (SPEC K-13, P-6, S-2): breadth first, each
-// state once.
+// Tries every order of all possible events of a small cast, to a depth (SPEC K-13, P-6, S-2): breadth first, each state
+// once.
 //
-// MUSTER_DEPTH: another depth. A broken rule prints the path to it.
+// MUSTER_DEPTH sets another depth. A broken rule prints the path to it.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -25,14 +25,14 @@ std::string Written(const Path& path, const Cast& cast) {
   return out;
 }
 
-// Where a path leads of which every step was checked before.
+// The world at the end of a path whose steps were all checked before.
 std::unique_ptr<SmallWorld> At(const Cast& cast, const Path& path) {
   auto world = std::make_unique<SmallWorld>(cast);
   for (const Action& action : path) world->Repeat(action);
   return world;
 }
 
-// A state to go on from, and what can happen in it.
+// A state to continue from, and its possible actions.
 struct Reached {
   Path path;
   std::vector<Action> enabled;
@@ -117,7 +117,7 @@ Cast Priorities() {
   return cast;
 }
 
-// Two gangs that must each be in one rack, of two that hold one of them, and a half.
+// Two gangs that each require one rack, with racks for one and a half gangs.
 Cast Racks() {
   Cast cast{"racks", {{"n1", 1}, {"n2", 1}, {"n3", 2}}, {Kube("a", 2, 1), Kube("b", 2, 1)}};
   cast.racks = {"r1", "r1", "r2"};
@@ -127,7 +127,7 @@ Cast Racks() {
   return cast;
 }
 
-// A gang of two subgroups, one of which has a member more than it needs, and another gang.
+// A gang of two subgroups, one of which has an extra member, and another gang.
 Cast Tree() {
   Cast cast{"tree", {{"n1", 2}, {"n2", 1}}, {Kube("t", 2, 1), Kube("g", 2, 1)}};
   cast.jobs[0].members = 3;
@@ -147,8 +147,8 @@ Cast::Job In(const std::string& queue, Cast::Job job) {
   return job;
 }
 
-// Two queues of one above them: a limit of each kind, and a quota of one for those who must not be preempted. The
-// operator may change all of it.
+// Two queues below one: a limit of each kind, and a quota of one queue for non-preemptible gangs. The operator may
+// change all of it.
 Cast Limits() {
   Cast cast{"limits",
             {{"n1", 2}, {"n2", 2}},
@@ -167,7 +167,7 @@ Cast Limits() {
   return cast;
 }
 
-// A limit, whoever asks.
+// A limit for all pods together.
 Cast LimitOfAll() {
   Cast cast{
       "limit of all",
@@ -189,7 +189,7 @@ Cast Shares() {
   for (QueueSpec& queue : cast.queues.queues) queue.over_quota_weight = {{"cpu", 1}};
   cast.pods_leave = false;
   cast.turns = 6;
-  cast.jobs[3].turns = 1;  // its queue is below its share: it has what comes free next
+  cast.jobs[3].turns = 1;  // its queue is below its share: it gets the next free capacity
   cast.depth = 5;
   return cast;
 }
@@ -200,7 +200,7 @@ Cast Large(const char* name, HeadPolicy head) {
   cast.queues.queues = {Queue("default", "")};
   cast.queues.head = head;
   cast.queues.starvation_limit_ms = 3'000;
-  cast.turns = head == HeadPolicy::kHold ? 3 : 16;  // the limit, a try in vain 10 s before the next, two ends
+  cast.turns = head == HeadPolicy::kHold ? 3 : 16;  // the starvation limit, a vain try 10 s before the next, two ends
   cast.depth = 5;
   return cast;
 }
@@ -217,22 +217,24 @@ Cast LargeInItsQueue() {
   return cast;
 }
 
-TEST(SmallWorlds, TwoGangsAndAPlainPod) { Explore(Gangs()); }
-TEST(SmallWorlds, AGroupAndAGang) { Explore(Group()); }
-TEST(SmallWorlds, CallersOfTheVerbs) { Explore(Verbs()); }
-TEST(SmallWorlds, SubmissionsAndANodeThatLeaves) { Explore(Submissions()); }
-TEST(SmallWorlds, PrioritiesAndHostPorts) { Explore(Priorities()); }
-TEST(SmallWorlds, GangsThatMustBeInOneRack) { Explore(Racks()); }
-TEST(SmallWorlds, AGangOfTwoSubgroups) { Explore(Tree()); }
-TEST(SmallWorlds, QueuesWithLimitsThatChange) { Explore(Limits()); }
-TEST(SmallWorlds, ALimitForAllWhoAsk) { Explore(LimitOfAll()); }
-TEST(SmallWorlds, TwoQueuesWithEqualShares) { Explore(Shares()); }
-TEST(SmallWorlds, ALargeGangIsNotPassedOver) { Explore(Large("hold", HeadPolicy::kHold)); }
-TEST(SmallWorlds, ALargeGangIsPassedOverForSoLong) { Explore(Large("backfill", HeadPolicy::kBackfill)); }
-TEST(SmallWorlds, ALargeGangOfAQueueWithALimit) { Explore(LargeInItsQueue()); }
+TEST(SmallWorlds, TwoGangsAndLonePod_RulesHold) { Explore(Gangs()); }
+TEST(SmallWorlds, GroupAndGang_RulesHold) { Explore(Group()); }
+TEST(SmallWorlds, VerbCallers_RulesHold) { Explore(Verbs()); }
+TEST(SmallWorlds, SubmissionsAndLeavingNode_RulesHold) { Explore(Submissions()); }
+TEST(SmallWorlds, PrioritiesAndHostPorts_RulesHold) { Explore(Priorities()); }
+TEST(SmallWorlds, GangsRequiringOneRack_RulesHold) { Explore(Racks()); }
+TEST(SmallWorlds, GangOfTwoSubgroups_RulesHold) { Explore(Tree()); }
+TEST(SmallWorlds, ChangingQueueLimits_RulesHold) { Explore(Limits()); }
+TEST(SmallWorlds, SharedQueueLimit_RulesHold) { Explore(LimitOfAll()); }
+TEST(SmallWorlds, TwoQueuesWithEqualShares_RulesHold) { Explore(Shares()); }
+TEST(SmallWorlds, LargeGangUnderHold_IsNotBypassed) { Explore(Large("hold", HeadPolicy::kHold)); }
+TEST(SmallWorlds, LargeGangUnderBackfill_IsBypassedForLimitedTime) {
+  Explore(Large("backfill", HeadPolicy::kBackfill));
+}
+TEST(SmallWorlds, LargeGangInLimitedQueue_RulesHold) { Explore(LargeInItsQueue()); }
 
-// Commands that have nothing to do with each other lead to one state, in whatever order, and whenever they come.
-TEST(SmallWorlds, TwoOrdersOfIndependentCommandsMeet) {
+// Independent commands lead to one state, in any order and at any time.
+TEST(SmallWorlds, IndependentCommands_AnyOrderSameState) {
   const Cast cast{
       "apart", {{"n1", 2}, {"n2", 2}, {"n3", 2}, {"n4", 2}}, {Kube("a", 2, 2), Kube("b", 2, 2), Kube("p", 0, 1)}};
   using Kind = Action::Kind;

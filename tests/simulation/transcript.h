@@ -1,7 +1,7 @@
-// What a core decided, as a running digest: two builds of the core that are to behave alike are compared by it.
+// A running digest of the decisions of a core, to compare two builds that must behave alike.
 //
 // MUSTER_TRANSCRIPT=FILE random_commands_test --gtest_filter=*Transcript* writes a line for every thousand commands.
-// The digest covers replies, effects, records, ended holds and the state's hash; of reasons the code, as texts may
+// The digest covers replies, effects, records, ended holds and the state's hash; of reasons only the code, as texts may
 // change. Not thread-safe.
 #ifndef MUSTER_TESTS_SIMULATION_TRANSCRIPT_H_
 #define MUSTER_TESTS_SIMULATION_TRANSCRIPT_H_
@@ -18,7 +18,7 @@ class Transcript {
  public:
   void Add(const Outcome& outcome) {
     hasher_.Add(static_cast<int64_t>(outcome.status.code()));
-    hasher_.Add(outcome.reply_promises);
+    hasher_.Add(outcome.reply_after_commit);
     hasher_.Add(static_cast<uint64_t>(outcome.reply.index()));
     std::visit([&](const auto& reply) { AddReply(reply); }, outcome.reply);
     for (const Effect& effect : outcome.effects) {
@@ -91,7 +91,7 @@ class Transcript {
     hasher_.Add(bind.node);
     hasher_.Add(bind.deadline_ms);
   }
-  void AddEffect(const CallPod& call) {
+  void AddEffect(const ActivatePod& call) {
     AddPod(call.pod);
     hasher_.Add(call.remove_gate);
     hasher_.Add(call.nominated_node);
@@ -99,7 +99,7 @@ class Transcript {
   }
   void AddEffect(const MarkTimedOut& mark) { AddPod(mark.pod); }
   void AddEffect(const EvictPod& evict) { AddPod(evict.pod); }
-  void AddEffect(const TellPod& tell) {
+  void AddEffect(const EmitPodEvent& tell) {
     AddPod(tell.pod);
     hasher_.Add(tell.warning);
     AddReason(tell.reason);

@@ -8,15 +8,15 @@
 namespace muster {
 namespace {
 
-constexpr size_t kMostJobs = 6;
+constexpr size_t kMaxJobs = 6;
 constexpr int64_t kVerbPatienceMs = 3'600'000;
 constexpr char kAnnouncer[] = "orchestrator";
-constexpr int64_t kBindWithinMs = 3'600'000;  // callers who were permitted bind, however long a process is down
+constexpr int64_t kBindWithinMs = 3'600'000;  // permitted callers bind, however long a process is down
 
 }  // namespace
 
 VerbWorld::VerbWorld(uint64_t seed) : SimWorld(seed) {
-  settings_.keeps_facts = true;
+  settings_.persist_facts = true;
   const int nodes = 2 + Roll(4);
   for (int i = 0; i < nodes; ++i) {
     NodeDescription node;
@@ -31,7 +31,7 @@ void VerbWorld::Run(const Turns& turns) {
   for (int i = 0; i < turns.end() && violation_.empty(); ++i) {
     if (!turns.Has(i)) continue;
     BeginTurn(i);
-    if (jobs_.size() < kMostJobs && Roll(30) == 0) MakeJob();
+    if (jobs_.size() < kMaxJobs && Roll(30) == 0) MakeJob();
     Turn();
   }
   StopFaults();
@@ -82,7 +82,7 @@ void VerbWorld::OutsideTurn(int roll) {
 void VerbWorld::Crash(const char* when) {
   EndProcess(when);
   announcing_ = false;
-  // Their calls fail. Of the nodes that they asked for they do not know whether they were permitted.
+  // Their calls fail. They do not know whether the nodes that they asked for were permitted.
   for (auto& [name, job] : jobs_) {
     for (auto& [uid, member] : job.members) {
       if (member.at == At::kAsked || member.at == At::kWaiting) member.at = At::kIdle;
@@ -90,13 +90,13 @@ void VerbWorld::Crash(const char* when) {
   }
   if (Roll(3) == 0) clock_.Pass(Roll(30'000));
   StartProcess();
-  CheckKept();
+  CheckPromises();
 }
 
 VerbWorld::Answered VerbWorld::Heard(Answered answered) {
   return [this, life = life_, answered = std::move(answered)](const absl::StatusOr<Reply>& reply) {
     if (!life->alive) return;
-    if (Chance(100)) life->alive = false;  // the answer is there, and its process is not
+    if (Chance(100)) life->alive = false;  // the reply exists, but its process is gone
     answered(reply);
   };
 }
@@ -105,7 +105,7 @@ void VerbWorld::Call(Command command, Answered answered) {
   engine_->AskAsync(std::move(command), std::chrono::steady_clock::time_point::max(), Heard(std::move(answered)));
 }
 
-// --- gangs, one pod after the other ---
+// --- gangs, pod by pod ---
 
 void VerbWorld::MakeJob() {
   Job job;
@@ -116,18 +116,18 @@ void VerbWorld::MakeJob() {
   const int size = 1 + Roll(static_cast<int>(std::clamp<int64_t>(places, 1, 5)));
   job.min = size == 1 || Roll(3) != 0 ? size : size - 1;
   Shared<GangDeclaration> declaration;
-  declaration.Own().min_member = job.min;
-  declaration.Own().mode = Roll(2) == 0 ? GangMode::kStrict : GangMode::kNonStrict;
-  declaration.Own().on_timeout = OnTimeout::kRequeue;
-  declaration.Own().wait_time_ms = 5'000 + Roll(60'000);
-  if (Roll(3) == 0) declaration.Own().match_policy = MatchPolicy::kWaitingAndRunning;
+  declaration.Mutable().min_member = job.min;
+  declaration.Mutable().mode = Roll(2) == 0 ? GangMode::kStrict : GangMode::kNonStrict;
+  declaration.Mutable().on_timeout = OnTimeout::kRequeue;
+  declaration.Mutable().wait_time_ms = 5'000 + Roll(60'000);
+  if (Roll(3) == 0) declaration.Mutable().match_policy = MatchPolicy::kWaitingAndRunning;
   for (int i = 0; i < size; ++i) {
     Member member;
     member.facts.uid = absl::StrCat(job.name, "-", i);
     member.facts.name = member.facts.uid;
     member.facts.name_space = "d";
-    member.facts.scheduler_name = "orchestrator";  // its own: Muster plans nothing of it
-    member.facts.shape.Own().requests = {{"cpu", cpu}};
+    member.facts.scheduler_name = "orchestrator";  // a scheduler of its own: Muster plans none of it
+    member.facts.shape.Mutable().requests = {{"cpu", cpu}};
     member.facts.gang.name = job.name;
     member.facts.gang.dialect = GangDialect::kApi;
     member.facts.gang.declares = true;
@@ -157,7 +157,7 @@ void VerbWorld::CallerTurn() {
   for (auto& [name, job] : jobs_) {
     const auto bound = std::count_if(job.members.begin(), job.members.end(),
                                      [](const auto& entry) { return entry.second.at == At::kBound; });
-    // Members beyond the minimum may find no room as long as others run.
+    // Members beyond the minimum may find no room while others run.
     const bool runs = bound >= job.min && std::all_of(job.members.begin(), job.members.end(), [](const auto& entry) {
                         return entry.second.at == At::kBound || entry.second.at == At::kIdle;
                       });
@@ -176,7 +176,7 @@ void VerbWorld::CallerTurn() {
   } else if (member.at == At::kPermitted) {
     TellBound(uid);
   } else if (!member.node.empty()) {
-    AskPermit(uid);  // it may have been permitted there by a process that died
+    AskPermit(uid);  // a process that died may have permitted it there
   } else {
     AskNodes(uid);
   }
@@ -211,7 +211,7 @@ void VerbWorld::AskPermit(const std::string& uid) {
   Member* member = Find(uid);
   member->at = At::kAsked;
   const int ask = ++member->asks;
-  const auto said = Heard([this, uid](const absl::StatusOr<Reply>& reply) {
+  const auto on_reply = Heard([this, uid](const absl::StatusOr<Reply>& reply) {
     Member* asked = Find(uid);
     if (!reply.ok()) return Later(asked);
     const auto& answer = std::get<PermitReply>(*reply);
@@ -237,7 +237,7 @@ void VerbWorld::AskPermit(const std::string& uid) {
     Later(waiting);
   };
   member->token = engine_->AskPermit(Permit{uid, member->node, 0, kBindWithinMs},
-                                     std::chrono::steady_clock::time_point::max(), said, ended);
+                                     std::chrono::steady_clock::time_point::max(), on_reply, ended);
 }
 
 void VerbWorld::Permitted(const std::string& uid) {
@@ -256,7 +256,7 @@ void VerbWorld::TellBound(const std::string& uid) {
   Member* member = Find(uid);
   Call(PostBind{uid, member->node}, [this, uid](const absl::StatusOr<Reply>& reply) {
     Member* bound = Find(uid);
-    if (bound == nullptr || bound->at != At::kPermitted) return;  // told twice
+    if (bound == nullptr || bound->at != At::kPermitted) return;  // a repeated reply
     if (reply.ok()) {
       bound->at = At::kBound;
     } else if (!absl::IsUnavailable(reply.status())) {
@@ -267,14 +267,14 @@ void VerbWorld::TellBound(const std::string& uid) {
   member->next_ms = clock_.NowMs() + Roll(500);
 }
 
-// Its caller goes, or gives the place back.
+// Its caller goes away, or releases the place.
 void VerbWorld::GiveUp(const std::string& uid) {
   Member* member = Find(uid);
   figures_["a waiting pod is given up"] += 1;
   Log(absl::StrCat(uid, " is given up on ", member->node));
   if (Roll(2) == 0) {
     engine_->EndPermit(uid, member->token);
-    Later(member);  // whether it was permitted first is not known: the same node is asked for again
+    Later(member);  // it is unknown whether it was permitted first: the same node is asked for again
     return;
   }
   member->at = At::kAsked;
@@ -284,13 +284,13 @@ void VerbWorld::GiveUp(const std::string& uid) {
   });
 }
 
-void VerbWorld::Applied(const Command& command, int64_t now_ms, const Outcome& outcome) {
-  SimWorld::Applied(command, now_ms, outcome);
+void VerbWorld::AfterApply(const Command& command, int64_t now_ms, const Outcome& outcome) {
+  SimWorld::AfterApply(command, now_ms, outcome);
   const auto* permit = std::get_if<PermitReply>(&outcome.reply);
   if (!outcome.answers.empty() || (permit != nullptr && permit->kind == PermitReply::Kind::kPermit)) CheckWhole();
 }
 
-// As it is decided: what callers give back behind that is theirs.
+// Checked at the decision: what callers release afterwards is their own choice.
 void VerbWorld::CheckWhole() {
   for (const auto& [name, job] : jobs_) {
     if (whole_.count(name) > 0) continue;
@@ -327,7 +327,7 @@ void VerbWorld::AnnouncerTurn() {
   Call(*step_, [this](const absl::StatusOr<Reply>& reply) { Announced(reply); });
 }
 
-// First and after a refusal, and now and then, a snapshot; else what is new.
+// At first, after a refusal, and now and then, a snapshot; otherwise updates.
 bool VerbWorld::MakeStep() {
   said_.clear();
   gone_.clear();
@@ -347,13 +347,13 @@ bool VerbWorld::MakeStep() {
     }
   }
   if (!whole && pods.empty() && removed.empty()) return false;
-  const FactsStep number{kAnnouncer, version_ + 1};
+  const FactsVersion number{kAnnouncer, version_ + 1};
   if (!whole) {
-    step_ = UpdateFacts{.step = number, .pods = std::move(pods), .removed_pods = std::move(removed)};
+    step_ = UpdateFacts{.facts_version = number, .pods = std::move(pods), .removed_pods = std::move(removed)};
     return true;
   }
   figures_["snapshots"] += 1;
-  ReplaceFacts facts{.step = number, .pods = std::move(pods)};
+  ReplaceFacts facts{.facts_version = number, .pods = std::move(pods)};
   for (const auto& [name, node] : nodes_) facts.nodes.push_back(node);
   step_ = std::move(facts);
   return true;
@@ -380,7 +380,7 @@ void VerbWorld::Announced(const absl::StatusOr<Reply>& reply) {
 
 // --- what must hold ---
 
-void VerbWorld::CheckKept() {
+void VerbWorld::CheckPromises() {
   if (machine_ == nullptr) return;
   if (machine_->sources().version() < version_) {
     return Violate(

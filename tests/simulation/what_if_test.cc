@@ -1,4 +1,4 @@
-// What a what-if says is what then happens, and asking changes nothing (S-5).
+// The prediction of a what-if comes true, and the query changes nothing (S-5).
 #include "state/whatif/what_if.h"
 
 #include <gtest/gtest.h>
@@ -34,12 +34,12 @@ SubmitGang MakeJob(const std::string& name, int pods, int64_t cpu) {
   job.id = "ask/" + name;
   job.name_space = "what";
   job.name = name;
-  job.declaration.Own().min_member = pods;
+  job.declaration.Mutable().min_member = pods;
   for (int i = 0; i < pods; ++i) {
     PodDescription& pod = job.pods.emplace_back();
     pod.name = absl::StrCat(name, "-", i);
     pod.uid = absl::StrCat(job.id, "/", i);
-    pod.shape.Own().requests = {{"cpu", cpu}};
+    pod.shape.Mutable().requests = {{"cpu", cpu}};
   }
   return job;
 }
@@ -51,7 +51,7 @@ std::vector<Place> Sorted(const std::vector<SubmissionReply::Place>& places) {
   return out;
 }
 
-// The same done in earnest, by another machine that went the whole way.
+// The same change made for real, on another machine that applied all commands.
 SubmissionReply Done(const RandomWorld::Life& life, const MachineSettings& settings, size_t commands,
                      const WhatIf& question, int64_t now_ms) {
   Machine machine(settings);
@@ -62,7 +62,7 @@ SubmissionReply Done(const RandomWorld::Life& life, const MachineSettings& setti
     machine.Apply(command, at_ms, &outcome);
   };
   for (size_t i = 0; i < commands; ++i) apply(life.commands[i].first, life.commands[i].second);
-  for (const WhatIf::Added& added : question.added) apply(UpsertNode{added.node}, now_ms);
+  for (const WhatIf::AddedNode& added : question.added) apply(UpsertNode{added.node}, now_ms);
   if (!question.more.empty()) {
     QueueRules rules = machine.queues().tree().rules();
     for (QueueSpec& queue : rules.queues) {
@@ -74,7 +74,7 @@ SubmissionReply Done(const RandomWorld::Life& life, const MachineSettings& setti
     apply(SetQueues{rules}, now_ms);
   }
   for (const std::string& gone : question.gone) apply(RemoveNode{gone}, now_ms);
-  // Whoever waited has seen it by the time that somebody asks for the job.
+  // Gangs that waited have been tried by the time that the job is queried.
   const bool changes = !question.added.empty() || !question.more.empty() || !question.gone.empty();
   for (int round = 0; changes && round < 1'000 && machine.PlanningDue(); ++round) apply(PlanRound{}, now_ms);
   apply(*question.job, now_ms);
@@ -92,13 +92,14 @@ WhatIf RandomQuestion(const Machine& machine, std::mt19937_64* random) {
     out.added.push_back({MakeNode("added", 4'000, "r0"), "", 1});
   }
   const QueueTree& tree = machine.queues().tree();
-  if (tree.any()) out.job->declaration.Own().queue = tree.at(static_cast<QueueId>((*random)() % tree.size())).spec.name;
+  if (tree.any())
+    out.job->declaration.Mutable().queue = tree.at(static_cast<QueueId>((*random)() % tree.size())).spec.name;
   for (QueueId id = 0; id < tree.size() && out.more.empty(); ++id) {
     const QueueSpec& queue = tree.at(id).spec;
     const bool says = queue.limit.count("cpu") + queue.quota.count("cpu") > 0;
     if (!says || (*random)() % 4 == 0) continue;
     out.more.push_back({queue.name, {{"cpu", 8'000}}});
-    if (tree.at(id).leaf) out.job->declaration.Own().queue = queue.name;
+    if (tree.at(id).leaf) out.job->declaration.Mutable().queue = queue.name;
   }
   for (int i = 0; i < 6 && (*random)() % 2 == 0; ++i) {
     const std::string name = absl::StrCat("n", i);
@@ -108,10 +109,10 @@ WhatIf RandomQuestion(const Machine& machine, std::mt19937_64* random) {
   return out;
 }
 
-TEST(WhatIf, SaysWhatThenHappens) {
+TEST(WhatIf, Prediction_ComesTrue) {
   int starts = 0;
   int waits = 0;
-  int helped = 0;  // by what a queue might use more
+  int helped = 0;  // by a larger allowance of a queue
   const int seeds = ShareOf(40);
   for (int seed = 1; seed <= seeds; ++seed) {
     RandomWorld world(static_cast<uint64_t>(seed));
@@ -131,7 +132,7 @@ TEST(WhatIf, SaysWhatThenHappens) {
         const uint64_t before = machine.Hash();
         const auto answer = AnswerWhatIf(recording::SaveState(machine), settings, question, now_ms);
         ASSERT_EQ(machine.Hash(), before);
-        // Those above the queue may be too small for what it would have.
+        // The queues above may be too small for the larger amount.
         if (absl::IsInvalidArgument(answer.status()) && !question.more.empty()) continue;
         ASSERT_TRUE(answer.ok()) << answer.status();
         const SubmissionReply done = Done(life, settings, i + 1, question, now_ms);
@@ -169,7 +170,7 @@ class WhatIfCase : public testing::Test {
     machine_.Apply(command, kNow, &outcome);
     ASSERT_TRUE(outcome.status.ok()) << outcome.status;
   }
-  // Holds cpu on its node.
+  // A pod that uses `cpu` on its node.
   void AddRunning(const std::string& name, const std::string& gang, const std::string& node, int64_t cpu) {
     PodDescription pod = MakePod(name, gang, cpu);
     pod.node_name = node;
@@ -181,10 +182,10 @@ class WhatIfCase : public testing::Test {
     pod.uid = pod.name = name;
     pod.name_space = "d";
     pod.scheduler_name = "default-scheduler";
-    pod.shape.Own().requests = {{"cpu", cpu}};
+    pod.shape.Mutable().requests = {{"cpu", cpu}};
     pod.gang.name = gang;
     pod.gang.declares = true;
-    pod.gang.declaration.Own().min_member = 1;
+    pod.gang.declaration.Mutable().min_member = 1;
     return pod;
   }
   absl::StatusOr<WhatIfAnswer> Ask(const WhatIf& question) {
@@ -201,8 +202,8 @@ class WhatIfCase : public testing::Test {
   Machine machine_;
 };
 
-// Whoever waits for a node has it before a job that comes behind it, whatever that one's priority.
-TEST_F(WhatIfCase, AddedNodesAreFirstTheirsWhoWait) {
+// A gang that waits for a node gets it before a job ordered behind it, whatever the job's priority.
+TEST_F(WhatIfCase, AddedNodes_GoToWaitingGangsFirst) {
   Apply(UpsertPod{MakePod("waits", "old", 8'000)});
   while (machine_.PlanningDue()) Apply(PlanRound{});
   WhatIf question = Job(1, 8'000);
@@ -211,10 +212,10 @@ TEST_F(WhatIfCase, AddedNodesAreFirstTheirsWhoWait) {
   const auto answer = Ask(question);
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_FALSE(answer->starts);
-  EXPECT_EQ(answer->others, std::vector<std::string>{"d/old"});
+  EXPECT_EQ(answer->planned_before, std::vector<std::string>{"d/old"});
 }
 
-TEST_F(WhatIfCase, NodesThatWouldBeThereAreLikeTheOneThatIsNamed) {
+TEST_F(WhatIfCase, AddedNodes_AreLikeTheNamedNode) {
   WhatIf question = Job(4, 4'000);
   ASSERT_FALSE(Ask(question)->starts);
   question.added.push_back({{}, "b", 2});
@@ -227,18 +228,18 @@ TEST_F(WhatIfCase, NodesThatWouldBeThereAreLikeTheOneThatIsNamed) {
   std::sort(nodes.begin(), nodes.end());
   EXPECT_EQ(nodes, (std::vector<std::string>{"a", "b", "b-added-1", "b-added-2"}));
 
-  // In b's rack there are three of them.
-  question.job->declaration.Own().topology = TopologyRule{"rack", "", ""};
+  // The rack of b has three such nodes.
+  question.job->declaration.Mutable().topology = TopologyRule{"rack", "", ""};
   EXPECT_FALSE(Ask(question)->starts);
   question.job = MakeJob("job", 3, 4'000);
-  question.job->declaration.Own().topology = TopologyRule{"rack", "", ""};
+  question.job->declaration.Mutable().topology = TopologyRule{"rack", "", ""};
   EXPECT_TRUE(Ask(question)->starts);
-  // Each is a host of its own.
-  question.job->declaration.Own().topology = TopologyRule{"kubernetes.io/hostname", "", ""};
+  // Each node is its own host domain.
+  question.job->declaration.Mutable().topology = TopologyRule{"kubernetes.io/hostname", "", ""};
   EXPECT_FALSE(Ask(question)->starts);
 }
 
-TEST_F(WhatIfCase, ANodeThatWouldBeGoneTakesItsRoomAndItsGangsAreNamed) {
+TEST_F(WhatIfCase, RemovedNode_LosesRoomAndNamesItsGangs) {
   AddRunning("x", "runs", "b", 1'000);
   WhatIf question = Job(2, 3'000);
   ASSERT_TRUE(Ask(question)->starts);
@@ -247,11 +248,11 @@ TEST_F(WhatIfCase, ANodeThatWouldBeGoneTakesItsRoomAndItsGangsAreNamed) {
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_FALSE(answer->starts);
   EXPECT_EQ(answer->reason.code, ReasonCode::kNoRoom) << answer->reason.text;
-  EXPECT_EQ(answer->hit, std::vector<std::string>{"d/runs"});
+  EXPECT_EQ(answer->affected_gangs, std::vector<std::string>{"d/runs"});
   EXPECT_TRUE(answer->places.empty());
 }
 
-TEST_F(WhatIfCase, AGangOnANodeThatWouldBeGoneNeedsAnother) {
+TEST_F(WhatIfCase, GangOnRemovedNode_NeedsAnotherNode) {
   AddRunning("x", "runs", "b", 3'000);
   WhatIf question;
   question.gang = "d/runs";
@@ -265,11 +266,11 @@ TEST_F(WhatIfCase, AGangOnANodeThatWouldBeGoneNeedsAnother) {
   answer = Ask(question);
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_FALSE(answer->starts);
-  EXPECT_EQ(answer->reason.text, "1 member is on nodes that would be gone; there is room for 0");
+  EXPECT_EQ(answer->reason.text, "1 member is on nodes that would be removed; there is room for 0");
   EXPECT_TRUE(answer->places.empty());
 }
 
-TEST_F(WhatIfCase, WhoeverWaitsAheadGetsTheRoomFirst) {
+TEST_F(WhatIfCase, WaitingGangAhead_GetsRoomFirst) {
   AddRunning("x", "runs", "a", 3'000);
   AddRunning("y", "runs", "b", 4'000);
   Apply(UpsertPod{MakePod("planned", "already", 1'000)});
@@ -281,9 +282,9 @@ TEST_F(WhatIfCase, WhoeverWaitsAheadGetsTheRoomFirst) {
   const auto answer = Ask(question);
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_FALSE(answer->starts);
-  EXPECT_EQ(answer->others, std::vector<std::string>{"d/first"});
+  EXPECT_EQ(answer->planned_before, std::vector<std::string>{"d/first"});
 
-  // The one that waits can be asked about itself.
+  // A waiting gang can be queried itself.
   question.job.reset();
   question.gang = "d/first";
   const auto waiting = Ask(question);
@@ -292,14 +293,14 @@ TEST_F(WhatIfCase, WhoeverWaitsAheadGetsTheRoomFirst) {
   EXPECT_EQ(Sorted(waiting->places), (std::vector<Place>{{"", "c"}}));
   question.added.clear();
   EXPECT_FALSE(Ask(question)->starts);
-  // And one that runs, where it is.
+  // And a running gang, with its nodes.
   question.gang = "d/runs";
   const auto running = Ask(question);
   EXPECT_TRUE(running->starts);
   EXPECT_EQ(Sorted(running->places), (std::vector<Place>{{"x", "a"}, {"y", "b"}}));
 }
 
-TEST_F(WhatIfCase, WhatCannotBeAskedIsRefusedWithTheName) {
+TEST_F(WhatIfCase, InvalidQuestion_IsRefusedWithName) {
   WhatIf question = Job(1, 1'000);
   question.gone = {"nobody"};
   absl::Status status = Ask(question).status();

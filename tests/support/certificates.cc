@@ -40,7 +40,7 @@ void Extend(X509* certificate, int nid, const char* value) {
   X509_EXTENSION_free(extension);
 }
 
-// Written beside and renamed, as whoever renews certificates should do.
+// Writes a new file and renames it, as a renewal of certificates should.
 template <typename WritePem>
 void WriteFile(const std::string& path, WritePem write) {
   std::FILE* file = std::fopen((path + ".new").c_str(), "w");

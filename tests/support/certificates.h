@@ -1,4 +1,4 @@
-// Certificates made for tests: an authority, and what it issues, as PEM files.
+// Certificates for tests: an authority and the certificates that it issues, as PEM files. Not thread-safe.
 #ifndef MUSTER_TESTS_SUPPORT_CERTIFICATES_H_
 #define MUSTER_TESTS_SUPPORT_CERTIFICATES_H_
 
@@ -28,7 +28,7 @@ class TestAuthority {
   std::shared_ptr<X509> certificate_;
 };
 
-// A folder of its own under the system's temporary one, removed at the end.
+// A new folder below /tmp, removed by the destructor.
 class TestFolder {
  public:
   TestFolder();

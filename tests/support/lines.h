@@ -1,4 +1,4 @@
-// What comes out of a command, as lines that a test compares.
+// The outcome of a command as lines that a test compares.
 #ifndef MUSTER_TESTS_SUPPORT_LINES_H_
 #define MUSTER_TESTS_SUPPORT_LINES_H_
 
@@ -15,25 +15,25 @@ namespace muster {
 
 using Lines = std::vector<std::string>;
 
-inline constexpr int64_t kT0 = 1'000'000;  // when tests begin
+inline constexpr int64_t kT0 = 1'000'000;  // ms; the start time of tests
 
 inline std::string Text(const Effect& effect) {
   if (const auto* bind = std::get_if<BindPod>(&effect)) {
     return absl::StrCat("bind ", bind->pod.uid, " to ", bind->node, " by ",
                         bind->deadline_ms == kNever ? "never" : absl::StrCat(bind->deadline_ms - kT0));
   }
-  if (const auto* call = std::get_if<CallPod>(&effect)) {
-    return absl::StrCat("call ", call->pod.uid, call->remove_gate ? " gate" : "",
+  if (const auto* call = std::get_if<ActivatePod>(&effect)) {
+    return absl::StrCat("activate ", call->pod.uid, call->remove_gate ? " gate" : "",
                         call->nominated_node.empty() ? "" : " hint ", call->nominated_node);
   }
   if (const auto* mark = std::get_if<MarkTimedOut>(&effect)) return absl::StrCat("mark ", mark->pod.uid);
   if (const auto* evict = std::get_if<EvictPod>(&effect)) return absl::StrCat("evict ", evict->pod.uid);
-  const auto& tell = std::get<TellPod>(effect);
-  return absl::StrCat(tell.warning ? "warn " : "tell ", tell.pod.uid, " ", ReasonName(tell.reason.code));
+  const auto& event = std::get<EmitPodEvent>(effect);
+  return absl::StrCat(event.warning ? "warn " : "tell ", event.pod.uid, " ", ReasonName(event.reason.code));
 }
 
-// Effects, answers, records, each in their order; without how far the numbers of plans are, which is written at times
-// that nobody cares about.
+// Effects, answers and records, each in their order. The record of plan numbers is left out: tests do not depend on
+// when it is written.
 inline Lines LinesOf(const Outcome& outcome) {
   Lines lines;
   for (const Effect& effect : outcome.effects) lines.push_back(Text(effect));

@@ -1,4 +1,4 @@
-// Where an API server of the test's own listens.
+// The client configuration for a test's own API server on this machine.
 #ifndef MUSTER_TESTS_SUPPORT_LOCAL_SERVER_H_
 #define MUSTER_TESTS_SUPPORT_LOCAL_SERVER_H_
 

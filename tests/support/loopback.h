@@ -11,7 +11,7 @@
 
 namespace muster {
 
-// The connected socket, which the caller closes; -1 when nobody listens on `port`.
+// The connected socket, which the caller closes; -1 if nothing listens on `port`.
 inline int ConnectLoopback(int port) {
   const int fd = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};

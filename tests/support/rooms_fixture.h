@@ -1,5 +1,6 @@
-// The rooms up to starts, wired as the machine wires them, for tests of one room at a time: facts are put straight into
-// the rooms, nothing is settled, and time is what the test says it is. Each node has 10 "pods" beside its cpu.
+// The components of the core up to scheduling, wired as the machine wires them, for tests of one component at a time. A
+// test puts facts directly into the components and sets the time; nothing is reconciled. Each node offers 10 "pods"
+// besides its CPU. Not thread-safe.
 #ifndef MUSTER_TESTS_SUPPORT_ROOMS_FIXTURE_H_
 #define MUSTER_TESTS_SUPPORT_ROOMS_FIXTURE_H_
 
@@ -28,22 +29,22 @@ inline constexpr int64_t kRepairMs = 30'000;
 class RoomsTest : public testing::Test {
  protected:
   explicit RoomsTest(int32_t max_holds = 100, bool nominate = true)
-      : calls_(&gangs_, &cluster_, nominate),
+      : activations_(&gangs_, &cluster_, nominate),
         planning_({&cluster_, &ledger_, &index_, &topology_, &gangs_, &eligibility_, &sources_, &backlog_, &plans_,
-                   &queues_, &nominations_, &pipeline_, &heads_, &claims_},
+                   &queues_, &nominations_, &future_reservations_, &backfill_, &lifecycle_},
                   {max_holds, 64}) {
     At(kT0);
     sources_.Complete();
   }
 
-  // --- time, and what came out ---
-  // A new command at that time: what came out of the last one is forgotten.
-  Step* At(int64_t now_ms) {
+  // --- time and outcome ---
+  // Begins a new command at `now_ms` and discards the outcome of the last one.
+  ApplyContext* At(int64_t now_ms) {
     out_ = Outcome();
-    step_.emplace(now_ms, &out_);
-    return &*step_;
+    ctx_.emplace(now_ms, &out_);
+    return &*ctx_;
   }
-  // Everything that came out since At.
+  // The outcome since the last At.
   [[nodiscard]] Lines Done() const { return LinesOf(out_); }
 
   // --- facts ---
@@ -57,7 +58,7 @@ class RoomsTest : public testing::Test {
     EXPECT_TRUE(cluster_.UpsertNode(node).ok());
     return cluster_.FindNode(node.name);
   }
-  // The node's facts with one thing changed.
+  // Changes the node's facts.
   template <typename Change>
   void ChangeNode(const std::string& name, const Change& change) {
     NodeDescription node = NodeAt(name).facts;
@@ -73,7 +74,7 @@ class RoomsTest : public testing::Test {
     pod.uid = pod.name = name;
     pod.name_space = "d";
     pod.scheduler_name = "default-scheduler";
-    pod.shape.Own().requests = {{"cpu", cpu}};
+    pod.shape.Mutable().requests = {{"cpu", cpu}};
     return pod;
   }
   // A pod that declares its gang, which needs `min` members.
@@ -81,7 +82,7 @@ class RoomsTest : public testing::Test {
     PodDescription pod = Facts(name, cpu);
     pod.gang.name = gang;
     pod.gang.declares = true;
-    pod.gang.declaration.Own().min_member = min;
+    pod.gang.declaration.Mutable().min_member = min;
     return pod;
   }
   const Pod& Put(PodDescription facts, bool submitted = false, MemberState state = MemberState::kPending) {
@@ -90,7 +91,7 @@ class RoomsTest : public testing::Test {
     const Pod& pod = gangs_.AddPod(std::move(facts), cls, state, submitted);
     if (!pod.facts.gang.in_gang()) return pod;
     const Gang& gang =
-        *gangs_.Intern(pod.facts.name_space, pod.facts.gang.name, pod.facts.created_ms, step_->now_ms()).gang;
+        *gangs_.Intern(pod.facts.name_space, pod.facts.gang.name, pod.facts.created_ms, ctx_->now_ms()).gang;
     gangs_.Join(pod, gang);
     gangs_.Adopt(pod);
     return pod;
@@ -106,7 +107,7 @@ class RoomsTest : public testing::Test {
   }
   [[nodiscard]] const Gang& GangAt(const std::string& name) const { return *gangs_.FindGang("d/" + name); }
   [[nodiscard]] const Pod& PodAt(const std::string& uid) const { return *gangs_.FindPod(uid); }
-  // The pod's facts with one thing changed; nothing follows from it.
+  // Changes the pod's facts only; the change has no consequences.
   template <typename Change>
   void ChangePod(const std::string& uid, const Change& change) {
     const Pod& pod = PodAt(uid);
@@ -120,37 +121,37 @@ class RoomsTest : public testing::Test {
     gangs_.RemovePod(pod);
   }
 
-  // --- starts ---
-  // The gang is new in the queue, and a round is played at the time of the last At.
+  // --- plans and bindings ---
+  // Queues the gang as new and runs one planning round at the time of the last At.
   void PlanNow(const Gang& gang) {
     backlog_.Remove(gang.id);
     backlog_.Add(gang.id, eligibility_.KeyOf(gang));
-    planning_.Round(64, &*step_);
+    planning_.Round(64, &*ctx_);
   }
   // The pod takes the free slot of its class on the node.
   void Take(const std::string& uid, const std::string& node) {
     const Pod& pod = PodAt(uid);
     plans_.Offer(pod, Plans::FindFree(*plans_.Of(*pod.gang), pod, cluster_.FindNode(node)));
   }
-  // It takes its slot and comes to the barrier with a held bind.
+  // The pod takes its slot and arrives at the barrier with a held bind call.
   void Come(const std::string& uid, const std::string& node, HoldToken token) {
     if (plans_.SlotIndex(PodAt(uid)) < 0) Take(uid, node);
     barrier_.SetByPermit(PodAt(uid), false);
-    bindings_.Arrive(PodAt(uid), cluster_.FindNode(node), token, &*step_);
+    bindings_.ArriveAtBarrier(PodAt(uid), cluster_.FindNode(node), token, &*ctx_);
   }
   void Report(const std::string& uid, const std::string& node, BindingResult result, const std::string& message = "") {
-    bindings_.NoteOutcome(PodAt(uid), BindingOutcome{uid, node, result, message}, &*step_);
+    bindings_.OnBindingOutcome(PodAt(uid), BindingOutcome{uid, node, result, message}, &*ctx_);
   }
-  // Whether the gang was touched since the last call; all touches are forgotten.
+  // Whether the gang was touched since the last call; clears all touches.
   bool Touched(const Gang& gang) {
     bool touched = false;
     while (const Gang* next = gangs_.TakeTouched()) touched = touched || next == &gang;
     return touched;
   }
-  // The pods or gangs whose deadline is to be set anew since the last call.
+  // The pods or gangs marked since the last call because their deadline must be set again.
   static std::vector<int32_t> Looks(Deadlines* deadlines) {
     std::vector<int32_t> ids;
-    deadlines->TakeLooks([&](int32_t id) { ids.push_back(id); });
+    deadlines->DrainDirty([&](int32_t id) { ids.push_back(id); });
     return ids;
   }
   bool PodIsLookedAt(const std::string& uid) {
@@ -177,24 +178,25 @@ class RoomsTest : public testing::Test {
   Plans plans_{&gangs_, &ledger_};
   Domains domains_{&topology_, &ledger_, &plans_};
   Queues queues_{&queue_tree_, &cluster_, &ledger_, &gangs_, &eligibility_};
-  Calls calls_;
-  Barrier barrier_{&gangs_, &ledger_, &plans_, &calls_, &pod_deadlines_};
+  Activations activations_;
+  Barrier barrier_{&gangs_, &ledger_, &plans_, &activations_, &pod_deadlines_};
   Nominations nominations_{&gangs_, &cluster_, &queues_, &ledger_};
-  Pipeline pipeline_{&gangs_, &eligibility_, &cluster_, &ledger_, &queues_};
-  Heads heads_{&gangs_, &cluster_, &backlog_, &queues_, &pipeline_};
+  FutureReservations future_reservations_{&gangs_, &eligibility_, &cluster_, &ledger_, &queues_};
+  Backfill backfill_{&gangs_, &cluster_, &backlog_, &queues_, &future_reservations_};
   WaitClock clock_{&gangs_};
   Submissions submissions_{&gangs_, &gang_deadlines_};
-  WaitReasons reasons_{&eligibility_, &backlog_, &plans_, &calls_, &sources_, &queues_, &heads_};
-  Claims claims_{{&cluster_, &ledger_, &gangs_, &eligibility_, &backlog_, &plans_, &calls_, &barrier_, &nominations_,
-                  &clock_, &submissions_, &domains_, &pipeline_, &heads_, &sources_, &queues_}};
-  Repair repair_{&gangs_, &plans_, &claims_, kRepairMs};
-  Bindings bindings_{{&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &calls_, &barrier_, &nominations_, &clock_,
-                      &claims_, &repair_, &pod_deadlines_, &domains_},
+  WaitReasons reasons_{&eligibility_, &backlog_, &plans_, &activations_, &sources_, &queues_, &backfill_};
+  PlanLifecycle lifecycle_{{&cluster_, &ledger_, &gangs_, &eligibility_, &backlog_, &plans_, &activations_, &barrier_,
+                            &nominations_, &clock_, &submissions_, &domains_, &future_reservations_, &backfill_,
+                            &sources_, &queues_}};
+  Repair repair_{&gangs_, &plans_, &lifecycle_, kRepairMs};
+  Bindings bindings_{{&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &activations_, &barrier_, &nominations_,
+                      &clock_, &lifecycle_, &repair_, &pod_deadlines_, &domains_},
                      {kHoldMs, kAnswerMs, kBindWithinMs}};
   Planning planning_;
   Outcome out_;
-  std::optional<Step> step_;
-  std::string scheduler_;  // of the pods put from here on; empty: as their facts say
+  std::optional<ApplyContext> ctx_;
+  std::string scheduler_;  // of pods added from now on; empty: as in their facts
 };
 
 }  // namespace muster

@@ -51,10 +51,10 @@ void RunningMusterd::AwaitServing() { Await(/*standing_by=*/false); }
 
 void RunningMusterd::Await(bool standing_by) {
   constexpr char kServes[] = "musterd serves:";
-  constexpr char kStandsBy[] = "musterd stands by:";
+  constexpr char kStandsBy[] = "musterd is on standby:";
   for (int i = 0; i < 1000 && grpc_port_ == 0; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    const std::string text = this->log();  // once: the line may come while this looks
+    const std::string text = this->log();  // read once: lines may appear between two reads
     admin_port_ = PortAfter(kStandsBy, "admin ", text);
     if (standing_by && admin_port_ > 0) return;
     extender_port_ = PortAfter(kServes, "extender ", text);

@@ -1,4 +1,5 @@
-// A real musterd process for tests: started with a configuration, found by the ports that it logs, stopped at the end.
+// A real musterd process for tests. It is started with a configuration, logs its ports, and is stopped by the
+// destructor. Not thread-safe.
 #ifndef MUSTER_TESTS_SUPPORT_RUNNING_MUSTERD_H_
 #define MUSTER_TESTS_SUPPORT_RUNNING_MUSTERD_H_
 
@@ -16,7 +17,7 @@ class RunningMusterd {
   RunningMusterd(const RunningMusterd&) = delete;
   RunningMusterd& operator=(const RunningMusterd&) = delete;
 
-  // Of the program.
+  // The path of the musterd program.
   [[nodiscard]] static std::string Path();
   [[nodiscard]] bool running() const { return grpc_port_ > 0; }
   [[nodiscard]] std::string grpc() const;
@@ -29,17 +30,17 @@ class RunningMusterd {
   // Resident memory in KiB.
   [[nodiscard]] int64_t ResidentKib() const;
   void Stop();
-  // As a crash would.
+  // Ends the process with SIGKILL, as in a crash.
   void Kill();
-  // Once more, in the same folder and with the same configuration; what the log said before is gone.
+  // Starts the process again in the same folder with the same configuration. The old log is lost.
   void Start();
-  // Of one that stands by (store.standby): until it serves.
+  // Waits until a standby process (store.standby) serves.
   void AwaitServing();
   [[nodiscard]] const std::string& folder() const { return folder_; }
 
  private:
   void Await(bool standing_by);
-  // Behind `word` in the line that begins so; 0: it is not there yet.
+  // The port after `word` in the line that starts with `beginning`; 0 if there is no such line yet.
   [[nodiscard]] static int PortAfter(const std::string& beginning, const std::string& word, const std::string& text);
   std::string folder_;
   pid_t pid_ = -1;

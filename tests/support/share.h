@@ -1,4 +1,5 @@
-// How much of a random test is run: a build that is ten times slower reaches the same code with a part of the seeds.
+// The part of the seeds that a random test runs: a build that is ten times slower reaches the same code with fewer
+// seeds.
 #ifndef MUSTER_TESTS_SUPPORT_SHARE_H_
 #define MUSTER_TESTS_SUPPORT_SHARE_H_
 
@@ -10,7 +11,7 @@
 
 namespace muster {
 
-// One in MUSTER_SHARE of them (all), at least one; says so when they are not all.
+// One in MUSTER_SHARE of `seeds` (default: all), at least one. Prints the number if it is not all of them.
 inline int ShareOf(int seeds) {
   int share = 1;
   const char* text = std::getenv("MUSTER_SHARE");

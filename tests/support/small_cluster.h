@@ -1,4 +1,4 @@
-// Nodes and pods in a line each, for the tests of the room muster_placement.
+// Short builders of nodes and pods, and a fixture, for tests of muster_cluster and muster_planner. Not thread-safe.
 #ifndef MUSTER_TESTS_SUPPORT_SMALL_CLUSTER_H_
 #define MUSTER_TESTS_SUPPORT_SMALL_CLUSTER_H_
 
@@ -57,7 +57,7 @@ class ClusterTest : public testing::Test {
     cluster_.Discharge(node, cls, ChargeKind::kReserved, times, gained);
   }
 
-  // What the log says since `from`: "name" of the node, "+" when something was gained, "!" when constraints changed.
+  // The changes in the log since `from`: the name of the node, "+" if capacity was gained, "!" if constraints changed.
   std::vector<std::string> LogSince(int64_t from) {
     std::vector<std::string> out;
     for (int64_t at = from; at < cluster_.log_end(); ++at) {

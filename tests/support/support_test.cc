@@ -16,8 +16,7 @@
 namespace muster {
 namespace {
 
-// SPEC S-6: numbers beyond every type and deep nesting are refused.
-TEST(RecentMap, RemembersTheLatest) {
+TEST(RecentMap, FullMap_DropsOldestEntry) {
   RecentMap<int> map(3);
   for (const char* key : {"a", "b", "c"}) map.Add(key)->second = key[0];
   EXPECT_EQ(map.Add("a")->second, 'a') << "what is there stays as it is";
@@ -33,13 +32,14 @@ TEST(RecentMap, RemembersTheLatest) {
   EXPECT_TRUE(map.find("d") == map.end());
   EXPECT_EQ(map.find("b")->second, 'B') << "it came again later than that";
   for (const char* key : {"b", "e", "f"}) map.erase(map.find(key));
-  // However often one comes and goes, no more is kept of it.
+  // An entry that is added and erased repeatedly leaves nothing behind.
   for (int i = 0; i < 10; ++i) map.erase(map.Add("d"));
   EXPECT_EQ(map.size(), 0U);
   EXPECT_EQ(map.Add("d")->second, 0);
 }
 
-TEST(Json, NumbersAndDepthAreBounded) {
+// SPEC S-6: numbers beyond every type and deep nesting are refused.
+TEST(Json, NumbersAndDepth_AreBounded) {
   EXPECT_TRUE(absl::IsInvalidArgument(ParseJson("8930E830959", "x").status()));
   EXPECT_TRUE(absl::IsInvalidArgument(ParseJson("[1e999]", "x").status()));
   EXPECT_TRUE(absl::IsInvalidArgument(ParseJson(std::string(1000, '['), "x").status()));
@@ -53,7 +53,7 @@ TEST(Json, NumbersAndDepthAreBounded) {
   EXPECT_LT(cut->dump().size(), 500);
 }
 
-// A folder of its own for each test.
+// Each test has its own temporary folder.
 class FileTest : public testing::Test {
  protected:
   FileTest() {
@@ -71,7 +71,7 @@ class FileTest : public testing::Test {
   std::string folder_;
 };
 
-TEST_F(FileTest, WholeAndWithinTheBound) {
+TEST_F(FileTest, ReadFile_ReadsWholeFileWithinBound) {
   EXPECT_EQ(*ReadFile(Written("empty", "")), "");
   std::string text(200'000, 'x');  // several reads
   text[0] = '\0';
@@ -87,7 +87,7 @@ TEST_F(FileTest, WholeAndWithinTheBound) {
   EXPECT_FALSE(ReadFile("/proc/self/cmdline")->empty()) << "a file that tells no size";
 }
 
-TEST_F(FileTest, WhatIsNoFileIsRefused) {
+TEST_F(FileTest, ReadFile_RefusesNonRegularFiles) {
   const std::string missing = folder_ + "/missing";
   EXPECT_TRUE(absl::IsNotFound(ReadFile(missing).status()));
   EXPECT_EQ(ReadFile(missing).status().message(), "cannot read " + missing + ": No such file or directory");
@@ -98,9 +98,8 @@ TEST_F(FileTest, WhatIsNoFileIsRefused) {
   EXPECT_TRUE(absl::IsInvalidArgument(ReadFile(pipe).status())) << "and nobody waits for its writer";
 }
 
-// SPEC S-7: a directory where a file is expected is said, and not taken for an empty file.
-// Whoever shows nothing to the API server still looks at its certificate.
-TEST_F(FileTest, TheApiServersCaIsReadWhateverTheUserHas) {
+// A client without credentials still verifies the API server's certificate.
+TEST_F(FileTest, KubeConfig_ReadsCaForEveryUser) {
   for (const char* user : {"{name: u}", "{name: u, user: }", "{name: u, user: {}}", "{name: u, user: {token: t}}"}) {
     const std::string path = Written("kubeconfig", absl::StrCat(R"(
 current-context: c
@@ -115,8 +114,9 @@ users: [)",
   }
 }
 
-// As certificates: relative to the kubeconfig. Without its token nobody would know why the API server refuses us.
-TEST_F(FileTest, ATokenFileIsReadBesideItsKubeconfig) {
+// A token file is relative to the kubeconfig, as certificates are. A missing one is an error here, because the API
+// server's later refusal would not name the cause.
+TEST_F(FileTest, TokenFile_IsRelativeToKubeconfig) {
   const auto load = [&](const std::string& token_file) {
     return LoadKubeConfig(Written("kubeconfig", absl::StrCat(R"(
 current-context: c
@@ -138,7 +138,8 @@ users: [{name: u, user: {tokenFile: ")",
   EXPECT_EQ(load("")->token_file, "");
 }
 
-TEST_F(FileTest, ADirectoryIsNoConfiguration) {
+// SPEC S-7: a directory in place of a file is reported, not read as an empty file.
+TEST_F(FileTest, Directory_IsNotConfiguration) {
   const std::string why = "cannot read " + folder_ + ": it is a directory";
   EXPECT_EQ(LoadConfig(folder_).status().message(), why);
   EXPECT_TRUE(LoadConfig(Written("defaults.yaml", "")).ok()) << "an empty file is one";

@@ -1,6 +1,6 @@
-// One request through cpp-httplib, and a look at spdlog's logger, before a test's threads begin: their function-local
-// statics are made by one thread, which is joined. Debian's libraries are compiled without ThreadSanitizer, which
-// therefore cannot see that the compiler guards them, and calls their first use by two threads a race.
+// Sends one request through cpp-httplib and uses spdlog's logger before a test starts its threads, so that one thread
+// initialises their function-local statics. Debian's libraries are compiled without ThreadSanitizer. It does not see
+// the compiler's guards and would report the first use by two threads as a race.
 #ifndef MUSTER_TESTS_SUPPORT_WARM_LIBRARIES_H_
 #define MUSTER_TESTS_SUPPORT_WARM_LIBRARIES_H_
 

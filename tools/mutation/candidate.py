@@ -20,7 +20,9 @@ def shown(text):
 
 class Candidate(NamedTuple):
     """The text [start, end) of `file` is a whole node of the syntax tree; in it, [edit_start, edit_end) would become
-    `put`. `form` says how to switch between the two: an expression, a condition or a statement."""
+    `put`. `form` says how to switch between the two: an expression, a condition or a statement. `function` encloses it,
+    as `Class::Function(FirstParameter)`; `names` are the functions, fields and constants that it uses, as `Class::Name`,
+    separated by spaces."""
     file: str
     start: int
     end: int
@@ -29,6 +31,8 @@ class Candidate(NamedTuple):
     put: str
     kind: str
     form: str
+    function: str
+    names: str
 
     def line(self, text):
         return text.count("\n", 0, self.edit_start) + 1

@@ -623,7 +623,7 @@ type PermitRequest struct {
 	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	PodUid    string `protobuf:"bytes,2,opt,name=pod_uid,json=podUid,proto3" json:"pod_uid,omitempty"`
 	Node      string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
-	// Once permitted, PostBind must come within this time, else the place is given back; 0: gangs.bindWithin (300 s).
+	// Once permitted, PostBind must come within this time, else the place is given back; 0: gangs.bindTimeout (300 s).
 	BindWithinMs  int64 `protobuf:"varint,4,opt,name=bind_within_ms,json=bindWithinMs,proto3" json:"bind_within_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1736,7 +1736,7 @@ type PlanGangResponse struct {
 	Reason *Reason `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// "namespace/name" of gangs that wait now and would be planned before it.
 	Others []string `protobuf:"bytes,4,rep,name=others,proto3" json:"others,omitempty"`
-	// "namespace/name" of gangs with members on nodes that would be gone.
+	// "namespace/name" of gangs with members on nodes that would be removed.
 	Hit           []string `protobuf:"bytes,5,rep,name=hit,proto3" json:"hit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1813,7 +1813,7 @@ type Event struct {
 	// Rises by one with each event; where promises are kept on a disk, a restart leaves a gap and gives no number twice.
 	Sequence int64 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	UnixMs   int64 `protobuf:"varint,2,opt,name=unix_ms,json=unixMs,proto3" json:"unix_ms,omitempty"`
-	// Bind: Muster binds the pod. Call: the pod should be tried now. TimedOut: its gang's wait time ran out. Evict: take the pod
+	// Bind: Muster binds the pod. Activate: the pod should be tried now. TimedOut: its gang's wait time ran out. Evict: take the pod
 	// down, its gang must start anew. Note, Warning: for people.
 	Type      string  `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
 	Namespace string  `protobuf:"bytes,4,opt,name=namespace,proto3" json:"namespace,omitempty"`

@@ -913,7 +913,7 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// What is kept of it is bounded (tracing.kept), and gone with the process.
+// What is kept of it is bounded (tracing.maxSpans), and gone with the process.
 type TraceServiceClient interface {
 	GetTrace(ctx context.Context, in *GetTraceRequest, opts ...grpc.CallOption) (*GetTraceResponse, error)
 }
@@ -940,7 +940,7 @@ func (c *traceServiceClient) GetTrace(ctx context.Context, in *GetTraceRequest, 
 // All implementations must embed UnimplementedTraceServiceServer
 // for forward compatibility.
 //
-// What is kept of it is bounded (tracing.kept), and gone with the process.
+// What is kept of it is bounded (tracing.maxSpans), and gone with the process.
 type TraceServiceServer interface {
 	GetTrace(context.Context, *GetTraceRequest) (*GetTraceResponse, error)
 	mustEmbedUnimplementedTraceServiceServer()

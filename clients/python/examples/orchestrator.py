@@ -1,11 +1,11 @@
-"""A whole orchestrator: describes its nodes, submits three gangs, starts what Muster placed."""
+"""A complete orchestrator: announces its nodes, submits three gangs, and starts what Muster placed."""
 import os
 
 import muster
 
 
 def start(pod: str, node: str) -> None:
-    print("start", pod, "on", node)  # here a real one starts its process
+    print("start", pod, "on", node)  # a real orchestrator starts its process here
 
 
 with muster.Client(os.environ.get("MUSTER_SERVER", "127.0.0.1:9091")) as client:

@@ -10,7 +10,7 @@ async def run(client: muster.AsyncClient, name: str, members: int) -> None:
     gang = await client.wait_planned(gang.id, timeout=60)
     gang = await client.confirm_gang(gang)
     for place in gang.placements:
-        print("start", place.pod_name, "on", place.node)  # here a real one starts its process
+        print("start", place.pod_name, "on", place.node)  # a real orchestrator starts its process here
     print(name, muster.Submission.State.Name(gang.state), len(gang.placements), "pods")
 
 

@@ -78,7 +78,7 @@ def test_a_repeated_request_reserves_once(musterd: Musterd) -> None:
         assert (reserved(client), used(client)) == (0, 3)
 
 
-def test_a_gang_without_room_waits_and_says_why(musterd: Musterd) -> None:
+def test_a_gang_without_room_waits_with_a_reason(musterd: Musterd) -> None:
     with muster.Client(musterd.address) as client:
         two_nodes(client)
         first = client.submit_gang("first", 8, {GPU: 1}, ttl=30)
@@ -93,7 +93,7 @@ def test_a_gang_without_room_waits_and_says_why(musterd: Musterd) -> None:
         assert client.confirm_gang(planned).state == muster.Submission.CONFIRMED
 
 
-def test_queues_tell_how_they_stand(musterd: Musterd) -> None:
+def test_queues_report_their_state(musterd: Musterd) -> None:
     with muster.Client(musterd.address) as client:
         two_nodes(client)
         assert sorted(queue.name for queue in client.list_queues()) == ["default", "team"]
@@ -120,7 +120,7 @@ def test_permit_pod_by_pod(musterd: Musterd) -> None:
             assert (await client.pre_filter("u0")).passes
             assert list((await client.filter("u0")).nodes) == ["a"]
             with pytest.raises(asyncio.TimeoutError):
-                await client.permit_wait("u0", "a", timeout=0.2)  # gives the place back
+                await client.permit_wait("u0", "a", timeout=0.2)  # releases the slot
             first = asyncio.create_task(client.permit_wait("u0", "a", timeout=10))
             while (await client.get_gang("verbs")).counts.waiting == 0:
                 await asyncio.sleep(0.01)
@@ -146,7 +146,7 @@ def test_errors_name_fields_and_reasons(musterd: Musterd) -> None:
         with pytest.raises(muster.MusterError) as missing:
             client.get_gang("nobody")
         assert missing.value.code == grpc.StatusCode.NOT_FOUND
-        # What stays too large is not sent again until the time is over.
+        # A message that is too large is not sent again and again.
         begun = time.monotonic()
         with pytest.raises(muster.MusterError) as large:
             client.update_facts(manifests=[" " * (5 << 20)])
@@ -167,7 +167,7 @@ def test_a_call_waits_for_musterd_to_come_up(tmp_path: pathlib.Path, free_port: 
             musterd.kill()
 
 
-def test_large_clusters_are_told_and_listed(musterd: Musterd) -> None:
+def test_large_clusters_are_announced_and_listed(musterd: Musterd) -> None:
     labels = {f"label-{i}": "x" * 60 for i in range(25)}
     with muster.Client(muster.Options(server=musterd.address, timeout_s=60)) as client:
         status = client.send_snapshot("test", 1, [muster.node(f"node-{i}", {"cpu": "8", GPU: 4}, labels=labels)
@@ -177,8 +177,8 @@ def test_large_clusters_are_told_and_listed(musterd: Musterd) -> None:
         assert len(nodes) == 4000
 
 
-def test_a_token_does_not_travel_in_the_clear() -> None:
-    with pytest.raises(ValueError, match="in the clear"):
+def test_a_token_is_not_sent_in_plain_text() -> None:
+    with pytest.raises(ValueError, match="unencrypted"):
         muster.Client(muster.Options(server="muster.example:9091", token="secret"))
-    with pytest.raises(ValueError, match="in the clear"):
+    with pytest.raises(ValueError, match="unencrypted"):
         muster.Client(muster.Options(server="127.evil.example:9091", token="secret"))

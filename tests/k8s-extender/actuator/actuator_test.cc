@@ -1,5 +1,5 @@
-// How what the core decided reaches the API server, and how it ends (SPEC K-4): deadlines by one clock, connections
-// that died unseen, and a stop in the middle of a burst.
+// The actuator against an API server (SPEC K-4): deadlines by one clock, connections that were dropped unnoticed, and a
+// stop in the middle of a burst.
 #include "k8s-extender/actuator/actuator.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@
 namespace muster {
 namespace {
 
-// Takes bindings, as slowly as the test says, and tells where pods are. `Server`: httplib::Server or SSLServer.
+// Accepts bindings, as slowly as the test sets, and reports the nodes of pods. `Server`: httplib::Server or SSLServer.
 template <typename Server>
 class FakeApiServer {
  public:
@@ -75,19 +75,19 @@ class FakeApiServer {
     bound_.insert(pod);
   }
 
-  // Whatever else is asked of pods is answered so from now on. `retry_after_s`: said with it, unless it is 0.
+  // Sets the response to all other requests about pods. `retry_after_s`: sent with it, unless it is 0.
   void Answer(int status, int retry_after_s = 0) {
     status_ = status;
     retry_after_s_ = retry_after_s;
   }
-  // What was asked of pods since, "POST a/eviction {..}", with what was answered.
+  // The other requests about pods since the last call, with their response: "200 POST a/eviction {..}".
   std::vector<std::string> TakeChanges() {
     MutexLock lock(&mutex_);
     return std::exchange(changes_, {});
   }
 
   int port = 0;
-  absl::Duration delay = absl::ZeroDuration();  // before the burst only
+  absl::Duration delay = absl::ZeroDuration();  // set before the burst only
   std::atomic<int> posts{0};
   std::atomic<int> gets{0};
 
@@ -111,7 +111,7 @@ class FakeApiServer {
   std::thread thread_;
 };
 
-// A gang of forty that came to the barrier: its burst of bindings is under way, two at a time.
+// A gang of 40 members at the barrier: its burst of bindings is under way, two at a time.
 class Burst : public testing::Test {
  protected:
   static constexpr int kPods = 40;
@@ -125,13 +125,13 @@ class Burst : public testing::Test {
     for (int i = 0; i < kPods; ++i) {
       ASSERT_TRUE(engine_.Announce(UpsertPod{SomePod(absl::StrCat("p-", i), "g", kPods)}).ok());
     }
-    const auto offer = std::make_shared<NodeOffer>(NodeOffer::Every());
+    const auto offer = std::make_shared<NodeOffer>(NodeOffer::AllNodes());
     for (int i = 0; i < kPods; ++i) {
       const std::string uid = absl::StrCat("u-p-", i);
       for (int tries = 0; tries < 1000; ++tries) {  // until it is planned
         const absl::StatusOr<Reply> reply = engine_.Ask(Filter{uid, offer});
         ASSERT_TRUE(reply.ok());
-        if (std::get<FilterReply>(*reply).kind == FilterReply::Kind::kOneNode) break;
+        if (std::get<FilterReply>(*reply).kind == FilterReply::Kind::kSingleNode) break;
       }
       const auto answered = [this](const HoldAnswer& answer) { ++(answer.permitted ? permitted_ : refused_); };
       ASSERT_TRUE(engine_.Hold(Bind{uid, "n", 0}, answered).ok());
@@ -143,7 +143,7 @@ class Burst : public testing::Test {
     options.workers = 2;
     return options;
   }
-  // As musterd does when it is told to stop.
+  // Stops as musterd does.
   void End(absl::Duration drain) {
     engine_.Drain(In(drain));
     actuator_.Halt();
@@ -161,8 +161,8 @@ class Burst : public testing::Test {
   std::atomic<int> refused_{0};
 };
 
-// EDGES 3: what is committed is bound, and its callers are told so.
-TEST_F(Burst, AStopInTheMiddleFinishesIt) {
+// EDGES 3: committed pods are bound, and their callers receive the result.
+TEST_F(Burst, StopInBurst_FinishesBindings) {
   Begin(absl::Milliseconds(10));
   EXPECT_LT(permitted_, kPods);
   End(absl::Seconds(20));
@@ -172,19 +172,19 @@ TEST_F(Burst, AStopInTheMiddleFinishesIt) {
   EXPECT_TRUE(absl::IsUnavailable(engine_.Ask(Tick{}).status()));
 }
 
-TEST_F(Burst, WhileItEndsNothingNewIsTaken) {
+TEST_F(Burst, Draining_RefusesNewCommands) {
   Begin(absl::Milliseconds(10));
   std::thread ending([this] { End(absl::Seconds(20)); });
-  absl::Status said;
-  while (said.ok()) said = engine_.Ask(Tick{}).status();
-  EXPECT_TRUE(absl::IsUnavailable(said)) << said;
+  absl::Status status;
+  while (status.ok()) status = engine_.Ask(Tick{}).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_LT(permitted_, kPods) << "it was said at once";
   ending.join();
   EXPECT_EQ(permitted_, kPods);
 }
 
-// EDGES 4: an API server that hangs does not keep it from stopping, and nothing is sent once that was said.
-TEST_F(Burst, AHangingApiServerIsLeft) {
+// EDGES 4: a hanging API server does not block the stop, and nothing is sent after the callers were answered.
+TEST_F(Burst, HangingApiServer_DoesNotBlockStop) {
   Begin(absl::Hours(1));
   const absl::Time begun = SteadyNow();
   End(absl::Milliseconds(300));
@@ -196,9 +196,9 @@ TEST_F(Burst, AHangingApiServerIsLeft) {
   absl::SleepFor(absl::Milliseconds(200));
   EXPECT_EQ(api_.posts, sent);
   // The next process finds every promise, and finishes the start.
-  const absl::StatusOr<Store::Contents> kept = store_.TakeOver();
+  const absl::StatusOr<Store::Contents> contents = store_.TakeOver();
   int commits = 0;
-  for (const Record& record : kept->records) commits += record.kind == "commit" ? 1 : 0;
+  for (const Record& record : contents->records) commits += record.kind == "commit" ? 1 : 0;
   EXPECT_EQ(commits, kPods);
 }
 
@@ -210,7 +210,7 @@ class ManualClock : public Clock {
   std::atomic<int64_t> now_ms{1'000'000};
 };
 
-// Takes outcomes, as the engine would.
+// Receives outcomes, as the engine would.
 class Outcomes : public DecisionPort {
  public:
   absl::StatusOr<Reply> Ask(Command, absl::Duration) override { return absl::UnimplementedError("not asked"); }
@@ -235,21 +235,21 @@ class Outcomes : public DecisionPort {
   std::vector<BindingOutcome> outcomes_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Calls, marks and evictions reach the API server however long it refuses them (SPEC S-2, K-7).
-class Refused : public testing::Test {
+// Activations, marks and evictions reach the API server however long it refuses them (SPEC S-2, K-7).
+class RefusedRequest : public testing::Test {
  protected:
-  Refused() {
+  RefusedRequest() {
     client_ = std::make_unique<KubeClient>(ServerAt(server_.port));
     ActuatorOptions options;
-    options.first_pause = absl::Milliseconds(1);
-    options.longest_pause = absl::Milliseconds(4);
-    options.longest_told = absl::Seconds(1);
+    options.min_pause = absl::Milliseconds(1);
+    options.max_pause = absl::Milliseconds(4);
+    options.max_server_pause = absl::Seconds(1);
     actuator_ = std::make_unique<Actuator>(client_.get(), options);
     actuator_->Start(nullptr);
   }
-  ~Refused() override { actuator_->Stop(); }
+  ~RefusedRequest() override { actuator_->Stop(); }
   static PodRef Pod(const std::string& name) { return {"d", name, "u-" + name}; }
-  // Waits until `text` was asked and answered as often, and a moment longer.
+  // Waits for `times` requests that contain `text` and a moment longer; returns all requests.
   std::vector<std::string> Changes(const std::string& text, int times) {
     std::vector<std::string> all;
     const auto gather = [&] {
@@ -271,10 +271,10 @@ class Refused : public testing::Test {
   std::unique_ptr<Actuator> actuator_;
 };
 
-TEST_F(Refused, IsTriedUntilItIsDone) {
+TEST_F(RefusedRequest, TransientFailure_RetriedUntilDone) {
   for (const int status : {500, 503, 429, 401, 403}) {
     server_.Answer(status);
-    actuator_->Carry({CallPod{Pod("a"), true}, MarkTimedOut{Pod("b")}, EvictPod{Pod("c"), "why"}});
+    actuator_->Carry({ActivatePod{Pod("a"), true}, MarkTimedOut{Pod("b")}, EvictPod{Pod("c"), "why"}});
     for (const char* path : {" PATCH a ", " PATCH b ", " POST c/eviction "}) {
       EXPECT_GT(Count(Changes(path, 9), path), 8) << status;
     }
@@ -288,8 +288,8 @@ TEST_F(Refused, IsTriedUntilItIsDone) {
   }
 }
 
-// As a PodDisruptionBudget has it: an eviction that is refused now comes again when it said, not before.
-TEST_F(Refused, WaitsAsLongAsItWasTold) {
+// As with a PodDisruptionBudget: a refused eviction is retried after the time in Retry-After, not before.
+TEST_F(RefusedRequest, RetryAfter_IsRespected) {
   server_.Answer(429, /*retry_after_s=*/1);
   const absl::Time begun = SteadyNow();
   actuator_->Carry({EvictPod{Pod("a"), "why"}});
@@ -299,13 +299,13 @@ TEST_F(Refused, WaitsAsLongAsItWasTold) {
   EXPECT_GE(SteadyNow() - begun, absl::Seconds(1));
 }
 
-TEST_F(Refused, IsDoneOnceHoweverOftenItWasWantedAndAsItWasWantedLast) {
+TEST_F(RefusedRequest, RepeatedRequest_DoneOnceAsLastWanted) {
   server_.Answer(503);
   for (int i = 0; i < 50; ++i) {
-    actuator_->Carry({CallPod{Pod("a"), false}, EvictPod{Pod("a"), "why"}});
+    actuator_->Carry({ActivatePod{Pod("a"), false}, EvictPod{Pod("a"), "why"}});
     absl::SleepFor(absl::Milliseconds(1));
   }
-  actuator_->Carry({CallPod{Pod("a"), /*remove_gate=*/true}});
+  actuator_->Carry({ActivatePod{Pod("a"), /*remove_gate=*/true}});
   EXPECT_LE(actuator_->stats().waiting, 2U);
   static_cast<void>(Changes("schedulingGates", 3));
   server_.Answer(200);
@@ -315,49 +315,50 @@ TEST_F(Refused, IsDoneOnceHoweverOftenItWasWantedAndAsItWasWantedLast) {
   EXPECT_EQ(Count(done, "200 POST a/eviction "), 1);
 }
 
-TEST_F(Refused, IsLeftWhereThePodIsGoneOrTheRequestIsWrong) {
+TEST_F(RefusedRequest, GoneOrInvalid_NotRetried) {
   for (const int status : {404, 409, 422}) {
     server_.Answer(status);
     const auto other = [&](const std::string& name) {
       return status == 409 ? PodRef{"d", name, "u-before"} : Pod(name);
     };
-    actuator_->Carry({CallPod{other("a"), true}, MarkTimedOut{other("b")}});
+    actuator_->Carry({ActivatePod{other("a"), true}, MarkTimedOut{other("b")}});
     EXPECT_EQ(Changes("PATCH", 2).size(), 2U) << status;
     EXPECT_EQ(actuator_->stats().failed, status == 422 ? 2U : 0U) << "gone is not failed";
   }
 }
 
-// A 409 says that another pod has its name, or that the object changed as it was written: the pod tells.
-TEST_F(Refused, AConflictOverAPodThatIsThereIsTriedAgain) {
+// A 409 means that another pod has the name, or that the object changed during the write; the pod's UID decides.
+TEST_F(RefusedRequest, ConflictOnExistingPod_IsRetried) {
   server_.Answer(409);
-  actuator_->Carry({CallPod{Pod("a"), true}, MarkTimedOut{Pod("b")}, EvictPod{Pod("c"), "why"}});
+  actuator_->Carry({ActivatePod{Pod("a"), true}, MarkTimedOut{Pod("b")}, EvictPod{Pod("c"), "why"}});
   for (const char* path : {" PATCH a ", " PATCH b ", " POST c/eviction "}) EXPECT_GT(Count(Changes(path, 4), path), 3);
   server_.Answer(200);
   EXPECT_EQ(Count(Changes("200 ", 3), "200 "), 3);
   EXPECT_GT(actuator_->stats().retries, 9U);
 }
 
-// What an API server or a proxy says is no reason to leave a pod alone for days.
-TEST_F(Refused, IsNotPutOffForLong) {
+// A Retry-After from an API server or a proxy must not delay a pod for days.
+TEST_F(RefusedRequest, HugeRetryAfter_IsCapped) {
   server_.Answer(429, /*retry_after_s=*/2'000'000'000);
-  actuator_->Carry({CallPod{Pod("a"), true}});
+  actuator_->Carry({ActivatePod{Pod("a"), true}});
   EXPECT_GE(Count(Changes("429 PATCH a ", 1), "429 PATCH a "), 1);
   server_.Answer(200);
   EXPECT_EQ(Count(Changes("200 PATCH a ", 1), "200 PATCH a "), 1);
 }
 
-// Text that came from elsewhere ends no thread.
-TEST_F(Refused, AnEventMaySayAnything) {
-  actuator_->Carry({TellPod{Pod("a"), true, Reason{ReasonCode::kBindFailed, "refus\xe9"}}, CallPod{Pod("b"), true}});
+// Invalid text from outside does not end a thread.
+TEST_F(RefusedRequest, EventWithInvalidUtf8_DoesNotStopActuator) {
+  actuator_->Carry(
+      {EmitPodEvent{Pod("a"), true, Reason{ReasonCode::kBindFailed, "refus\xe9"}}, ActivatePod{Pod("b"), true}});
   EXPECT_EQ(Count(Changes("200 PATCH b ", 1), "200 PATCH b "), 1);
   absl::SleepFor(absl::Milliseconds(100));
 }
 
-// EDGES 1: a deadline is a time of the clock that made it, whatever the wall clock says.
-TEST(Deadlines, AreOfTheClockThatMadeThem) {
+// EDGES 1: a deadline is a time of the clock that set it, whatever the wall clock shows.
+TEST(Deadlines, Deadline_UsesClockThatSetIt) {
   FakeApiServer<httplib::Server> api;
   KubeClient client(ServerAt(api.port));
-  ManualClock clock;  // in 1970: by the wall clock every deadline of it has passed long ago
+  ManualClock clock;  // in 1970: by the wall clock, each of its deadlines passed long ago
   ActuatorOptions options;
   options.clock = &clock;
   Actuator actuator(&client, options);
@@ -374,14 +375,14 @@ TEST(Deadlines, AreOfTheClockThatMadeThem) {
   EXPECT_EQ(api.posts, 2);
   EXPECT_EQ(bind("c"), BindingResult::kRefused);
   EXPECT_EQ(api.posts, 2) << "nothing is sent when the time is over";
-  // EDGES 11: what was sent before may have arrived.
+  // EDGES 11: an earlier request may have arrived.
   api.Bind("d");
   EXPECT_EQ(bind("d"), BindingResult::kBound);
   EXPECT_EQ(api.posts, 2);
   actuator.Stop();
-  // K-4: where nobody says what became of it, that is not known.
-  KubeClient nobody(ServerAt(1));
-  Actuator deaf(&nobody, options);
+  // K-4: without any response the result is unknown.
+  KubeClient unreachable(ServerAt(1));
+  Actuator deaf(&unreachable, options);
   deaf.Start(&outcomes);
   deaf.Carry({BindPod{{"d", "e", "u-e"}, "n", 1'045'000}});
   EXPECT_EQ(outcomes.Next().result, BindingResult::kRetry);
@@ -390,8 +391,8 @@ TEST(Deadlines, AreOfTheClockThatMadeThem) {
 
 // --- connections ---
 
-// EDGES 2: connections that the other side dropped while they were idle cost one try, not one each.
-TEST(Connections, ThatDiedUnseenAreLeftTogether) {
+// EDGES 2: connections that the server dropped while they were idle cost one failed request, not one each.
+TEST(Connections, DroppedConnections_CostOneTry) {
   const TestFolder folder;
   const TestAuthority authority(folder.path(), "kube");
   authority.Issue("api", "api");
@@ -420,7 +421,7 @@ TEST(Connections, ThatDiedUnseenAreLeftTogether) {
   EXPECT_LE(failures, 1);
 }
 
-TEST(Connections, ARequestThatHangsEndsWithTheClient) {
+TEST(Connections, HangingRequest_EndsWithClient) {
   FakeApiServer<httplib::Server> api;
   api.delay = absl::Hours(1);
   KubeClient client(ServerAt(api.port));

@@ -1,4 +1,5 @@
-// The status of PodGroups at an API server that refuses, is slow, or has others' conditions (SPEC K-11, EDGES.md 9).
+// The status of PodGroups at an API server that refuses, is slow, or stores conditions of other writers (SPEC K-11,
+// EDGES.md 9).
 #include <gtest/gtest.h>
 #include <httplib.h>
 
@@ -37,7 +38,7 @@ class PodGroupStatus : public testing::Test {
     server_.Patch(std::string(path) + "/status", [this](const httplib::Request& request, httplib::Response& response) {
       most_at_once = std::max(most_at_once.load(), ++at_once_);
       absl::SleepFor(delay);
-      response.status = answer;  // once: what is listed is what was answered
+      response.status = answer;  // read once: the recorded status is the one in the response
       {
         MutexLock lock(&mutex_);
         patches_.emplace_back(response.status, Json::parse(request.body));
@@ -47,7 +48,7 @@ class PodGroupStatus : public testing::Test {
     });
     server_.Post("/apis/events.k8s.io/v1/namespaces/d/events",
                  [this](const httplib::Request& request, httplib::Response& response) {
-                   ++told;
+                   ++event_posts;
                    const Json event = Json::parse(request.body);
                    const std::string pod = event["regarding"]["name"];
                    MutexLock lock(&mutex_);
@@ -62,7 +63,7 @@ class PodGroupStatus : public testing::Test {
                     response.status = series_answer_;
                     const int count = Json::parse(request.body)["series"]["count"];
                     events_.push_back(absl::StrCat("PATCH ", count, " ", response.status));
-                    if (series_answer_ == 404) event_answers_.clear();  // what is past its time can be made anew
+                    if (series_answer_ == 404) event_answers_.clear();  // an expired event can be created again
                     response.set_content("{}", "application/json");
                   });
     EXPECT_TRUE(WarmLibraries());
@@ -70,8 +71,8 @@ class PodGroupStatus : public testing::Test {
     thread_ = std::thread([this] { server_.listen_after_bind(); });
     client_ = std::make_unique<KubeClient>(ServerAt(port));
     ActuatorOptions options;
-    options.first_pause = absl::Milliseconds(1);
-    options.longest_pause = absl::Milliseconds(4);
+    options.min_pause = absl::Milliseconds(1);
+    options.max_pause = absl::Milliseconds(4);
     options.events_per_s = 1'000;
     options.event_tries = 20;
     actuator_ = std::make_unique<Actuator>(client_.get(), options);
@@ -92,7 +93,7 @@ class PodGroupStatus : public testing::Test {
     view.timed_out = timed_out;
     return view;
   }
-  // Once so many patches were answered with success, and a moment later.
+  // Waits for `times` successful patches and a moment longer; returns all successful patches.
   std::vector<Json> Written(size_t times) {
     std::vector<Json> out;
     for (int i = 0; i < 2'000; ++i) {
@@ -114,10 +115,10 @@ class PodGroupStatus : public testing::Test {
     event_answers_[pod] = status;
     series_answer_ = series;
   }
-  void Tell(const std::string& pod) {
-    actuator_->Carry({TellPod{{"d", pod, absl::StrCat("u-", pod)}, true, {ReasonCode::kNoRoom, "no room"}}});
+  void SendEvent(const std::string& pod) {
+    actuator_->Carry({EmitPodEvent{{"d", pod, absl::StrCat("u-", pod)}, true, {ReasonCode::kNoRoom, "no room"}}});
   }
-  // What was asked of events, once it is so many, and answered how.
+  // Waits for `times` requests about events; returns all of them with their responses.
   std::vector<std::string> Events(size_t times) {
     for (int i = 0; i < 5'000; ++i) {
       {
@@ -137,7 +138,7 @@ class PodGroupStatus : public testing::Test {
 
   std::atomic<int> answer{200};
   std::atomic<int> gets{0};
-  std::atomic<int> told{0};
+  std::atomic<int> event_posts{0};
   std::atomic<int> most_at_once{0};
   absl::Duration delay = absl::ZeroDuration();
   std::unique_ptr<Actuator> actuator_;
@@ -154,7 +155,7 @@ class PodGroupStatus : public testing::Test {
   std::unique_ptr<KubeClient> client_;
 };
 
-TEST_F(PodGroupStatus, IsWrittenHoweverOftenItIsRefused) {
+TEST_F(PodGroupStatus, RefusedStatus_IsRetried) {
   for (const int status : {429, 500, 503, 409, 403}) {
     answer = status;
     const size_t before = asked();
@@ -167,7 +168,7 @@ TEST_F(PodGroupStatus, IsWrittenHoweverOftenItIsRefused) {
   }
 }
 
-TEST_F(PodGroupStatus, TheLatestStays) {
+TEST_F(PodGroupStatus, QuickUpdates_LatestIsWritten) {
   delay = absl::Milliseconds(20);
   for (int i = 1; i <= 20; ++i) {
     actuator_->UpdateStatus(Gang(i));
@@ -177,8 +178,8 @@ TEST_F(PodGroupStatus, TheLatestStays) {
   EXPECT_EQ(most_at_once, 1) << "two writers of one gang change the order";
 }
 
-// Whoever makes a job anew under its name: what was written was another's.
-TEST_F(PodGroupStatus, AnotherOfTheNameIsWrittenToo) {
+// A PodGroup that is created again under its name is another object: its status is written again.
+TEST_F(PodGroupStatus, NewObjectOfSameName_IsWritten) {
   GangView view = Gang(1);
   view.object_uid = "first";
   actuator_->UpdateStatus(view);
@@ -190,7 +191,7 @@ TEST_F(PodGroupStatus, AnotherOfTheNameIsWrittenToo) {
   EXPECT_EQ(Written(2).size(), 2U);
 }
 
-TEST_F(PodGroupStatus, OthersConditionsStay) {
+TEST_F(PodGroupStatus, OtherConditions_Stay) {
   actuator_->UpdateStatus(Gang(1));
   actuator_->UpdateStatus(Gang(2));
   std::vector<Json> written = Written(1);
@@ -208,21 +209,21 @@ TEST_F(PodGroupStatus, OthersConditionsStay) {
   EXPECT_EQ(written.back()["status"]["conditions"], Json({others, {{"type", "TimedOut"}, {"status", "True"}}}));
 }
 
-// Statuses that nobody takes, however many, keep no event back, nor one another.
-TEST_F(PodGroupStatus, EventsAndStatusesTakeTurns) {
+// Refused statuses, however many, delay neither events nor other statuses.
+TEST_F(PodGroupStatus, RefusedStatuses_DoNotDelayEvents) {
   answer = 403;
   for (int i = 0; i < 40; ++i) {
     GangView view = Gang(1);
-    view.key = absl::StrCat("d/a", i);  // all written to d/g, which is another's to notice
+    view.key = absl::StrCat("d/a", i);  // all are written to d/g; only the key differs
     actuator_->UpdateStatus(view);
   }
   std::vector<Effect> events;
   for (int i = 0; i < 20; ++i) {
-    events.emplace_back(TellPod{{"d", absl::StrCat("p", i), "u"}, true, {ReasonCode::kNoRoom, "no room"}});
+    events.emplace_back(EmitPodEvent{{"d", absl::StrCat("p", i), "u"}, true, {ReasonCode::kNoRoom, "no room"}});
   }
   actuator_->Carry(std::move(events));
-  for (int i = 0; i < 5'000 && told < 20; ++i) absl::SleepFor(absl::Milliseconds(2));
-  EXPECT_EQ(told, 20);
+  for (int i = 0; i < 5'000 && event_posts < 20; ++i) absl::SleepFor(absl::Milliseconds(2));
+  EXPECT_EQ(event_posts, 20);
   const size_t before = asked();
   GangView last = Gang(77);
   last.key = "d/z";
@@ -238,7 +239,7 @@ TEST_F(PodGroupStatus, EventsAndStatusesTakeTurns) {
   EXPECT_TRUE(seen()) << "it comes last by name";
 }
 
-TEST_F(PodGroupStatus, IsSaidOnceAndAgainToTheNextOfItsName) {
+TEST_F(PodGroupStatus, SameStatus_WrittenOncePerObject) {
   actuator_->UpdateStatus(Gang(1));
   EXPECT_EQ(Written(1).size(), 1U);
   actuator_->UpdateStatus(Gang(1));
@@ -250,7 +251,7 @@ TEST_F(PodGroupStatus, IsSaidOnceAndAgainToTheNextOfItsName) {
   EXPECT_EQ(Written(2).size(), 2U);
 }
 
-TEST_F(PodGroupStatus, WhatIsWrongIsNotTriedAgain) {
+TEST_F(PodGroupStatus, InvalidStatus_NotRetried) {
   answer = 422;
   actuator_->UpdateStatus(Gang(1));
   while (actuator_->stats().failed == 0) absl::SleepFor(absl::Milliseconds(1));
@@ -258,11 +259,11 @@ TEST_F(PodGroupStatus, WhatIsWrongIsNotTriedAgain) {
   EXPECT_EQ(asked(), 1U);
 }
 
-// A server that is away or overloaded gets every event when it is back, once.
-TEST_F(PodGroupStatus, EventsAreToldWhenTheServerTakesThem) {
+// A server that was unreachable or overloaded gets every event once after it is back.
+TEST_F(PodGroupStatus, EventsDuringOutage_SentOnceAfterwards) {
   AnswerEvents("p0", 503);
-  Tell("p0");
-  Tell("p1");
+  SendEvent("p0");
+  SendEvent("p1");
   while (actuator_->stats().retries < 3) absl::SleepFor(absl::Milliseconds(1));
   AnswerEvents("p0", 201);
   const auto count = [&](const char* what) {
@@ -278,10 +279,10 @@ TEST_F(PodGroupStatus, EventsAreToldWhenTheServerTakesThem) {
   EXPECT_EQ(actuator_->stats().dropped_events, 0U);
 }
 
-TEST_F(PodGroupStatus, AnEventThatIsRefusedOrNeverTakenMakesRoom) {
+TEST_F(PodGroupStatus, RefusedEvent_IsDropped) {
   AnswerEvents("p0", 403);
   AnswerEvents("p1", 500);
-  for (const char* pod : {"p0", "p1", "p2"}) Tell(pod);
+  for (const char* pod : {"p0", "p1", "p2"}) SendEvent(pod);
   const std::vector<std::string> events = Events(5);
   EXPECT_EQ(std::count(events.begin(), events.end(), "POST p0 403"), 1);
   EXPECT_EQ(std::count(events.begin(), events.end(), "POST p1 500"), 3);
@@ -290,9 +291,9 @@ TEST_F(PodGroupStatus, AnEventThatIsRefusedOrNeverTakenMakesRoom) {
   while (actuator_->stats().dropped_events < 2) absl::SleepFor(absl::Milliseconds(1));
 }
 
-TEST_F(PodGroupStatus, AnEventWhoseAnswerWasLostIsNoSeries) {
+TEST_F(PodGroupStatus, LostResponse_EventIsNoSeries) {
   AnswerEvents("p0", 503);
-  Tell("p0");
+  SendEvent("p0");
   Events(1);
   AnswerEvents("p0", 409);
   EXPECT_EQ(Events(2).front(), "POST p0 503");
@@ -300,30 +301,30 @@ TEST_F(PodGroupStatus, AnEventWhoseAnswerWasLostIsNoSeries) {
   EXPECT_EQ(Events(2).back(), "POST p0 409") << "it is there, and was said once";
 }
 
-TEST_F(PodGroupStatus, AnEventMakesRoomWhenTheServerIsAwayForLong) {
+TEST_F(PodGroupStatus, LongOutage_EventIsDropped) {
   AnswerEvents("p0", 503);
-  Tell("p0");
+  SendEvent("p0");
   while (actuator_->stats().dropped_events < 1) absl::SleepFor(absl::Milliseconds(1));
-  Tell("p1");
+  SendEvent("p1");
   const std::vector<std::string> events = Events(21);
   EXPECT_EQ(std::count(events.begin(), events.end(), "POST p0 503"), 20);
   EXPECT_EQ(std::count(events.begin(), events.end(), "POST p1 201"), 1);
 }
 
-TEST_F(PodGroupStatus, AnEventThatIsThereBecomesASeries) {
+TEST_F(PodGroupStatus, ExistingEvent_BecomesSeries) {
   AnswerEvents("p0", 409);
-  Tell("p0");
+  SendEvent("p0");
   EXPECT_EQ(Events(2).back(), "PATCH 2 200");
-  Tell("p0");
+  SendEvent("p0");
   EXPECT_EQ(Events(4).back(), "PATCH 2 200");
-  Tell("p0");
+  SendEvent("p0");
   EXPECT_EQ(Events(6).back(), "PATCH 3 200");
 }
 
-// The API server forgets events after an hour.
-TEST_F(PodGroupStatus, AnEventThatWasForgottenMeanwhileIsMadeAnew) {
+// The API server deletes events after an hour.
+TEST_F(PodGroupStatus, ExpiredEvent_IsCreatedAgain) {
   AnswerEvents("p0", 409, /*series=*/404);
-  Tell("p0");
+  SendEvent("p0");
   EXPECT_EQ(Events(3), (std::vector<std::string>{"POST p0 409", "PATCH 2 404", "POST p0 201"}));
 }
 

@@ -1,5 +1,5 @@
-// The feed against a small API server: which PodGroup APIs it has is asked, everything is announced, and FactsRead
-// comes once, last (SPEC K-10, K-13, D-3, D-6).
+// The cluster feed against a small API server: it discovers the PodGroup APIs, announces everything, and sends
+// FactsRead once, at the end (SPEC K-10, K-13, D-3, D-6).
 #include "k8s-extender/apiserver/cluster_feed.h"
 
 #include <gtest/gtest.h>
@@ -18,53 +18,53 @@
 namespace muster {
 namespace {
 
-// Writes down what is announced.
+// Records what is announced.
 class Notebook : public DecisionPort {
  public:
   absl::StatusOr<Reply> Ask(Command, absl::Duration) override { return absl::UnimplementedError("nobody asks here"); }
   absl::StatusOr<HoldToken> Hold(Bind, HoldCallback) override { return absl::UnimplementedError("nobody holds here"); }
   absl::Status Announce(Command command) override {
     MutexLock lock(&mutex_);
-    if (const auto* node = std::get_if<UpsertNode>(&command)) said_.push_back("node " + node->node.name);
+    if (const auto* node = std::get_if<UpsertNode>(&command)) announced_.push_back("node " + node->node.name);
     if (const auto* pod = std::get_if<UpsertPod>(&command)) {
       const std::string& owner = pod->pod.gang.owner_uid;
-      said_.push_back(absl::StrCat("pod ", pod->pod.name, owner.empty() ? "" : " of ", owner));
+      announced_.push_back(absl::StrCat("pod ", pod->pod.name, owner.empty() ? "" : " of ", owner));
     }
     if (const auto* space = std::get_if<UpsertNamespace>(&command)) {
-      said_.push_back(absl::StrCat("namespace ", space->name, " of team ", space->labels.at("team")));
+      announced_.push_back(absl::StrCat("namespace ", space->name, " of team ", space->labels.at("team")));
     }
     if (const auto* group = std::get_if<UpsertGangObject>(&command)) {
-      said_.push_back(absl::StrCat("group ", group->object.name, " min ",
-                                   group->object.declaration->min_member.value_or(-1), " by ",
-                                   ToString(group->object.dialect)));
+      announced_.push_back(absl::StrCat("group ", group->object.name, " min ",
+                                        group->object.declaration->min_member.value_or(-1), " by ",
+                                        ToString(group->object.dialect)));
     }
-    if (const auto* gone = std::get_if<RemoveGangObject>(&command)) said_.push_back("no group " + gone->name);
+    if (const auto* gone = std::get_if<RemoveGangObject>(&command)) announced_.push_back("no group " + gone->name);
     if (const auto* fact = std::get_if<UnreadableFact>(&command)) {
-      said_.push_back(absl::StrCat("unreadable ", ToString(fact->kind), " ", fact->name));
+      announced_.push_back(absl::StrCat("unreadable ", ToString(fact->kind), " ", fact->name));
       EXPECT_NE(fact->why, "");
     }
     if (const auto* expect = std::get_if<ExpectFacts>(&command)) unread_ = expect->sources;
     if (const auto* read = std::get_if<FactsRead>(&command)) {
       EXPECT_EQ(std::count(unread_.begin(), unread_.end(), read->source), 1) << read->source;
       unread_.erase(std::remove(unread_.begin(), unread_.end(), read->source), unread_.end());
-      if (unread_.empty()) said_.push_back("everything is read");
+      if (unread_.empty()) announced_.push_back("everything is read");
     }
     return absl::OkStatus();
   }
-  [[nodiscard]] std::vector<std::string> said() const {
+  [[nodiscard]] std::vector<std::string> announced() const {
     MutexLock lock(&mutex_);
-    return said_;
+    return announced_;
   }
 
  private:
   mutable Mutex mutex_;
-  std::vector<std::string> said_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> announced_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> unread_ ABSL_GUARDED_BY(mutex_);
 };
 
 class FakeApiServer {
  public:
-  // Jobs are there and are not to be read.
+  // A server with Jobs that may not be read.
   struct WithJobs {};
   explicit FakeApiServer(WithJobs) {
     Answer("/api/v1/nodes", R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[]})");
@@ -83,7 +83,7 @@ class FakeApiServer {
                              "application/json; charset=utf-8");
       }
     });
-    Listen();
+    AddListener();
   }
   // A pod of Job `job`.
   static std::string PodOf(const std::string& job, int number, const std::string& node = "") {
@@ -91,8 +91,8 @@ class FakeApiServer {
                         R"(","ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":")", job,
                         R"(","uid":"job-)", job, R"(","controller":true}]},"spec":{"nodeName":")", node, R"("}})");
   }
-  // What the next watch of pods says.
-  void Say(const char* type, const std::string& pod) {
+  // Adds an event to the next watch of pods.
+  void AddWatchEvent(const char* type, const std::string& pod) {
     MutexLock lock(&mutex_);
     absl::StrAppend(&watches_, R"({"type":")", type, R"(","object":)", pod, "}\n");
   }
@@ -119,14 +119,14 @@ class FakeApiServer {
           R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"train","namespace":"d","uid":"g1"},
                  "spec":{"schedulingPolicy":{"gang":{"minCount":3}}}}]})");
     }
-    Listen();
+    AddListener();
   }
   ~FakeApiServer() {
     server_.stop();
     thread_.join();
   }
   [[nodiscard]] KubeConfig config() const { return ServerAt(port_); }
-  // What it did not have, or not let anybody read.
+  // From now on the server also serves the APIs that were missing or forbidden.
   void Grow() { grown_ = true; }
 
  private:
@@ -135,7 +135,7 @@ class FakeApiServer {
           "spec":{"minMember":2}}]})";
   static constexpr char kNamespaces[] =
       R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"d","labels":{"team":"x"}}}]})";
-  void Listen() {
+  void AddListener() {
     port_ = server_.bind_to_any_port("127.0.0.1");
     thread_ = std::thread([this] { server_.listen_after_bind(); });
   }
@@ -148,7 +148,7 @@ class FakeApiServer {
   void Answer(const std::string& path, const std::string& body) {
     server_.Get(path, [body](const httplib::Request& request, httplib::Response& response) {
       if (request.has_param("watch")) {
-        response.status = 429;  // lists are what this test is about
+        response.status = 429;  // this test is about lists
       } else {
         response.set_content(body, "application/json; charset=utf-8");
       }
@@ -170,7 +170,7 @@ class FakeApiServer {
   int port_ = 0;
 };
 
-std::vector<std::string> WhatIsAnnounced(bool native) {
+std::vector<std::string> AnnouncedFacts(bool native) {
   FakeApiServer server(native);
   Notebook notebook;
   KubeClient client(server.config());
@@ -181,92 +181,93 @@ std::vector<std::string> WhatIsAnnounced(bool native) {
   EXPECT_TRUE(feed.synced());
   EXPECT_EQ(feed.stats().size(), native ? 4U : 2U);
   feed.Stop();
-  return notebook.said();
+  return notebook.announced();
 }
 
-TEST(ClusterFeed, ReadsTheNativePodGroupsInWhateverVersionTheyAre) {
-  std::vector<std::string> said = WhatIsAnnounced(/*native=*/true);
-  ASSERT_EQ(said.size(), 7U);
-  EXPECT_EQ(said.back(), "everything is read") << "planning begins when everything was announced, once";
-  std::sort(said.begin(), said.end());
-  EXPECT_EQ(said, (std::vector<std::string>{"everything is read", "group train min 3 by PodGroup scheduling.k8s.io",
-                                            "namespace d of team x", "node n1", "pod p1", "unreadable node n2",
-                                            "unreadable pod d/P 2"}))
+TEST(ClusterFeed, NativePodGroups_ReadInAnyVersion) {
+  std::vector<std::string> announced = AnnouncedFacts(/*native=*/true);
+  ASSERT_EQ(announced.size(), 7U);
+  EXPECT_EQ(announced.back(), "everything is read") << "planning begins when everything was announced, once";
+  std::sort(announced.begin(), announced.end());
+  EXPECT_EQ(announced, (std::vector<std::string>{
+                           "everything is read", "group train min 3 by PodGroup scheduling.k8s.io",
+                           "namespace d of team x", "node n1", "pod p1", "unreadable node n2", "unreadable pod d/P 2"}))
       << "what cannot be read is told too";
 }
 
-TEST(ClusterFeed, DoesWithoutPodGroupsAndNamespaces) {
-  const std::vector<std::string> said = WhatIsAnnounced(/*native=*/false);
-  ASSERT_EQ(said.size(), 5U);
-  EXPECT_EQ(said.back(), "everything is read");
+TEST(ClusterFeed, MissingApis_StillSyncs) {
+  const std::vector<std::string> announced = AnnouncedFacts(/*native=*/false);
+  ASSERT_EQ(announced.size(), 5U);
+  EXPECT_EQ(announced.back(), "everything is read");
 }
 
-// PodGroups that are installed after musterd, and rights that are given later.
-TEST(ClusterFeed, ReadsWhatComesLater) {
+// PodGroups that are installed and rights that are granted after musterd has started.
+TEST(ClusterFeed, LateApisAndRights_AreRead) {
   FakeApiServer server(/*native=*/false);
   Notebook notebook;
   KubeClient client(server.config());
   ClusterFeed feed(&client, &notebook);
-  feed.LookAgainEvery(absl::Milliseconds(20));
+  feed.SetDiscoveryInterval(absl::Milliseconds(20));
   ASSERT_TRUE(feed.Start().ok());
   for (int i = 0; i < 500 && !feed.synced(); ++i) absl::SleepFor(absl::Milliseconds(10));
   absl::SleepFor(absl::Milliseconds(100));
-  const std::vector<std::string> first = notebook.said();
+  const std::vector<std::string> first = notebook.announced();
   EXPECT_EQ(first.back(), "everything is read");
   server.Grow();
-  const auto says = [&](const std::string& line) {
-    const std::vector<std::string> said = notebook.said();
-    return std::count(said.begin(), said.end(), line);
+  const auto seen = [&](const std::string& line) {
+    const std::vector<std::string> announced = notebook.announced();
+    return std::count(announced.begin(), announced.end(), line);
   };
   const char* group = "group late min 2 by PodGroup scheduling.sigs.k8s.io/v1alpha1";
-  for (int i = 0; i < 500 && (says(group) == 0 || says("namespace d of team x") == 0); ++i) {
+  for (int i = 0; i < 500 && (seen(group) == 0 || seen("namespace d of team x") == 0); ++i) {
     EXPECT_TRUE(feed.synced()) << "what is read anew makes nobody wait";
     absl::SleepFor(absl::Milliseconds(10));
   }
   absl::SleepFor(absl::Milliseconds(100));
   feed.Stop();
-  EXPECT_EQ(says(group), 1) << "once";
-  EXPECT_EQ(says("namespace d of team x"), 1);
-  EXPECT_EQ(says("everything is read"), 1);
+  EXPECT_EQ(seen(group), 1) << "once";
+  EXPECT_EQ(seen("namespace d of team x"), 1);
+  EXPECT_EQ(seen("everything is read"), 1);
   EXPECT_EQ(feed.stats().size(), 4U);
 }
 
-// D-7: where owners may not be read, their gangs are as large as the pods that came before none did for a while.
-TEST(ClusterFeed, CountsPodsOfOwnersThatItMayNotRead) {
+// D-7: if an owner may not be read, its gang is as large as the number of its pods once no new pod has come for a
+// while.
+TEST(ClusterFeed, UnreadableOwner_GangSizeIsPodCount) {
   FakeApiServer server(FakeApiServer::WithJobs{});
   Notebook notebook;
   KubeClient client(server.config());
   ClusterFeed feed(&client, &notebook);
-  feed.GroupBy({"Job"}, absl::Milliseconds(600));
+  feed.SetOwnerKinds({"Job"}, absl::Milliseconds(600));
   ASSERT_TRUE(feed.Start().ok());
-  const auto says = [&](const std::string& line) {
+  const auto seen = [&](const std::string& line) {
     for (int i = 0; i < 800; ++i) {
-      const std::vector<std::string> said = notebook.said();
-      if (std::count(said.begin(), said.end(), line) > 0) return true;
+      const std::vector<std::string> announced = notebook.announced();
+      if (std::count(announced.begin(), announced.end(), line) > 0) return true;
       absl::SleepFor(absl::Milliseconds(10));
     }
     return false;
   };
-  ASSERT_TRUE(says("everything is read")) << "nobody waits for Jobs";
-  const std::vector<std::string> first = notebook.said();
+  ASSERT_TRUE(seen("everything is read")) << "nobody waits for Jobs";
+  const std::vector<std::string> first = notebook.announced();
   EXPECT_EQ(std::count(first.begin(), first.end(), "group job-b min 1 by its owner"), 1)
       << "it runs: before planning begins";
   EXPECT_EQ(std::count(first.begin(), first.end(), "group job-a min 1 by its owner"), 0) << "others may come";
-  server.Say("ADDED", FakeApiServer::PodOf("a", 2));
-  server.Say("ADDED", FakeApiServer::PodOf("a", 3));
-  server.Say("ADDED", FakeApiServer::PodOf("b", 2));
-  EXPECT_TRUE(says("pod a3")) << "and not whose: no owner that is known by its UID is ever announced";
-  EXPECT_TRUE(says("group job-a min 3 by its owner"));
-  server.Say("DELETED", FakeApiServer::PodOf("a", 3));
-  EXPECT_TRUE(says("group job-a min 2 by its owner"));
-  for (int i = 1; i <= 2; ++i) server.Say("DELETED", FakeApiServer::PodOf("a", i));
-  EXPECT_TRUE(says("no group job-a"));
-  const std::vector<std::string> last = notebook.said();
+  server.AddWatchEvent("ADDED", FakeApiServer::PodOf("a", 2));
+  server.AddWatchEvent("ADDED", FakeApiServer::PodOf("a", 3));
+  server.AddWatchEvent("ADDED", FakeApiServer::PodOf("b", 2));
+  EXPECT_TRUE(seen("pod a3")) << "and not whose: no owner that is known by its UID is ever announced";
+  EXPECT_TRUE(seen("group job-a min 3 by its owner"));
+  server.AddWatchEvent("DELETED", FakeApiServer::PodOf("a", 3));
+  EXPECT_TRUE(seen("group job-a min 2 by its owner"));
+  for (int i = 1; i <= 2; ++i) server.AddWatchEvent("DELETED", FakeApiServer::PodOf("a", i));
+  EXPECT_TRUE(seen("no group job-a"));
+  const std::vector<std::string> last = notebook.announced();
   EXPECT_EQ(std::count(last.begin(), last.end(), "group job-b min 2 by its owner"), 0) << "some of it run";
   feed.Stop();
 }
 
-TEST(ClusterFeed, SaysThatTheServerIsGone) {
+TEST(ClusterFeed, UnreachableServer_StartFails) {
   KubeConfig nowhere;
   nowhere.tls = false;
   nowhere.host = "127.0.0.1";
@@ -276,7 +277,7 @@ TEST(ClusterFeed, SaysThatTheServerIsGone) {
   ClusterFeed feed(&client, &notebook);
   EXPECT_FALSE(feed.Start().ok());
   EXPECT_FALSE(feed.synced());
-  EXPECT_TRUE(notebook.said().empty());
+  EXPECT_TRUE(notebook.announced().empty());
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // The informer against an API server that misbehaves (SPEC K-10, S-6): pages, bookmarks, resume, 410, 401, 429, 500,
-// and deletions that happened unseen.
+// and missed deletions.
 #include "k8s-extender/apiserver/informer.h"
 
 #include <gtest/gtest.h>
@@ -46,10 +46,10 @@ class FakeApi {
     thread_.join();
   }
   int port = 0;
-  int retry_after_s = 0;  // said with whatever is no success
+  int retry_after_s = 0;  // sent with every failure, unless it is 0
   std::vector<std::pair<int, std::string>> lists;
   std::vector<std::pair<int, std::string>> watches;
-  // What was asked so far. A request that is given up may still be under way.
+  // The requests so far. An abandoned request may still be under way.
   std::vector<std::string> Requests() {
     MutexLock lock(&mutex_);
     return requests_;
@@ -76,14 +76,14 @@ std::string Event(const char* type, const std::string& object) {
 
 std::string UidOf(const Json& object) { return StringOrEmpty(Child(object, "metadata"), "uid"); }
 
-// What an informer told, in order.
-class Told {
+// The events of an informer, in order.
+class EventLog {
  public:
   void Add(std::string what) {
     MutexLock lock(&mutex_);
     all_.push_back(std::move(what));
   }
-  // Once it is so much, or after 20 s.
+  // Waits for `count` events, at most 20 s.
   void Await(size_t count) {
     for (int i = 0; i < 2000 && all().size() < count; ++i) absl::SleepFor(absl::Milliseconds(10));
   }
@@ -97,7 +97,7 @@ class Told {
   std::vector<std::string> all_ ABSL_GUARDED_BY(mutex_);
 };
 
-TEST(Informer, StaysInStepWithAServerThatMisbehaves) {
+TEST(Informer, MisbehavingServer_StaysInSync) {
   FakeApi api;
   api.lists = {{500, "broken"},
                {401, "{}"},
@@ -109,24 +109,24 @@ TEST(Informer, StaysInStepWithAServerThatMisbehaves) {
                {200, List(Thing("b", "u-b", 2), "", 5)},
                // After the 410: b is gone, a has come back as another object.
                {200, List(Thing("a", "u-a2", 9), "", 10)}};
-  api.watches = {// Of c there was another one before, whose end comes late.
+  api.watches = {// An earlier object c was deleted; its event arrives late.
                  {200, Event("ADDED", Thing("c", "u-c", 6)) + Event("DELETED", Thing("c", "u-c0", 4)) +
                            Event("BOOKMARK", R"({"metadata":{"resourceVersion":"7"}})")},
                  {200, Event("DELETED", Thing("c", "u-c", 8)) + "{torn"},
                  {200, Event("ERROR", R"({"code":410,"message":"too old"})")}};
-  Told told;
+  EventLog events;
   Informer::Handlers handlers;
   handlers.identity = UidOf;
-  handlers.upsert = [&](const Json& object) { told.Add("+" + UidOf(object)); };
-  handlers.remove = [&](const std::string& identity, const std::string&) { told.Add("-" + identity); };
-  handlers.synced = [&] { told.Add("synced"); };
+  handlers.upsert = [&](const Json& object) { events.Add("+" + UidOf(object)); };
+  handlers.remove = [&](const std::string& identity, const std::string&) { events.Add("-" + identity); };
+  handlers.synced = [&] { events.Add("synced"); };
   KubeClient client(ServerAt(api.port));
   Informer informer("/things", &client, handlers);
   informer.Start();
   const std::vector<std::string> expected = {"+u-a", "+u-b", "synced", "+u-c", "-u-c", "-u-a", "+u-a2", "-u-b"};
-  told.Await(expected.size());
+  events.Await(expected.size());
   informer.Stop();
-  EXPECT_EQ(told.all(), expected);
+  EXPECT_EQ(events.all(), expected);
   bool resumed = false;
   for (const std::string& request : api.Requests())
     resumed = resumed || request.find("resourceVersion=7") != std::string::npos;
@@ -134,8 +134,8 @@ TEST(Informer, StaysInStepWithAServerThatMisbehaves) {
   EXPECT_GE(informer.stats().errors, 7u);
 }
 
-// Whoever may create an object may nest in it what nobody reads: it is left out, and all others are read.
-TEST(Informer, WhatIsNestedDeeplyKeepsNobodyOut) {
+// Any object may contain deeply nested fields. Such fields are cut, and all objects are read.
+TEST(Informer, DeepNesting_IsCut) {
   const auto deep = [](const std::string& name, int version) {
     const std::string nested = absl::StrCat(std::string(3'000, '['), std::string(3'000, ']'));
     return absl::StrCat(R"({"spec":{"deep":)", nested, R"(,"size":3},"metadata":{"name":")", name,
@@ -144,24 +144,24 @@ TEST(Informer, WhatIsNestedDeeplyKeepsNobodyOut) {
   FakeApi api;
   api.lists = {{200, List(deep("a", 1) + "," + Thing("b", "u-b", 2), "", 5)}};
   api.watches = {{200, Event("ADDED", deep("c", 6)) + Event("ADDED", Thing("d", "u-d", 7))}};
-  Told told;
+  EventLog events;
   Informer::Handlers handlers;
   handlers.identity = UidOf;
   handlers.upsert = [&](const Json& object) {
-    told.Add(absl::StrCat(UidOf(object), " ", IntAt(Child(object, "spec"), "size").value_or(0)));
+    events.Add(absl::StrCat(UidOf(object), " ", IntAt(Child(object, "spec"), "size").value_or(0)));
     EXPECT_LT(object.dump().size(), 1'000);
   };
   handlers.remove = [](const std::string&, const std::string&) {};
   KubeClient client(ServerAt(api.port));
   Informer informer("/things", &client, handlers);
   informer.Start();
-  told.Await(4);
+  events.Await(4);
   informer.Stop();
-  EXPECT_EQ(told.all(), (std::vector<std::string>{"u-a 3", "u-b 0", "u-c 3", "u-d 0"}));
+  EXPECT_EQ(events.all(), (std::vector<std::string>{"u-a 3", "u-b 0", "u-c 3", "u-d 0"}));
 }
 
-// What is no list takes nothing away: what was known stays.
-TEST(Informer, WhatIsNoListSaysNothing) {
+// A response that is not a list removes nothing: known objects stay.
+TEST(Informer, NotAList_RemovesNothing) {
   FakeApi api;
   api.lists = {{200, List(Thing("a", "u-a", 1), "", 5)},
                {200, R"({"kind":"Status","status":"Success"})"},
@@ -182,8 +182,8 @@ TEST(Informer, WhatIsNoListSaysNothing) {
   EXPECT_EQ(removed, 0);
 }
 
-// As after etcd was restored: the version that is watched from is one that the server never had.
-TEST(Informer, ListsAnewWhenWatchesComeToNothing) {
+// As after a restore of etcd: the server never had the version from which the informer watches.
+TEST(Informer, FailingWatches_ListAgain) {
   FakeApi api;
   api.lists.assign(50, {200, List("", "", 900)});
   api.watches.assign(50, {504, R"({"kind":"Status","message":"Too large resource version"})"});
@@ -205,8 +205,8 @@ TEST(Informer, ListsAnewWhenWatchesComeToNothing) {
   EXPECT_LE(api.Requests().size(), 7U) << "with pauses";
 }
 
-// EDGES.md 13: a server that ends every watch at once, or asks to be left alone, is not asked again and again.
-TEST(Informer, LeavesAServerAloneThatAsksForIt) {
+// EDGES.md 13: a server that ends every watch at once, or asks for a pause, is not flooded with requests.
+TEST(Informer, BusyServer_NotFlooded) {
   const auto asked = [](FakeApi* api, absl::Duration for_how_long) {
     KubeClient client(ServerAt(api->port));
     Informer::Handlers handlers;
@@ -240,7 +240,7 @@ TEST(Informer, LeavesAServerAloneThatAsksForIt) {
   EXPECT_EQ(asked(&busy, absl::Milliseconds(1'500)), 1U) << "not before the 2 s are over";
 }
 
-TEST(KubeClient, AServerThatHangsIsGivenUp) {
+TEST(KubeClient, HangingServer_TimesOut) {
   httplib::Server server;
   server.Get("/slow", [](const httplib::Request&, httplib::Response&) { absl::SleepFor(absl::Seconds(2)); });
   const int port = server.bind_to_any_port("127.0.0.1");
@@ -254,8 +254,8 @@ TEST(KubeClient, AServerThatHangsIsGivenUp) {
   thread.join();
 }
 
-// However much of an answer comes, byte by byte: the time is that of the whole request.
-TEST(KubeClient, AServerThatDripsIsGivenUp) {
+// The timeout covers the whole request, even if the response arrives byte by byte.
+TEST(KubeClient, DrippingServer_TimesOut) {
   httplib::Server server;
   std::atomic<bool> over{false};
   const auto drip = [&over](const httplib::Request&, httplib::Response& response) {
@@ -281,7 +281,7 @@ TEST(KubeClient, AServerThatDripsIsGivenUp) {
   thread.join();
 }
 
-TEST(KubeClient, WhatIsNoTextIsMadeText) {
+TEST(KubeClient, InvalidUtf8_IsReplaced) {
   KubeResponse response;
   response.status = 403;
   response.body = "<html>Acc\xe8s refus\xe9\x1b[1m\n\xf0\x9f\x98\x80";

@@ -1,4 +1,5 @@
-// Queue objects: one tree of all of them, or the last that was right and a condition that says why (SPEC Q-1).
+// Queue objects form one tree. While that tree is invalid, the last valid one stays in force and a condition gives the
+// reason (SPEC Q-1).
 #include "k8s-extender/apiserver/queue_objects.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +35,7 @@ class Port : public DecisionPort {
   std::vector<QueueRules> trees_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Takes conditions, or refuses them for a while.
+// An API server that stores conditions, or refuses a number of them first.
 class StatusServer {
  public:
   StatusServer() {
@@ -61,8 +62,9 @@ class StatusServer {
     MutexLock lock(&mutex_);
     refuse_ = times;
   }
-  // "True Accepted: it is in force", once it says `part`; what it says after ten seconds otherwise.
-  std::string Says(const std::string& queue, const std::string& part) {
+  // The condition of the queue as text, such as "Accepted=True Accepted: it is in force", as soon as it contains
+  // `part`; after ten seconds in any case.
+  std::string AwaitCondition(const std::string& queue, const std::string& part) {
     std::string text;
     for (int i = 0; i < 1000; ++i) {
       {
@@ -98,9 +100,9 @@ class QueueObjectsTest : public testing::Test {
     rules.head = HeadPolicy::kHold;
     return rules;
   }
-  void Say(const std::string& queue, const std::string& part) {
-    const std::string says = server_.Says(queue, part);
-    EXPECT_TRUE(absl::StrContains(says, part)) << queue << " says " << says;
+  void ExpectCondition(const std::string& queue, const std::string& part) {
+    const std::string condition = server_.AwaitCondition(queue, part);
+    EXPECT_TRUE(absl::StrContains(condition, part)) << queue << " says " << condition;
   }
 
   StatusServer server_;
@@ -111,7 +113,7 @@ class QueueObjectsTest : public testing::Test {
   Informer::Handlers handlers_ = objects_.Handlers([this] { synced_ = true; });
 };
 
-TEST_F(QueueObjectsTest, TheTreeIsAnnouncedWholeOldestFirst) {
+TEST_F(QueueObjectsTest, Tree_AnnouncedWholeOldestFirst) {
   handlers_.upsert(Object("young", "2026-01-02T00:00:00Z", {{"parent", "old"}}));
   handlers_.upsert(Object("old", "2026-01-01T00:00:00Z", {{"limit", {{"cpu", "4"}, {"nvidia.com/gpu", 8}}}}));
   EXPECT_TRUE(port_.trees().empty()) << "a part of a list is no tree";
@@ -124,46 +126,47 @@ TEST_F(QueueObjectsTest, TheTreeIsAnnouncedWholeOldestFirst) {
   EXPECT_EQ(tree.queues[0].limit, (ResourceList{{"cpu", 4000}, {"nvidia.com/gpu", 8}}));
   EXPECT_EQ(tree.queues[1].parent, "old");
   EXPECT_EQ(tree.head, HeadPolicy::kHold) << "what operators say stays";
-  Say("old", "Accepted=True Accepted: it is in force of generation 1");
-  Say("young", "Accepted=True");
+  ExpectCondition("old", "Accepted=True Accepted: it is in effect of generation 1");
+  ExpectCondition("young", "Accepted=True");
   handlers_.remove("young", "young");
   EXPECT_EQ(port_.trees().back().queues.size(), 1U);
 }
 
-TEST_F(QueueObjectsTest, WhatIsWrongChangesNothingAndSaysWhy) {
+TEST_F(QueueObjectsTest, InvalidTree_KeepsLastAndReportsWhy) {
   handlers_.upsert(Object("top", "2026-01-01T00:00:00Z", {{"limit", {{"cpu", 4}}}}));
   handlers_.upsert(Object("leaf", "2026-01-02T00:00:00Z", {{"parent", "top"}}));
   handlers_.upsert(Object("other", "2026-01-03T00:00:00Z", Json::object()));
   handlers_.synced();
-  Say("leaf", "Accepted=True");
-  // The tree would be wrong; another object changes meanwhile and has to wait.
+  ExpectCondition("leaf", "Accepted=True");
+  // The tree would be invalid; another object changes at the same time and has to wait.
   handlers_.upsert(Object("leaf", "2026-01-02T00:00:00Z", {{"parent", "top"}, {"quota", {{"cpu", 5}}}}, 2));
   handlers_.upsert(Object("other", "2026-01-03T00:00:00Z", {{"priority", 3}}, 2));
   EXPECT_EQ(port_.trees().size(), 1U) << "the tree that was right last stays in force";
   EXPECT_EQ(objects_.not_accepted(), 2);
-  Say("leaf", "Accepted=False Invalid: its quota of cpu: 5 is above the limit of queue top, cpu: 4 of generation 2");
-  Say("other", "Accepted=False TreeInvalid: queue leaf is wrong");
-  Say("top", "Accepted=True");
-  // So does one that cannot be read.
+  ExpectCondition(
+      "leaf", "Accepted=False Invalid: its quota of cpu: 5 is above the limit of queue top, cpu: 4 of generation 2");
+  ExpectCondition("other", "Accepted=False TreeInvalid: queue leaf is invalid");
+  ExpectCondition("top", "Accepted=True");
+  // An unreadable object also leaves the tree as it is.
   handlers_.upsert(Object("leaf", "2026-01-02T00:00:00Z", {{"parent", "top"}, {"quota", {{"cpu", "much"}}}}, 3));
-  Say("leaf", "spec.quota.cpu");
+  ExpectCondition("leaf", "spec.quota.cpu");
   EXPECT_EQ(port_.trees().size(), 1U);
   handlers_.upsert(Object("leaf", "2026-01-02T00:00:00Z", {{"parent", "top"}, {"quota", {{"cpu", 3}}}}, 4));
   ASSERT_EQ(port_.trees().size(), 2U);
   EXPECT_EQ(port_.trees()[1].queues[2].priority, 3) << "what had to wait comes with it";
-  Say("other", "Accepted=True");
-  Say("leaf", "of generation 4");
+  ExpectCondition("other", "Accepted=True");
+  ExpectCondition("leaf", "of generation 4");
   EXPECT_EQ(objects_.not_accepted(), 0);
 }
 
-TEST_F(QueueObjectsTest, AConditionIsWrittenUntilTheServerHasIt) {
+TEST_F(QueueObjectsTest, RefusedCondition_IsRetried) {
   server_.Refuse(2);
   handlers_.upsert(Object("q", "2026-01-01T00:00:00Z", Json::object()));
   handlers_.synced();
-  Say("q", "Accepted=True");
+  ExpectCondition("q", "Accepted=True");
 }
 
-TEST(ParseQueue, EveryFieldThatCannotBeReadIsNamed) {
+TEST(ParseQueue, UnreadableFields_AllNamed) {
   const absl::StatusOr<QueueSpec> queue = ParseQueue(Object("q", "",
                                                             {{"parent", "p"},
                                                              {"quota", {{"cpu", "500m"}}},

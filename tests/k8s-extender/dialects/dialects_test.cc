@@ -14,27 +14,27 @@ PodDescription Pod(const char* text) {
   return pod.ok() ? *pod : PodDescription();
 }
 
-TEST(Dialects, KoordinatorAnnotations) {
+TEST(Dialects, KoordinatorAnnotations_AreRead) {
   const PodDescription pod = Pod(R"({"metadata":{"name":"p","uid":"u","namespace":"ns","annotations":{
       "gang.scheduling.koordinator.sh/name":"g","gang.scheduling.koordinator.sh/min-available":"4",
       "gang.scheduling.koordinator.sh/waiting-time":"1h30m","gang.scheduling.koordinator.sh/total-number":"6",
       "gang.scheduling.koordinator.sh/mode":"NonStrict","gang.scheduling.koordinator.sh/match-policy":"only-waiting",
       "muster.dev/on-timeout":"requeue","muster.dev/on-member-failure":"all","muster.dev/queue":"research"}}})");
   EXPECT_EQ(pod.gang.name, "g");
-  const GangDeclaration& said = pod.gang.declaration;
-  EXPECT_EQ(said.min_member, 4);
-  EXPECT_EQ(said.wait_time_ms, 5'400'000);
-  EXPECT_EQ(said.total_number, 6);
-  EXPECT_EQ(said.mode, GangMode::kNonStrict);
-  EXPECT_EQ(said.match_policy, MatchPolicy::kOnlyWaiting);
-  EXPECT_EQ(said.on_timeout, OnTimeout::kRequeue);
-  EXPECT_EQ(said.on_member_failure, OnMemberFailure::kAll);
-  EXPECT_EQ(said.queue, "research");
-  EXPECT_TRUE(said.warnings.empty());
+  const GangDeclaration& declaration = pod.gang.declaration;
+  EXPECT_EQ(declaration.min_member, 4);
+  EXPECT_EQ(declaration.wait_time_ms, 5'400'000);
+  EXPECT_EQ(declaration.total_number, 6);
+  EXPECT_EQ(declaration.mode, GangMode::kNonStrict);
+  EXPECT_EQ(declaration.match_policy, MatchPolicy::kOnlyWaiting);
+  EXPECT_EQ(declaration.on_timeout, OnTimeout::kRequeue);
+  EXPECT_EQ(declaration.on_member_failure, OnMemberFailure::kAll);
+  EXPECT_EQ(declaration.queue, "research");
+  EXPECT_TRUE(declaration.warnings.empty());
 }
 
-// Q-1: by our own key, KAI's or YuniKorn's, as labels or annotations.
-TEST(Dialects, TheQueueOfAGang) {
+// Q-1: the queue is read from Muster's own key, KAI's or YuniKorn's, as a label or an annotation.
+TEST(Dialects, Queue_ReadFromEveryDialect) {
   const auto queue = [](const Labels& annotations, const Labels& labels) {
     Labels all = {{"pod-group.scheduling.sigs.k8s.io/name", "g"}};
     all.insert(labels.begin(), labels.end());
@@ -54,7 +54,7 @@ TEST(Dialects, TheQueueOfAGang) {
   EXPECT_EQ(queue({}, {{"queue", "orders"}}), "-") << "anybody may have such a label";
 }
 
-TEST(Dialects, WhoseKeysDeclareTheGang) {
+TEST(Dialects, DeclaringDialect_FollowsKeys) {
   const auto declared_in = [](const Labels& annotations, const Labels& labels) {
     return ParseMembership(annotations, labels, "").declared_in();
   };
@@ -67,8 +67,8 @@ TEST(Dialects, WhoseKeysDeclareTheGang) {
   EXPECT_EQ(declared_in({}, sigs), GangDialect::kPodGroupSigs);
 }
 
-// D-4, D-5, D-8, D-15: what was meant to put the pod into a gang and does not.
-TEST(Dialects, KeysThatNobodyActsOn) {
+// D-4, D-5, D-8, D-15: keys that should put the pod into a gang and do not.
+TEST(Dialects, UnusedGangKeys_AreReported) {
   const auto ignored = [](const Labels& annotations, const Labels& labels) {
     return ParseMembership(annotations, labels, "").ignored;
   };
@@ -84,7 +84,7 @@ TEST(Dialects, KeysThatNobodyActsOn) {
   EXPECT_EQ(ignored({}, {{"scheduling.k8s.io/group-name", "g"}}).size(), 1U) << "it is an annotation";
 }
 
-TEST(Dialects, ATimeIsOne) {
+TEST(Dialects, InvalidTime_ReadAsZero) {
   for (const char* text : {"infinite-future", "infinite-past", "soon"}) {
     const Json object = {{"metadata", {{"name", "g"}, {"namespace", "d"}, {"uid", "u"}, {"creationTimestamp", text}}}};
     const absl::StatusOr<GangObject> group = ParsePodGroup(object, GangDialect::kVolcano);
@@ -94,7 +94,7 @@ TEST(Dialects, ATimeIsOne) {
 }
 
 // D-15: Volcano's PodGroup and its pods.
-TEST(Dialects, Volcano) {
+TEST(Dialects, Volcano_PodGroupAndPodsAreRead) {
   const GangMembership pod = ParseMembership({{"scheduling.k8s.io/group-name", "g"}}, {}, "");
   EXPECT_EQ(pod.name, "g");
   EXPECT_EQ(pod.dialect, GangDialect::kVolcano);
@@ -119,7 +119,7 @@ TEST(Dialects, Volcano) {
   EXPECT_EQ(plain.queue, "team");
   EXPECT_EQ(plain.min_resources, (ResourceList{{"cpu", 3000}}));
   EXPECT_TRUE(plain.subgroups.empty());
-  // Tasks whose minimums are the job's are its subgroups.
+  // Tasks become subgroups if their minimums add up to the job's.
   const GangDeclaration tasks = read(R"({"ps":1,"worker":2})");
   ASSERT_EQ(tasks.subgroups.size(), 2U);
   EXPECT_EQ(tasks.subgroups[0].name, "ps");
@@ -127,13 +127,13 @@ TEST(Dialects, Volcano) {
   EXPECT_EQ(tasks.subgroups[1].minimum, 2);
   EXPECT_EQ(tasks.min_member, std::nullopt) << "all of them";
   EXPECT_TRUE(tasks.warnings.empty());
-  // Else the job's counts, as with Volcano, and we say so.
+  // Otherwise the job's minimum counts, as in Volcano, with a warning.
   for (const char* other : {R"({"ps":1})", R"({"ps":1,"worker":3})", R"({"ps":"x"})", R"({"p s":3})", R"({"ps":-3})"}) {
-    const GangDeclaration said = read(other);
-    EXPECT_EQ(said.min_member, 3) << other;
-    EXPECT_TRUE(said.subgroups.empty()) << other;
-    ASSERT_EQ(said.warnings.size(), 1U) << other;
-    EXPECT_EQ(said.warnings[0].rfind("spec.minTaskMember is not acted on: ", 0), 0U) << said.warnings[0];
+    const GangDeclaration declaration = read(other);
+    EXPECT_EQ(declaration.min_member, 3) << other;
+    EXPECT_TRUE(declaration.subgroups.empty()) << other;
+    ASSERT_EQ(declaration.warnings.size(), 1U) << other;
+    EXPECT_EQ(declaration.warnings[0].rfind("spec.minTaskMember is ignored: ", 0), 0U) << declaration.warnings[0];
   }
   const GangDeclaration own = read(R"({"ps":1,"worker":2})", R"({"muster.dev/subgroups":"[{\"name\":\"a\"}]"})");
   ASSERT_EQ(own.subgroups.size(), 1U) << "our own key goes before";
@@ -141,7 +141,7 @@ TEST(Dialects, Volcano) {
 }
 
 // D-4: KAI's PodGroup and its pods.
-TEST(Dialects, Kai) {
+TEST(Dialects, Kai_PodGroupAndPodsAreRead) {
   const GangMembership pod =
       ParseMembership({{"pod-group-name", "g"}}, {{"kai.scheduler/subgroup-name", "decode"}}, "");
   EXPECT_EQ(pod.name, "g");
@@ -158,25 +158,25 @@ TEST(Dialects, Kai) {
                    {"name":"prefill"}]}})"),
                                    GangDialect::kKai);
   ASSERT_TRUE(group.ok()) << group.status();
-  const GangDeclaration& said = group->declaration;
-  EXPECT_EQ(said.min_member, 1);
-  EXPECT_EQ(said.queue, "team");
-  EXPECT_TRUE(said.warnings.empty());
-  EXPECT_EQ(said.topology, (TopologyRule{"example.com/block", "", ""}));
-  ASSERT_EQ(said.subgroups.size(), 3U);
-  EXPECT_EQ(said.subgroups[0], (SubgroupDeclaration{"decode", "", std::nullopt, 1, {}}));
-  EXPECT_EQ(said.subgroups[1], (SubgroupDeclaration{"d0", "decode", 2, std::nullopt, {"", "rack", ""}}));
-  EXPECT_EQ(said.subgroups[2], (SubgroupDeclaration{"prefill", "", std::nullopt, std::nullopt, {}}));
-  EXPECT_FALSE(said.subgroups[1].members.has_value());
-  const GangRules rules = ResolveRules(nullptr, &said, GangDialect::kKai, {});
+  const GangDeclaration& declaration = group->declaration;
+  EXPECT_EQ(declaration.min_member, 1);
+  EXPECT_EQ(declaration.queue, "team");
+  EXPECT_TRUE(declaration.warnings.empty());
+  EXPECT_EQ(declaration.topology, (TopologyRule{"example.com/block", "", ""}));
+  ASSERT_EQ(declaration.subgroups.size(), 3U);
+  EXPECT_EQ(declaration.subgroups[0], (SubgroupDeclaration{"decode", "", std::nullopt, 1, {}}));
+  EXPECT_EQ(declaration.subgroups[1], (SubgroupDeclaration{"d0", "decode", 2, std::nullopt, {"", "rack", ""}}));
+  EXPECT_EQ(declaration.subgroups[2], (SubgroupDeclaration{"prefill", "", std::nullopt, std::nullopt, {}}));
+  EXPECT_FALSE(declaration.subgroups[1].members.has_value());
+  const GangRules rules = ResolveRules(nullptr, &declaration, GangDialect::kKai, {});
   EXPECT_EQ(rules.min_member, 1) << "one of the two at the top: prefill, of one member";
   EXPECT_EQ(rules.tree.leaves, 2);
   EXPECT_TRUE(rules.domains);
   EXPECT_EQ(rules.on_timeout, OnTimeout::kRequeue);
 }
 
-// P-7: what members to come ask for is what a pod of the same fields asks for.
-TEST(Dialects, MembersToCome) {
+// P-7: a future member requests what a pod with the same fields requests.
+TEST(Dialects, FutureMembers_RequestAsPods) {
   const auto read = [](const std::string& exec) {
     return ParseMembership({{"gang.scheduling.koordinator.sh/name", "g"},
                             {"gang.scheduling.koordinator.sh/min-available", "2"},
@@ -184,21 +184,21 @@ TEST(Dialects, MembersToCome) {
                             {"muster.dev/subgroups", "[{\"name\":\"driver\"}," + exec + "]"}},
                            {}, "");
   };
-  const GangMembership said = read(R"({"name":"exec","minMember":3,"minResource":{"cpu":"500m","memory":"1Gi"},
+  const GangMembership membership = read(R"({"name":"exec","minMember":3,"minResource":{"cpu":"500m","memory":"1Gi"},
       "nodeSelector":{"pool":"spark"},"tolerations":[{"key":"a","operator":"Exists","effect":"NoSchedule"}],
       "affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[
         {"matchExpressions":[{"key":"zone","operator":"In","values":["a"]}]}]}},
        "podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone"}]}}})");
-  ASSERT_EQ(said.declaration->subgroups.size(), 2U) << said.declaration->unreadable_minimum;
-  ASSERT_TRUE(said.declaration->subgroups[1].members.has_value());
+  ASSERT_EQ(membership.declaration->subgroups.size(), 2U) << membership.declaration->unreadable_minimum;
+  ASSERT_TRUE(membership.declaration->subgroups[1].members.has_value());
   const auto pod = ParsePod(Parse(R"({"metadata":{"name":"p","uid":"u"},"spec":{
       "containers":[{"name":"c","resources":{"requests":{"cpu":"500m","memory":"1Gi"}}}],
       "nodeSelector":{"pool":"spark"},"tolerations":[{"key":"a","operator":"Exists","effect":"NoSchedule"}],
       "affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[
         {"matchExpressions":[{"key":"zone","operator":"In","values":["a"]}]}]}}}}})"));
   ASSERT_TRUE(pod.ok());
-  EXPECT_EQ((*said.declaration->subgroups[1].members)->Key(), pod->shape->Key());
-  const GangRules rules = ResolveRules(&*said.declaration, nullptr, GangDialect::kKoordinator, {});
+  EXPECT_EQ((*membership.declaration->subgroups[1].members)->Key(), pod->shape->Key());
+  const GangRules rules = ResolveRules(&*membership.declaration, nullptr, GangDialect::kKoordinator, {});
   EXPECT_TRUE(rules.tree.ahead);
   EXPECT_EQ(rules.min_member, 4);
   EXPECT_THAT(read(R"({"name":"exec","minResource":{"cpu":"-1"}})").declaration->unreadable_minimum,
@@ -214,8 +214,8 @@ TEST(Dialects, MembersToCome) {
               testing::HasSubstr("nodeAffinity"));
 }
 
-// P-4: where a gang goes, by whoever's key; ours first.
-TEST(Dialects, TopologyKeys) {
+// P-4: the topology rule from the keys of any dialect, Muster's own keys first.
+TEST(Dialects, TopologyKeys_OwnKeysFirst) {
   const auto rule = [](const Labels& annotations) {
     Labels all = annotations;
     all.emplace("gang.scheduling.koordinator.sh/name", "g");
@@ -239,7 +239,7 @@ TEST(Dialects, TopologyKeys) {
 }
 
 // SPEC D-12: integers and lists where strings are due.
-TEST(Dialects, AwkwardValues) {
+TEST(Dialects, NonStringValues_AreAccepted) {
   const PodDescription pod = Pod(R"({"metadata":{"name":"p","uid":"u","annotations":{
       "gang.scheduling.koordinator.sh/name":"g","gang.scheduling.koordinator.sh/min-available":5,
       "gang.scheduling.koordinator.sh/groups":["default/g"]}}})");
@@ -250,7 +250,7 @@ TEST(Dialects, AwkwardValues) {
 
 // SPEC D-2: name and minimum by labels or annotations, the alias, groups and match policy in both forms, priorities
 // (D-11).
-TEST(Dialects, SigsLabels) {
+TEST(Dialects, SigsLabels_AreRead) {
   const GangMembership labels = Pod(R"({"metadata":{"name":"p","uid":"u","labels":{
       "pod-group.scheduling.sigs.k8s.io/name":"tf","pod-group.scheduling.sigs.k8s.io/min-available":"3",
       "pod-group.scheduling.sigs.k8s.io/match-policy":"waiting-and-running"},"annotations":{
@@ -285,7 +285,7 @@ TEST(Dialects, SigsLabels) {
 }
 
 // SPEC D-6: the native PodGroup, and a pod that names it in its spec; its basic policy is no constraint.
-TEST(Dialects, NativePodGroups) {
+TEST(Dialects, NativePodGroup_IsRead) {
   const GangMembership pod = Pod(R"({"metadata":{"name":"p","uid":"u"},
       "spec":{"schedulingGroup":{"podGroupName":"train"}}})")
                                  .gang;
@@ -308,8 +308,8 @@ TEST(Dialects, NativePodGroups) {
             ReasonCode::kConflict);
 }
 
-// What Kubernetes, KAI, Volcano and Kueue read is read here too, or said not to be.
-TEST(Dialects, NothingIsPassedOverInSilence) {
+// Fields that Kubernetes, KAI, Volcano or Kueue read are read here too, or a warning names them.
+TEST(Dialects, UnsupportedFields_AreReported) {
   const auto read = [](const char* spec, GangDialect dialect) {
     return *ParsePodGroup(Parse(absl::StrCat(R"({"metadata":{"name":"g"},"spec":)", spec, "}").c_str()), dialect)
                 ->declaration;
@@ -319,7 +319,7 @@ TEST(Dialects, NothingIsPassedOverInSilence) {
   ASSERT_TRUE(native.topology.has_value());
   EXPECT_EQ(native.topology->required, "rack");
   EXPECT_EQ(read(R"({"schedulingConstraints":{"topology":[{"key":"a"},{"key":"b"}]}})", GangDialect::kNative).warnings,
-            std::vector<std::string>{"spec.schedulingConstraints.topology is not acted on: more than one of them"});
+            std::vector<std::string>{"spec.schedulingConstraints.topology is ignored: more than one of them"});
   EXPECT_EQ(read(R"({"minResources":"x"})", GangDialect::kPodGroupSigs).warnings,
             std::vector<std::string>{"spec.minResources: is a string; expected a map of quantities; minResources is "
                                      "ignored"});
@@ -329,38 +329,39 @@ TEST(Dialects, NothingIsPassedOverInSilence) {
   EXPECT_EQ(read(R"({"preemptibility":"preemptible"})", GangDialect::kKai).preemptible, true);
   EXPECT_EQ(read(R"({"preemptibility":"x"})", GangDialect::kKai).warnings.size(), 1U);
   EXPECT_EQ(read(R"({"networkTopology":{"mode":"hard"},"subGroupPolicy":[]})", GangDialect::kVolcano).warnings,
-            (std::vector<std::string>{"spec.networkTopology is not acted on", "spec.subGroupPolicy is not acted on"}));
+            (std::vector<std::string>{"spec.networkTopology is ignored", "spec.subGroupPolicy is ignored"}));
   EXPECT_EQ(Pod(R"({"metadata":{"name":"p","uid":"u","annotations":{"kueue.x-k8s.io/podset-slice-size":"2",
       "kueue.x-k8s.io/podset-required-topology":"block"},"labels":{"scheduling.x-k8s.io/pod-group":"g"}}})")
                 .gang.declaration->warnings,
-            std::vector<std::string>{"kueue.x-k8s.io/podset-slice-size is not acted on"});
+            std::vector<std::string>{"kueue.x-k8s.io/podset-slice-size is ignored"});
 }
 
 // SPEC S-6: numbers beyond every type are refused, in an annotation as in a request.
-TEST(Dialects, NumbersInAnnotationsAreBounded) {
+TEST(Dialects, HugeNumber_IsRefused) {
   const GangMembership gang = Pod(R"({"metadata":{"name":"p","uid":"u","annotations":{
       "gang.scheduling.koordinator.sh/name":"g","gang.scheduling.koordinator.sh/min-available":"1",
       "gang.scheduling.koordinator.sh/groups":"[1e999]"}}})")
                                   .gang;
   ASSERT_EQ(gang.declaration->warnings.size(), 1U);
-  EXPECT_NE(gang.declaration->warnings[0].find("the gang stands alone"), std::string::npos);
+  EXPECT_NE(gang.declaration->warnings[0].find("the gang starts without a group"), std::string::npos);
 }
 
 // The entry that cannot be used is named, not the list.
-TEST(Dialects, AGroupsUnusableEntryIsNamed) {
+TEST(Dialects, UnusableGroupEntry_IsNamed) {
   const Labels annotations = {{"gang.scheduling.koordinator.sh/name", "g"},
                               {"gang.scheduling.koordinator.sh/min-available", "1"},
                               {"gang.scheduling.koordinator.sh/groups", R"(["default/g", "namespaceA/gang-a"])"}};
-  const GangDeclaration said = ParseMembership(annotations, {}, "").declaration;
-  EXPECT_TRUE(said.groups.empty());
-  EXPECT_EQ(said.warnings,
-            std::vector<std::string>{
-                "gang.scheduling.koordinator.sh/groups: \"namespaceA/gang-a\" is not a gang's "
-                "\"namespace/name\", both of lower case letters, digits, '-' and '.'; the gang stands alone"});
+  const GangDeclaration declaration = ParseMembership(annotations, {}, "").declaration;
+  EXPECT_TRUE(declaration.groups.empty());
+  EXPECT_EQ(
+      declaration.warnings,
+      std::vector<std::string>{
+          "gang.scheduling.koordinator.sh/groups: \"namespaceA/gang-a\" is not a gang's "
+          "\"namespace/name\", both of lower case letters, digits, '-' and '.'; the gang starts without a group"});
 }
 
-// SPEC D-8: what cannot be read is repaired or leaves the gang uninitialised, and is always said.
-TEST(Dialects, RepairsAreReported) {
+// SPEC D-8: an unreadable value is repaired or leaves the gang uninitialised, and is always reported.
+TEST(Dialects, UnreadableValues_AreReported) {
   const PodDescription pod = Pod(R"({"metadata":{"name":"p","uid":"u","annotations":{
       "gang.scheduling.koordinator.sh/name":"g","gang.scheduling.koordinator.sh/min-available":"-1",
       "gang.scheduling.koordinator.sh/waiting-time":"-5s","gang.scheduling.koordinator.sh/mode":"strict"}}})");
@@ -370,7 +371,7 @@ TEST(Dialects, RepairsAreReported) {
   EXPECT_FALSE(pod.gang.declaration->mode.has_value());
 }
 
-TEST(Dialects, NamesMustBeSubdomains) {
+TEST(Dialects, InvalidName_IsProblem) {
   const PodDescription pod = Pod(R"({"metadata":{"name":"p","uid":"u","annotations":{
       "gang.scheduling.koordinator.sh/name":"a/b","gang.scheduling.koordinator.sh/min-available":"1"}}})");
   EXPECT_EQ(pod.gang.problem.code, ReasonCode::kUninitialised);
@@ -379,7 +380,7 @@ TEST(Dialects, NamesMustBeSubdomains) {
 }
 
 // SPEC D-14.
-TEST(Dialects, TwoGangsAreAConflict) {
+TEST(Dialects, TwoGangs_AreConflict) {
   const PodDescription pod = Pod(R"({"metadata":{"name":"p","uid":"u",
       "annotations":{"gang.scheduling.koordinator.sh/name":"one","gang.scheduling.koordinator.sh/min-available":"1"},
       "labels":{"pod-group.scheduling.sigs.k8s.io":"two"}}})");
@@ -389,7 +390,7 @@ TEST(Dialects, TwoGangsAreAConflict) {
 }
 
 // SPEC D-3, D-13.
-TEST(Dialects, PodGroups) {
+TEST(Dialects, PodGroup_SpecAndDefaultsAreRead) {
   const Json object = Parse(R"({"metadata":{"name":"g","namespace":"ns","creationTimestamp":"2026-01-02T03:04:05Z",
       "annotations":{"gang.scheduling.koordinator.sh/mode":"NonStrict"}},
       "spec":{"minMember":3,"scheduleTimeoutSeconds":90,"minResources":{"cpu":"1500m","memory":"1Gi"}}})");

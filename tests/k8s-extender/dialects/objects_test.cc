@@ -1,4 +1,4 @@
-// Pods and nodes as Kubernetes writes them: what they ask for and offer, and what cannot be read of them (SPEC S-6).
+// Pods and nodes as Kubernetes writes them: requests, allocatable amounts and unreadable fields (SPEC S-6).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ PodDescription Pod(const char* text) {
   return pod.ok() ? *pod : PodDescription();
 }
 
-TEST(Requests, AsKubeSchedulerComputesThem) {
+TEST(Requests, EffectiveRequests_MatchKubeScheduler) {
   const auto requests = [](const char* spec) { return FormatResources(*EffectiveRequests(Parse(spec))); };
   EXPECT_EQ(
       requests(R"({"containers":[{"resources":{"requests":{"cpu":"1"}}},{"resources":{"requests":{"cpu":"500m"}}}]})"),
@@ -32,7 +32,7 @@ TEST(Requests, AsKubeSchedulerComputesThem) {
             "cpu: 4");
 }
 
-TEST(Requests, OverflowIsRefusedNotWrapped) {
+TEST(Requests, Overflow_IsRefused) {
   const absl::StatusOr<ResourceList> sum = EffectiveRequests(Parse(R"({"containers":[
       {"name":"a","resources":{"requests":{"memory":"8Pi"}}},{"name":"b","resources":{"requests":{"memory":"8Pi"}}}]})"));
   ASSERT_FALSE(sum.ok());
@@ -42,8 +42,8 @@ TEST(Requests, OverflowIsRefusedNotWrapped) {
   EXPECT_NE(pod.invalid.find("container a.requests.cpu"), std::string::npos) << pod.invalid;
 }
 
-// A limit counts only where there is no request: what cannot be counted there is nobody's business.
-TEST(Requests, ALimitBesideARequestIsNotRead) {
+// A limit counts only without a request; beside a request, an unusable limit is ignored.
+TEST(Requests, LimitBesideRequest_IsIgnored) {
   const auto requests = [](const char* resources) {
     return EffectiveRequests(
         Parse(absl::StrCat(R"({"containers":[{"name":"a","resources":)", resources, "}]}").c_str()));
@@ -55,8 +55,8 @@ TEST(Requests, ALimitBesideARequestIsNotRead) {
             "container a.limits.memory: 9223372036854775807 is more than Muster can count (2^53)");
 }
 
-// KEP-1287: what a node keeps for a container that is being resized.
-TEST(Requests, OfAPodThatIsResized) {
+// KEP-1287: the amount that a node reserves for a container during a resize.
+TEST(Requests, ResizedPod_RequestsFollowStatus) {
   const auto requests = [](const char* status) {
     const auto read = RequestsOnNode(Parse(absl::StrCat(R"({"spec":{
         "containers":[{"name":"a","resources":{"requests":{"cpu":"2","memory":"4Gi"}}},
@@ -89,8 +89,8 @@ TEST(Requests, OfAPodThatIsResized) {
   EXPECT_EQ(requests((R"({"resize":"Infeasible",)" + smaller).c_str()), "cpu: 3, memory: 4Gi");
 }
 
-// SPEC S-6: what is not what it must be is never taken for nothing at all.
-TEST(Pods, AWrongTypeIsNamed) {
+// SPEC S-6: a field of a wrong type is never read as an absent one.
+TEST(Pods, WrongType_IsNamed) {
   const std::pair<const char*, const char*> cases[] = {
       {R"("x")", "Pod.spec: is a string; expected a map"},
       {R"({"containers":{}})", "spec.containers: is a object; expected a list"},
@@ -143,7 +143,7 @@ TEST(Pods, AWrongTypeIsNamed) {
             "Pod.metadata.labels: is a array; expected a map");
 }
 
-TEST(Pods, WhatIsAbsentOrNullAsksForNothing) {
+TEST(Pods, AbsentOrNullField_RequestsNothing) {
   for (const char* spec :
        {"null", "{}",
         R"({"containers":null,"initContainers":null,"affinity":null,"nodeSelector":null,"tolerations":null,
@@ -157,8 +157,8 @@ TEST(Pods, WhatIsAbsentOrNullAsksForNothing) {
   }
 }
 
-// kube-scheduler has placed it: whatever else it says, it uses what it asks for.
-TEST(Pods, APodThatHasANodeIsCharged) {
+// kube-scheduler has placed the pod: it uses its requests, whatever its other fields are.
+TEST(Pods, PodWithNode_IsCharged) {
   const auto bound = [](const char* rest) {
     return Pod(absl::StrCat(R"({"metadata":{"name":"p","uid":"u"},"spec":{"nodeName":"n",)", rest, "}}").c_str());
   };
@@ -182,7 +182,7 @@ TEST(Pods, APodThatHasANodeIsCharged) {
   EXPECT_NE(bound(R"("containers":[{"resources":{"requests":{"cpu":"lots"}}}])").invalid, "");
 }
 
-TEST(Pods, HostPortsOfContainersAndSidecars) {
+TEST(Pods, HostPorts_OfContainersAndSidecars) {
   const PodDescription pod = Pod(R"({"metadata":{"name":"p","uid":"u"},"spec":{
       "containers":[{"ports":[{"containerPort":1,"hostPort":80},{"containerPort":2}]}],
       "initContainers":[{"restartPolicy":"Always","ports":[{"hostPort":81,"protocol":"UDP","hostIP":"10.0.0.1"}]},
@@ -191,8 +191,8 @@ TEST(Pods, HostPortsOfContainersAndSidecars) {
             (std::vector<HostPort>{{Protocol::kTcp, 80, "0.0.0.0"}, {Protocol::kUdp, 81, "10.0.0.1"}}));
 }
 
-// What is no whole one is not offered.
-TEST(Nodes, WhatTheyOfferIsRoundedDown) {
+// A fraction of a unit is not offered.
+TEST(Nodes, Allocatable_IsRoundedDown) {
   const absl::StatusOr<NodeDescription> node = ParseNode(Parse(R"({"metadata":{"name":"n"},"status":{"allocatable":{
       "nvidia.com/gpu":"1500m","memory":"1999999999999n","cpu":"2500500u","pods":110}}})"));
   ASSERT_TRUE(node.ok()) << node.status();
@@ -201,7 +201,7 @@ TEST(Nodes, WhatTheyOfferIsRoundedDown) {
             absl::OkStatus());
 }
 
-TEST(Nodes, AWrongTypeIsNamed) {
+TEST(Nodes, WrongType_IsNamed) {
   const std::pair<const char*, const char*> cases[] = {
       {R"({"metadata":{"name":"n","labels":["a"]}})", "Node.metadata.labels: is a array; expected a map"},
       {R"({"metadata":{"name":"n"},"spec":"x"})", "Node.spec: is a string; expected a map"},
@@ -218,7 +218,7 @@ TEST(Nodes, AWrongTypeIsNamed) {
   }
 }
 
-TEST(Pods, BadInputIsNamed) {
+TEST(Pods, BadInput_IsNamed) {
   EXPECT_FALSE(ParsePod(Parse("[]")).ok());
   EXPECT_EQ(ParsePod(Parse(R"({"metadata":{"name":5,"uid":"u"}})")).status().message(),
             "Pod.metadata.name: is a number; expected a string");
@@ -227,7 +227,7 @@ TEST(Pods, BadInputIsNamed) {
   EXPECT_FALSE(ParseNode(Parse(R"({"metadata":{"name":"n"},"status":{"allocatable":{"cpu":"lots"}}})")).ok());
 }
 
-TEST(Pods, OptInNeedsBothMarkers) {
+TEST(Pods, OptIn_NeedsBothMarkers) {
   EXPECT_EQ(
       Pod(R"({"metadata":{"name":"p","uid":"u"},"spec":{"containers":[{"name":"a","resources":{"limits":{"muster.dev/gang":"1","muster.dev/bind":"1"}}}]}})")
           .invalid,
@@ -238,7 +238,7 @@ TEST(Pods, OptInNeedsBothMarkers) {
       "");
 }
 
-TEST(Pods, GatesAndConditions) {
+TEST(Pods, GatesAndConditions_AreRead) {
   const PodDescription pod = Pod(R"({"metadata":{"name":"p","uid":"u","deletionTimestamp":"2026-01-01T00:00:00Z"},
       "spec":{"schedulingGates":[{"name":"muster.dev/gang"},{"name":"other"}],"priority":7,"nodeName":"n"},
       "status":{"phase":"Running","conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/3"}]}})");

@@ -11,7 +11,7 @@ namespace {
 
 const std::vector<std::string> kAll = {"Job", "JobSet", "PyTorchJob", "TFJob", "MPIJob", "RayCluster"};
 
-// The gang of a pod with those metadata besides its name, among owners of `kinds`.
+// The gang of a pod with this metadata besides its name, if owners of `kinds` declare gangs.
 GangMembership GangOf(const Json& metadata, const std::vector<std::string>& kinds = kAll) {
   Json pod = {{"metadata", {{"name", "p"}, {"namespace", "d"}, {"uid", "u"}}}, {"spec", Json::object()}};
   pod["metadata"].update(metadata);
@@ -24,7 +24,7 @@ Json OwnedBy(const char* version, const char* kind, const char* name, bool contr
   return {{"ownerReferences", {{{"apiVersion", version}, {"kind", kind}, {"name", name}, {"controller", controller}}}}};
 }
 
-TEST(Owners, APodIsInItsControllersGang) {
+TEST(Owners, OwnedPod_IsInGangOfController) {
   const GangMembership gang = GangOf(OwnedBy("batch/v1", "Job", "train"));
   EXPECT_EQ(gang.name, "job-train");
   EXPECT_EQ(gang.dialect, GangDialect::kOwner);
@@ -33,7 +33,7 @@ TEST(Owners, APodIsInItsControllersGang) {
   EXPECT_EQ(GangOf(OwnedBy("ray.io/v1", "RayCluster", "x")).name, "raycluster-x");
 }
 
-TEST(Owners, NobodyElseIsGrouped) {
+TEST(Owners, OtherPods_NotGrouped) {
   EXPECT_FALSE(GangOf(OwnedBy("batch/v1", "Job", "train"), {}).in_gang()) << "it is off unless asked for";
   EXPECT_FALSE(GangOf(OwnedBy("batch/v1", "Job", "train"), {"PyTorchJob"}).in_gang());
   EXPECT_FALSE(GangOf(OwnedBy("apps/v1", "ReplicaSet", "web")).in_gang());
@@ -45,7 +45,7 @@ TEST(Owners, NobodyElseIsGrouped) {
   EXPECT_EQ(GangOf(named).name, "own") << "what the pod says itself goes first";
 }
 
-TEST(Owners, JobsOfJobsAreOne) {
+TEST(Owners, JobOfLargerOwner_JoinsItsGang) {
   Json of_set = OwnedBy("batch/v1", "Job", "set-workers-0");
   of_set["labels"] = {{"jobset.sigs.k8s.io/jobset-name", "set"}};
   EXPECT_EQ(GangOf(of_set).name, "jobset-set");
@@ -55,8 +55,8 @@ TEST(Owners, JobsOfJobsAreOne) {
   EXPECT_EQ(GangOf(launcher).name, "mpijob-mpi");
 }
 
-// Which of the owners of that name it is, where the pod tells.
-TEST(Owners, TheOwnersUid) {
+// The UID identifies the owner among all owners of one name, if the pod has it.
+TEST(Owners, OwnerUid_TakenFromPod) {
   Json metadata = OwnedBy("batch/v1", "Job", "train");
   metadata["ownerReferences"][0]["uid"] = "u-job";
   EXPECT_EQ(GangOf(metadata).owner_uid, "u-job");
@@ -71,7 +71,7 @@ TEST(Owners, TheOwnersUid) {
   EXPECT_EQ(GangOf(launcher).owner_uid, "");
 }
 
-TEST(Owners, OurOwnKeysCount) {
+TEST(Owners, MusterKeys_AreRead) {
   Json pod = OwnedBy("batch/v1", "Job", "train");
   pod["annotations"] = {{"muster.dev/queue", "team"}, {"muster.dev/duration", "1h"}};
   const GangMembership gang = GangOf(pod);
@@ -86,7 +86,7 @@ absl::StatusOr<GangObject> Read(const char* kind, const char* spec, const char* 
   return ParseOwner(object, *FindOwnerKind(kind));
 }
 
-TEST(Owners, IndexesThatFailedForGoodDoNotComeAgain) {
+TEST(Owners, FailedIndexes_ReduceMinimum) {
   const auto least = [](const char* failed) {
     const std::string status = absl::StrCat(R"({"succeeded":1,"failedIndexes":")", failed, "\"}");
     return *Read("Job", R"({"parallelism":9,"completions":9})", status.c_str())->declaration->min_member;
@@ -97,7 +97,7 @@ TEST(Owners, IndexesThatFailedForGoodDoNotComeAgain) {
   EXPECT_EQ(least("0-8"), 1);
 }
 
-TEST(Owners, TheOwnerSaysHowManyAreOne) {
+TEST(Owners, OwnerSpec_DecidesMinimumAndTotal) {
   const struct {
     const char* kind;
     const char* spec;
@@ -127,8 +127,8 @@ TEST(Owners, TheOwnerSaysHowManyAreOne) {
   EXPECT_EQ(Read("Job", "{}")->name, "job-x");
 }
 
-// Who has succeeded does not come again: the last wave is smaller than the others.
-TEST(Owners, AJobNeedsNoMoreThanAreLeft) {
+// Succeeded pods do not return: the last wave is smaller than the others.
+TEST(Owners, JobMinimum_IsRemainingCompletions) {
   const struct {
     const char* spec;
     const char* status;
@@ -152,18 +152,18 @@ TEST(Owners, AJobNeedsNoMoreThanAreLeft) {
             "status.succeeded: \"3\"; expected a whole number from 0 to 1000000");
 }
 
-// Pods that are created only once others run are no part of the minimum: they would be waited for for ever.
-TEST(Owners, WhoComesLaterIsNotWaitedFor) {
+// Pods that are created only after others run are not part of the minimum; otherwise the gang would wait forever.
+TEST(Owners, LaterPods_NotInMinimum) {
   const std::string jobs = R"("replicatedJobs":[{"replicas":2,"template":{"spec":{"parallelism":3}}},
                                                 {"template":{"spec":{"parallelism":5}}}]})";
   const auto read = [](const std::string& spec) { return *Read("JobSet", spec.c_str())->declaration; };
   const GangDeclaration in_order = read(R"({"startupPolicy":{"startupPolicyOrder":"InOrder"},)" + jobs);
   EXPECT_EQ(in_order.min_member, 6);
   EXPECT_EQ(in_order.total_number, 11);
-  EXPECT_EQ(in_order.warnings,
-            std::vector<std::string>{"spec.startupPolicy: the minimum is the 6 of 11 pods that wait for no "
-                                     "others; the others start one by one when they come, or, where those are over, "
-                                     "as a gang"});
+  EXPECT_EQ(
+      in_order.warnings,
+      std::vector<std::string>{"spec.startupPolicy: the minimum is the 6 of 11 pods that wait for no others; the "
+                               "others start one by one when they arrive, or as a gang if the first ones have ended"});
   const GangDeclaration any_order = read(R"({"startupPolicy":{"startupPolicyOrder":"AnyOrder"},)" + jobs);
   EXPECT_EQ(any_order.min_member, 11);
   EXPECT_TRUE(any_order.warnings.empty());
@@ -175,7 +175,7 @@ TEST(Owners, WhoComesLaterIsNotWaitedFor) {
   EXPECT_EQ(depends.total_number, 10);
   ASSERT_EQ(depends.warnings.size(), 1U);
   EXPECT_TRUE(absl::StrContains(depends.warnings[0], "spec.replicatedJobs.dependsOn")) << depends.warnings[0];
-  // What was waited for has succeeded: who waited is a gang of its own.
+  // After the awaited pods have succeeded, the pods that waited are a gang of their own.
   const char* of_two = R"({"replicatedJobs":[{"name":"init","replicas":2,"template":{"spec":{"parallelism":2}}},
       {"name":"train","dependsOn":[{"name":"init","status":"Complete"}],"template":{"spec":{"parallelism":3}}}]})";
   const auto with = [&](const char* succeeded) {
@@ -201,7 +201,7 @@ TEST(Owners, WhoComesLaterIsNotWaitedFor) {
             16);
 }
 
-TEST(Owners, ACountThatIsNoneLeavesTheGangUninitialised) {
+TEST(Owners, InvalidCount_LeavesGangUninitialised) {
   const absl::StatusOr<GangObject> gang = Read("Job", R"({"parallelism":-1})");
   ASSERT_TRUE(gang.ok());
   EXPECT_FALSE(gang->declaration->min_member.has_value());

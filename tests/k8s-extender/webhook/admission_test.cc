@@ -1,4 +1,4 @@
-// The admission webhook: what a pod is made of, and what is refused (SPEC K-8).
+// The admission webhook: how it changes pods, and what it refuses (SPEC K-8).
 #include "k8s-extender/webhook/admission.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ class AdmissionTest : public testing::Test {
     EXPECT_EQ(StringOrEmpty(Child(*answer, "response"), "uid"), "r1");
     return Child(*answer, "response");
   }
-  // The patch as JSON; "": none.
+  // The patch as JSON; empty if there is none.
   static std::string Patch(const Json& response) {
     std::string text;
     EXPECT_TRUE(BoolOrFalse(response, "allowed")) << response;
@@ -45,7 +45,7 @@ class AdmissionTest : public testing::Test {
 constexpr char kGang[] = R"({"metadata":{"generateName":"g-","annotations":{"gang.scheduling.koordinator.sh/name":"g",
     "gang.scheduling.koordinator.sh/min-available":"2"}},"spec":{"containers":[{"name":"c"}]}})";
 
-TEST_F(AdmissionTest, AGangsPodGetsTheGateAndTheScheduler) {
+TEST_F(AdmissionTest, GangPod_GetsGateAndScheduler) {
   const std::string patch = Patch(Admit(kGang));
   EXPECT_EQ(*ParseJson(patch, "patch"), *ParseJson(R"([{"op":"add","path":"/spec/schedulerName","value":"muster"},
                            {"op":"add","path":"/spec/schedulingGates","value":[{"name":"muster.dev/gang"}]}])",
@@ -53,7 +53,7 @@ TEST_F(AdmissionTest, AGangsPodGetsTheGateAndTheScheduler) {
   EXPECT_EQ(observed_, "patched");
 }
 
-TEST_F(AdmissionTest, WhatIsThereStays) {
+TEST_F(AdmissionTest, ExistingFields_Stay) {
   const auto with = [](const char* spec) {
     Json pod = *ParseJson(kGang, "pod");
     pod["spec"] = *ParseJson(spec, "spec");
@@ -67,7 +67,7 @@ TEST_F(AdmissionTest, WhatIsThereStays) {
   EXPECT_EQ(Patch(Admit(with(R"({"nodeName":"n1"})").c_str())), "") << "it has its node";
 }
 
-TEST_F(AdmissionTest, NobodyElseIsTouched) {
+TEST_F(AdmissionTest, OtherPods_NotPatched) {
   EXPECT_EQ(Patch(Admit(R"({"metadata":{"name":"p"},"spec":{}})")), "");
   EXPECT_EQ(Patch(Admit(kGang, "kube-system")), "");
   EXPECT_EQ(Patch(Admit(kGang, "muster-system")), "");
@@ -75,13 +75,13 @@ TEST_F(AdmissionTest, NobodyElseIsTouched) {
   EXPECT_EQ(observed_, "passed");
 }
 
-TEST_F(AdmissionTest, PodsOfOwnersAreGated) {  // SPEC D-7
+TEST_F(AdmissionTest, OwnedPod_IsGated) {  // SPEC D-7
   const std::string patch = Patch(Admit(R"({"metadata":{"generateName":"train-","ownerReferences":[
       {"apiVersion":"batch/v1","kind":"Job","name":"train","controller":true}]},"spec":{}})"));
   EXPECT_TRUE(absl::StrContains(patch, "muster.dev/gang")) << patch;
 }
 
-TEST_F(AdmissionTest, WhatCanNeverBeRightIsRefusedWithTheReason) {
+TEST_F(AdmissionTest, InvalidDeclaration_DeniedWithReason) {
   const auto denied = [this](const char* annotations) {
     const std::string pod = absl::StrCat(R"({"metadata":{"name":"p","annotations":)", annotations, R"(},"spec":{}})");
     const Json response = Admit(pod.c_str());
@@ -100,13 +100,13 @@ TEST_F(AdmissionTest, WhatCanNeverBeRightIsRefusedWithTheReason) {
   EXPECT_EQ(observed_, "denied");
 }
 
-TEST_F(AdmissionTest, WarningsReachWhoeverCreatesThePod) {
+TEST_F(AdmissionTest, Warnings_ReachCreator) {
   const Json response = Admit(R"({"metadata":{"name":"p","labels":{"kai.scheduler/subgroup-name":"s"}},"spec":{}})");
   EXPECT_TRUE(BoolOrFalse(response, "allowed"));
   ASSERT_EQ(Child(response, "warnings").size(), 1U) << response;
 }
 
-TEST_F(AdmissionTest, WhatIsNoReviewIsABadRequest) {
+TEST_F(AdmissionTest, MalformedReview_IsBadRequest) {
   for (const char* body : {"", "{", "[]", "{}", R"({"request":{"uid":""}})", R"({"request":3})"}) {
     int status = 200;
     EXPECT_FALSE(admission_.Review(body, &status).empty());

@@ -1,5 +1,5 @@
-// The extender over real HTTP with a real engine: what kube-scheduler sees (SPEC K-1, K-3, K-4, K-14). Built for
-// ThreadSanitizer too: it is the test of the engine's and the listeners' threads.
+// The extender over real HTTP with a real engine: what kube-scheduler sees (SPEC K-1, K-3, K-4, K-14). Also built for
+// ThreadSanitizer: it tests the threads of the engine and the listeners.
 #include <gtest/gtest.h>
 #include <httplib.h>
 #include <netinet/in.h>
@@ -19,7 +19,7 @@
 namespace muster {
 namespace {
 
-// An API server that binds whatever it is told to, from a thread of its own.
+// An API server that accepts every binding, on its own threads.
 class BindingSink : public EffectSink {
  public:
   ~BindingSink() override {
@@ -42,7 +42,7 @@ class BindingSink : public EffectSink {
   std::vector<std::thread> threads_;  // the engine's thread only
 };
 
-// Takes nothing while it is closed.
+// Refuses every commit while it is closed.
 class ClosableStore : public MemoryStore {
  public:
   absl::Status Commit(int64_t epoch, const std::vector<Record>& records) override {
@@ -89,10 +89,10 @@ class ExtenderHttp : public testing::Test {
     pod.name = name;
     pod.name_space = "default";
     pod.scheduler_name = "default-scheduler";
-    pod.shape.Own().requests = {{"cpu", 1000}};
+    pod.shape.Mutable().requests = {{"cpu", 1000}};
     pod.gang.name = gang;
     pod.gang.declares = !gang.empty();
-    pod.gang.declaration.Own().min_member = min;
+    pod.gang.declaration.Mutable().min_member = min;
     ASSERT_TRUE(engine_->Announce(UpsertPod{pod}).ok());
   }
   Json Filter(const std::string& pod, const std::vector<std::string>& nodes) {
@@ -112,8 +112,8 @@ class ExtenderHttp : public testing::Test {
     if (!result) return httplib::to_string(result.error());
     return (*ParseJson(result->body, "answer"))["Error"].get<std::string>();
   }
-  // Says that everything has been announced, and waits until gang "g" is planned.
-  void FactsAreRead() {
+  // Announces FactsRead and waits until gang "g" is planned.
+  void AnnounceFactsRead() {
     ASSERT_TRUE(engine_->Announce(FactsRead{}).ok());
     for (int i = 0; i < 500; ++i) {
       const auto gang = engine_->view()->gangs.Find("default/g");
@@ -136,10 +136,10 @@ class ExtenderHttp : public testing::Test {
   std::unique_ptr<HttpListener> binds_;
 };
 
-TEST_F(ExtenderHttp, AGangMeetsAtTheBarrier) {
+TEST_F(ExtenderHttp, Gang_BoundOnlyAtQuorum) {
   AddNode("n", 8);
   for (int i = 0; i < 8; ++i) AddPod(absl::StrCat("p", i), "g", 8);
-  FactsAreRead();
+  AnnounceFactsRead();
   std::vector<std::thread> callers;
   std::atomic<int> bound{0};
   for (int i = 0; i < 8; ++i) {
@@ -160,10 +160,10 @@ TEST_F(ExtenderHttp, AGangMeetsAtTheBarrier) {
   EXPECT_EQ(sink_.bound, 8);
 }
 
-TEST_F(ExtenderHttp, AHoldWhoseClientIsGoneNeverBinds) {
+TEST_F(ExtenderHttp, ClientGone_HoldNeverBinds) {
   AddNode("n", 8);
   for (int i = 0; i < 2; ++i) AddPod(absl::StrCat("p", i), "g", 2);
-  FactsAreRead();
+  AnnounceFactsRead();
   Filter("p0", {"n"});
   EXPECT_NE(Bind("p0", "n", /*timeout_s=*/1), "") << "the client leaves after a second";
   WaitHeld(0);
@@ -176,13 +176,13 @@ TEST_F(ExtenderHttp, AHoldWhoseClientIsGoneNeverBinds) {
   caller.join();
 }
 
-// SPEC K-2: filter only looks up, however many binds are held.
-TEST_F(ExtenderHttp, FilterIsUnmovedByManyHolds) {
+// SPEC K-2: filter only reads, however many bind calls are held.
+TEST_F(ExtenderHttp, ManyHolds_FilterStillAnswers) {
   constexpr int kHolds = 200;
   AddNode("n", 2 * kHolds);
   for (int i = 0; i <= kHolds; ++i) AddPod(absl::StrCat("p", i), "g", kHolds + 1);
   AddPod("plain", "", 0);
-  FactsAreRead();
+  AnnounceFactsRead();
   std::vector<std::thread> callers;
   for (int i = 0; i < kHolds; ++i) {
     Filter(absl::StrCat("p", i), {"n"});
@@ -196,10 +196,10 @@ TEST_F(ExtenderHttp, FilterIsUnmovedByManyHolds) {
   EXPECT_EQ(sink_.bound, kHolds + 1);
 }
 
-TEST_F(ExtenderHttp, ShutdownAnswersHolds) {
+TEST_F(ExtenderHttp, Shutdown_AnswersHolds) {
   AddNode("n", 8);
   for (int i = 0; i < 2; ++i) AddPod(absl::StrCat("p", i), "g", 2);
-  FactsAreRead();
+  AnnounceFactsRead();
   Filter("p0", {"n"});
   std::thread caller([this] { EXPECT_NE(Bind("p0", "n").find("stopping"), std::string::npos); });
   WaitHeld(1);
@@ -209,7 +209,7 @@ TEST_F(ExtenderHttp, ShutdownAnswersHolds) {
 }
 
 // SPEC S-6.
-TEST_F(ExtenderHttp, BadBodiesGetPreciseErrors) {
+TEST_F(ExtenderHttp, BadBody_GetsPreciseError) {
   ASSERT_TRUE(engine_->Announce(FactsRead{}).ok());
   httplib::Client client("127.0.0.1", decisions_->port());
   const httplib::Result malformed = client.Post("/filter", "{\"Pod\":", "application/json");
@@ -225,12 +225,12 @@ TEST_F(ExtenderHttp, BadBodiesGetPreciseErrors) {
   EXPECT_NE(unknown["FailedAndUnresolvableNodes"]["n"].get<std::string>().find("not known"), std::string::npos);
 }
 
-// K-2, S-3: a store that takes nothing holds up what promises something. kube-scheduler's call is answered all the
-// same: with places of the door taken by preempts that wait, filter would not be heard.
-TEST_F(ExtenderHttp, PreemptDoesNotWaitForAStoreThatTakesNothing) {
+// K-2, S-3: a store that refuses commits delays every reply that promises something. The preempt call is answered
+// nevertheless: if waiting preempt calls took all connections, filter calls would not be served.
+TEST_F(ExtenderHttp, FailingStore_PreemptStillAnswers) {
   AddNode("n", 1);
   AddPod("g-1", "g", 1);
-  FactsAreRead();
+  AnnounceFactsRead();
   store_.closed = true;
   std::thread binding([&] { static_cast<void>(Bind("g-1", "n")); });
   Filter("g-1", {"n"});
@@ -249,11 +249,11 @@ TEST_F(ExtenderHttp, PreemptDoesNotWaitForAStoreThatTakesNothing) {
   binding.join();
 }
 
-// S-6: who asks and does not read what is answered keeps nobody out, and a stop waits for nobody.
-TEST(HttpDoor, WhoDoesNotReadGivesHisPlaceToOthers) {
-  constexpr int kPlaces = 4;
+// S-6: a client that does not read its response does not block other clients, and a stop does not wait for it.
+TEST(HttpListenerTest, SilentClient_GivesWayToOthers) {
+  constexpr int kMaxConnections = 4;
   HttpListenerOptions options;
-  options.max_connections = kPlaces;
+  options.max_connections = kMaxConnections;
   HttpListener listener("test", options);
   std::atomic<int> asked{0};
   listener.server().Get("/large", [&](const httplib::Request&, httplib::Response& response) {
@@ -265,7 +265,7 @@ TEST(HttpDoor, WhoDoesNotReadGivesHisPlaceToOthers) {
   ASSERT_TRUE(listener.Start().ok());
   const auto ask = [&] {
     const int fd = socket(AF_INET, SOCK_STREAM, 0);
-    const int unread_bytes = 64 << 10;  // what may wait at the client; the answer is larger than what may at the door
+    const int unread_bytes = 64 << 10;  // buffered at the client; the response is larger than all buffers
     EXPECT_EQ(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &unread_bytes, sizeof(unread_bytes)), 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -277,9 +277,9 @@ TEST(HttpDoor, WhoDoesNotReadGivesHisPlaceToOthers) {
     return fd;
   };
   std::vector<int> silent;
-  for (int i = 0; i < kPlaces; ++i) silent.push_back(ask());
-  for (int i = 0; i < 10'000 && asked < kPlaces; ++i) absl::SleepFor(absl::Milliseconds(1));
-  ASSERT_EQ(asked, kPlaces);
+  for (int i = 0; i < kMaxConnections; ++i) silent.push_back(ask());
+  for (int i = 0; i < 10'000 && asked < kMaxConnections; ++i) absl::SleepFor(absl::Milliseconds(1));
+  ASSERT_EQ(asked, kMaxConnections);
   httplib::Client client("127.0.0.1", listener.port());
   client.set_read_timeout(10);
   const absl::Time begun = SteadyNow();
@@ -287,7 +287,7 @@ TEST(HttpDoor, WhoDoesNotReadGivesHisPlaceToOthers) {
   ASSERT_TRUE(small) << "nobody gave way";
   EXPECT_EQ(small->body, "ok");
   EXPECT_LT(SteadyNow() - begun, absl::Seconds(5));
-  absl::SleepFor(absl::Milliseconds(1'200));  // the others do not read either
+  absl::SleepFor(absl::Milliseconds(1'200));  // the other clients do not read either
   const absl::Time stopping = SteadyNow();
   listener.Stop();
   EXPECT_LT(SteadyNow() - stopping, absl::Seconds(1));

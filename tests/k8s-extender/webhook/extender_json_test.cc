@@ -10,7 +10,7 @@ namespace muster {
 namespace {
 
 // SPEC K-1: keys as Go writes them, read case-insensitively, nulls accepted, both nodeCacheCapable forms.
-TEST(ExtenderArgs, BothForms) {
+TEST(ExtenderArgs, BothForms_AreParsed) {
   const absl::StatusOr<ExtenderArgs> names = ParseExtenderArgs(
       R"({"Pod":{"metadata":{"name":"p","namespace":"ns","uid":"u","managedFields":[{"x":{"uid":"no"}}]}},"Nodes":null,"NodeNames":["a","b"],"New":[1,{"y":2}]})");
   ASSERT_TRUE(names.ok()) << names.status();
@@ -25,7 +25,7 @@ TEST(ExtenderArgs, BothForms) {
   EXPECT_EQ(nodes->node_names, (std::vector<std::string>{"a", "b"}));
 }
 
-TEST(ExtenderArgs, BadInput) {
+TEST(ExtenderArgs, BadInput_IsRefused) {
   for (const char* body :
        {"", "[]", "5", "null", "{", "{}", R"({"Pod":null})", R"({"Pod":{"metadata":{"uid":""}}})", "\xff\xfe"}) {
     EXPECT_FALSE(ParseExtenderArgs(body).ok()) << body;
@@ -33,7 +33,7 @@ TEST(ExtenderArgs, BadInput) {
   EXPECT_FALSE(ParseExtenderArgs("{\"a\":" + std::string(100'000, '[')).ok()) << "depth is bounded";
 }
 
-TEST(BindingArgs, Reads) {
+TEST(BindingArgs, Fields_AreParsedAndRequired) {
   const absl::StatusOr<BindingArgs> args =
       ParseBindingArgs(R"({"PodName":"p","PodNamespace":"ns","PodUID":"u","Node":"n"})");
   ASSERT_TRUE(args.ok());
@@ -43,7 +43,7 @@ TEST(BindingArgs, Reads) {
   EXPECT_FALSE(ParseBindingArgs(R"({"PodUID":5,"Node":"n"})").ok());
 }
 
-TEST(Preemption, ReadsAndAnswers) {
+TEST(Preemption, Candidates_ParsedAndAnswered) {
   const absl::StatusOr<PreemptionArgs> args = ParsePreemptionArgs(
       R"({"Pod":{"metadata":{"uid":"u"}},"NodeNameToVictims":null,"NodeNameToMetaVictims":{"n-0":{"Pods":[{"UID":"v"}],"NumPDBViolations":3},"n-1":{"Pods":null}}})");
   ASSERT_TRUE(args.ok());
@@ -68,9 +68,9 @@ TEST(Preemption, ReadsAndAnswers) {
   EXPECT_TRUE(ParsePreemptionArgs(of_job, {"Job"})->names_gang);
 }
 
-TEST(FilterResult, EveryKind) {
+TEST(FilterResult, EachReplyKind_HasItsJson) {
   const NodeOffer offer({"a", "b"});
-  FilterReply one{FilterReply::Kind::kOneNode, "b", {}, {}};
+  FilterReply one{FilterReply::Kind::kSingleNode, "b", {}, {}};
   EXPECT_EQ(FilterResultJson(one, offer, false, ""),
             R"({"Nodes":null,"NodeNames":["b"],"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""})");
   FilterReply none{FilterReply::Kind::kRefuse, "", {}, {ReasonCode::kNoRoom, "say \"no\"\n"}};
@@ -91,36 +91,36 @@ TEST(FilterResult, EveryKind) {
 }
 
 // SPEC S-7: a configuration is validated as a whole, every problem is named.
-TEST(Config, EveryProblemAtOnce) {
+TEST(Config, SeveralProblems_AllNamed) {
   const absl::StatusOr<Config> config = ParseConfig(
-      "listen: {grpc: 0.0.0.0:1, extender: nowhere}\nholds: {max: -1}\ngangs: {waitTime: soon}\nnonsense: 1\n");
+      "listen: {grpc: 0.0.0.0:1, extender: nowhere}\nholds: {max: -1}\ngangs: {waitTimeout: soon}\nnonsense: 1\n");
   ASSERT_FALSE(config.ok());
   for (const char* part : {"listen.grpc", "listen.extender: \"nowhere\"", "holds.max: \"-1\" is not a whole number",
-                           "gangs.waitTime: \"soon\"", "nonsense: there is no such setting"}) {
+                           "gangs.waitTimeout: \"soon\"", "nonsense: there is no such setting"}) {
     EXPECT_NE(config.status().message().find(part), absl::string_view::npos) << part << " in\n"
                                                                              << config.status().message();
   }
 }
 
-// YAML's parser takes one of the two, and the other is lost without a word.
-TEST(Config, AKeyGivenTwiceIsNamedWhereverItIs) {
+// The YAML parser uses one of two equal keys and drops the other silently.
+TEST(Config, DuplicateKey_IsNamed) {
   const absl::StatusOr<Config> config = ParseConfig(
-      "gangs: {waitTime: 1s, waitTime: 2s}\nqueues:\n  tree:\n  - {name: a}\n"
+      "gangs: {waitTimeout: 1s, waitTimeout: 2s}\nqueues:\n  tree:\n  - {name: a}\n"
       "  - {name: b, limit: {nvidia.com/gpu: 8, cpu: 1, nvidia.com/gpu: 80}}\n  - {name: c, name: d, limt: {}}\n");
   ASSERT_FALSE(config.ok());
   for (const char* part :
-       {"gangs.waitTime: is given twice", "queues.tree[1].limit.nvidia.com/gpu: is given twice",
+       {"gangs.waitTimeout: is given twice", "queues.tree[1].limit.nvidia.com/gpu: is given twice",
         "queues.tree[2].name: is given twice", "queues.tree[2].limt: there is no such field of a queue"}) {
     EXPECT_NE(config.status().message().find(part), absl::string_view::npos) << part << " in\n"
                                                                              << config.status().message();
   }
 }
 
-// Aliases may stand within themselves, or grow without measure.
-TEST(Config, IsLookedAtNoFurtherThanSomebodyWrote) {
+// Aliases can contain themselves or expand without limit.
+TEST(Config, AliasExpansion_IsBounded) {
   const auto message = [](const std::string& yaml) { return std::string(ParseConfig(yaml).status().message()); };
-  EXPECT_NE(message("a: &a [*a]\n").find("an alias stands within itself"), std::string::npos);
-  EXPECT_NE(message("gangs: &a {planTries: *a}\n").find("an alias stands within itself"), std::string::npos);
+  EXPECT_NE(message("a: &a [*a]\n").find("an alias contains itself"), std::string::npos);
+  EXPECT_NE(message("gangs: &a {planTries: *a}\n").find("an alias contains itself"), std::string::npos);
   std::string yaml = "a0: &a0 {x: 1}\n";
   for (int i = 1; i < 25; ++i) {
     yaml += absl::StrCat("a", i, ": &a", i, " {x: *a", i - 1, ", y: *a", i - 1, "}\n");
@@ -133,7 +133,7 @@ TEST(Config, IsLookedAtNoFurtherThanSomebodyWrote) {
   EXPECT_NE(message("store: {path: \"/x\\0.db\"}\n").find("store.path: has a zero byte"), std::string::npos);
 }
 
-TEST(Config, DocumentedDefaultsAreTheDefaults) {
+TEST(Config, DocumentedDefaults_MatchDefaults) {
   const absl::StatusOr<Config> config = ParseConfig(DocumentedDefaults());
   ASSERT_TRUE(config.ok()) << config.status();
   const Config defaults;
@@ -147,7 +147,7 @@ TEST(Config, DocumentedDefaultsAreTheDefaults) {
   EXPECT_EQ(config->calls_per_s, defaults.calls_per_s);
 }
 
-TEST(KubeConfig, ServerUrls) {
+TEST(KubeConfig, ServerUrl_HostAndPortOnly) {
   KubeConfig config;
   ASSERT_TRUE(ParseServerUrl("https://[::1]:6443", &config).ok());
   EXPECT_EQ(config.host, "::1");

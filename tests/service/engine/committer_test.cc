@@ -1,4 +1,5 @@
-// Between the engine and the store: who comes again at once is waited for (docs/project/decisions/0017-store.md).
+// The committer between engine and store waits for callers that call again at once
+// (docs/project/decisions/0017-store.md).
 #include "service/engine/committer.h"
 
 #include <gtest/gtest.h>
@@ -23,9 +24,9 @@ class SlowStore : public Store {
     --failures_;
     return absl::UnavailableError("the disk is full");
   }
-  // Of the next commits.
+  // The next `times` commits fail.
   void Fail(int times) { failures_ = times; }
-  bool slow() const override { return true; }
+  bool waits_for_disk() const override { return true; }
 
  private:
   std::atomic<int> failures_{0};
@@ -36,22 +37,22 @@ class Callers : public testing::Test {
   Callers() { EXPECT_TRUE(committer_.Start().ok()); }
   ~Callers() override { committer_.Stop(); }
 
-  // One call, which asks for a record.
+  // One call that writes a record.
   void Call() {
     committer_.Add({Record{.kind = "kind", .key = "key", .value = "value"}}, 1, [this](Stored stored) {
-      EXPECT_EQ(stored, Stored::kYes);
+      EXPECT_EQ(stored, Stored::kDurable);
       MutexLock lock(&mutex_);
       ++answered_;
       came_.Signal();
     });
   }
-  // Takes the answers that are there, at least one.
+  // Takes the available replies, at least one.
   int TakeAnswers() {
     MutexLock lock(&mutex_);
     while (answered_ == 0) came_.Wait(&mutex_);
     return std::exchange(answered_, 0);
   }
-  // Eight calls are answered together; how long one takes that comes alone after them.
+  // Eight calls are answered together; returns the duration of a later call that comes alone.
   absl::Duration OneAfterEight() {
     for (int i = 0; i < 8; ++i) Call();
     for (int answers = 0; answers < 8;) answers += TakeAnswers();
@@ -68,9 +69,9 @@ class Callers : public testing::Test {
   int answered_ = 0;
 };
 
-// One caller was there before the other seven: without waiting for each other the two parts would take turns for ever,
-// each call waiting for two commits.
-TEST_F(Callers, ThoseWhoComeAgainShareACommit) {
+// One caller came before the other seven. Without waiting, the two parts would alternate forever, and each call would
+// wait for two commits.
+TEST_F(Callers, RepeatedCallers_ShareCommits) {
   constexpr int kCalls = 160;
   Call();
   absl::SleepFor(kSync / 4);
@@ -84,9 +85,9 @@ TEST_F(Callers, ThoseWhoComeAgainShareACommit) {
   EXPECT_LE(committer_.commits(), kCalls / 8 * 3 / 2) << "two for eight calls where nobody waits";
 }
 
-// However long it takes to deliver, and whoever does it: what leaves leaves in order, one at a time. What has no
-// records comes behind those that have.
-TEST_F(Callers, AnswersLeaveInOrder) {
+// Replies leave in order, one at a time, however long their delivery takes and on any thread. Replies without records
+// leave after earlier ones with records.
+TEST_F(Callers, Replies_LeaveInOrder) {
   constexpr int kCalls = 120;
   std::atomic<int> delivering{0};
   std::atomic<int> next{0};
@@ -99,17 +100,17 @@ TEST_F(Callers, AnswersLeaveInOrder) {
       absl::SleepFor(kSync / 4);
       --delivering;
     });
-    absl::SleepFor(i % 12 == 1 ? kSync * 2 : kSync / 8);  // the next has no records, and nothing is being committed
+    absl::SleepFor(i % 12 == 1 ? kSync * 2 : kSync / 8);  // the next call has no records, and no commit is in progress
   }
   committer_.Stop();
   EXPECT_EQ(next, kCalls);
   EXPECT_EQ(committer_.delivered(), kCalls);
 }
 
-// Nobody is waited for who does not come.
-TEST_F(Callers, OneWhoIsLeftAloneIsAnsweredSoon) { EXPECT_LT(OneAfterEight(), 2 * kSync) << "a commit, and a moment"; }
+// The committer does not wait for a caller that does not come.
+TEST_F(Callers, LoneCaller_IsAnsweredSoon) { EXPECT_LT(OneAfterEight(), 2 * kSync) << "a commit, and a moment"; }
 
-TEST_F(Callers, OneWhoComesAfterTheStoreFailedIsAnsweredSoon) {
+TEST_F(Callers, CallerAfterStoreFailure_IsAnsweredSoon) {
   store_.Fail(5);
   EXPECT_LT(OneAfterEight(), 4 * kSync) << "however long the store had failed";
 }

@@ -1,4 +1,4 @@
-// An engine with one node, and what its tests see and hold of it.
+// Test fixture: an engine with one node, and doubles that observe and block it.
 #ifndef MUSTER_TESTS_SERVICE_ENGINE_ENGINE_FIXTURE_H_
 #define MUSTER_TESTS_SERVICE_ENGINE_ENGINE_FIXTURE_H_
 
@@ -18,7 +18,7 @@
 
 namespace muster {
 
-// Counts the bindings it is told to make and reports none of them.
+// Counts the bindings that it receives and reports no result.
 class CountingSink : public EffectSink {
  public:
   void Carry(std::vector<Effect> effects) override {
@@ -40,16 +40,16 @@ inline PodDescription SomePod(const std::string& name, const std::string& gang, 
   pod.name_space = "d";
   pod.name = name;
   pod.scheduler_name = "default-scheduler";
-  pod.shape.Own().requests = {{"cpu", 1}};
+  pod.shape.Mutable().requests = {{"cpu", 1}};
   if (min > 0) {
     pod.gang.name = gang;
     pod.gang.declares = true;
-    pod.gang.declaration.Own().min_member = min;
+    pod.gang.declaration.Mutable().min_member = min;
   }
   return pod;
 }
 
-// Records what happened around the engine, in order.
+// Records the events around the engine, in order.
 class Witness : public Store, public EffectSink {
  public:
   absl::Status Commit(int64_t, const std::vector<Record>& records) override {
@@ -72,13 +72,14 @@ class Witness : public Store, public EffectSink {
   std::vector<std::string> notes_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Keeps the engine's thread busy until it is let go, so that commands pile up and are applied as one batch.
+// Blocks the engine's thread until Release() or destruction, so that later commands pile up and are applied as one
+// batch.
 class Busy {
  public:
   explicit Busy(Engine* engine)
       : thread_([this, engine] {
           EXPECT_TRUE(engine
-                          ->Query([this](const Machine&) {
+                          ->ReadDurableSync([this](const Machine&) {
                             entered_.Notify();
                             leave_.WaitForNotification();
                           })
@@ -87,9 +88,9 @@ class Busy {
     entered_.WaitForNotification();
   }
   ~Busy() {
-    if (thread_.joinable()) LetGo();
+    if (thread_.joinable()) Release();
   }
-  void LetGo() {
+  void Release() {
     leave_.Notify();
     thread_.join();
   }
@@ -113,11 +114,11 @@ class RunningEngine : public testing::Test {
     EXPECT_TRUE(engine_.Announce(FactsRead{}).ok());
     Flush();
   }
-  // Everything that was asked before has been delivered.
+  // Waits until the replies of all earlier commands are delivered.
   void Flush() {
-    EXPECT_TRUE(engine_.Query([](const Machine&) {}).ok());
+    EXPECT_TRUE(engine_.ReadDurableSync([](const Machine&) {}).ok());
   }
-  // Replies of a batch leave before its held calls are answered: with the next batch both are through.
+  // The replies of a batch leave before its held calls are answered: after the next batch both are delivered.
   void FlushAnswers() {
     Flush();
     Flush();

@@ -1,5 +1,6 @@
-// The engine's mailbox and its threads: a full mailbox says so, whoever calls from wherever gets an answer, also when
-// it stops, and what is due happens by itself (DESIGN.md "Order"; SPEC S-2, S-6). Built for ThreadSanitizer too.
+// The engine's mailbox and threads (docs/project/architecture.md; SPEC S-2, S-6). A full mailbox returns an error,
+// every call from any thread gets a reply, also during a stop, and timers fire by themselves. Also built for
+// ThreadSanitizer.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +19,7 @@
 namespace muster {
 namespace {
 
-TEST(Engine, AFullMailboxSaysOverloaded) {
+TEST(Engine, FullMailbox_ReturnsOverloaded) {
   MemoryStore store;
   CountingSink sink;
   EngineOptions options;
@@ -29,7 +30,7 @@ TEST(Engine, AFullMailboxSaysOverloaded) {
   Notification leave;
   std::thread blocker([&] {
     EXPECT_TRUE(engine
-                    .Query([&](const Machine&) {
+                    .ReadDurableSync([&](const Machine&) {
                       entered.Notify();
                       leave.WaitForNotification();
                     })
@@ -48,8 +49,8 @@ TEST(Engine, AFullMailboxSaysOverloaded) {
   EXPECT_TRUE(absl::IsUnavailable(engine.Ask(PreFilter{"u"}).status()));
 }
 
-// What is long to read is read in steps, and decisions are made between them.
-TEST_F(RunningEngine, DecisionsAreMadeBetweenTwoStepsOfAReading) {
+// A long read is split into steps, and decisions are made between them.
+TEST_F(RunningEngine, LongRead_DecisionsRunBetweenSteps) {
   std::vector<int> order;  // on the engine's thread
   Notification read;
   int steps = 0;
@@ -61,7 +62,7 @@ TEST_F(RunningEngine, DecisionsAreMadeBetweenTwoStepsOfAReading) {
     }
     return steps == 5;
   };
-  engine_.Read(step, [&](const absl::Status& status) {
+  engine_.ReadDurable(step, [&](const absl::Status& status) {
     EXPECT_TRUE(status.ok()) << status;
     order.push_back(-1);
     read.Notify();
@@ -72,20 +73,20 @@ TEST_F(RunningEngine, DecisionsAreMadeBetweenTwoStepsOfAReading) {
   EXPECT_EQ(order.back(), -1);
   EXPECT_LT(std::find(order.begin(), order.end(), 100) - order.begin(), 4)
       << "asked in the first step, told before the last";
-  // A reading that does not end is ended with the engine.
+  // A read that does not end is ended with the engine.
   Notification ended;
-  engine_.Read([](const Machine&) { return false; },
-               [&](const absl::Status& status) {
-                 EXPECT_TRUE(absl::IsUnavailable(status));
-                 ended.Notify();
-               });
+  engine_.ReadDurable([](const Machine&) { return false; },
+                      [&](const absl::Status& status) {
+                        EXPECT_TRUE(absl::IsUnavailable(status));
+                        ended.Notify();
+                      });
   Flush();
   engine_.Stop();
   EXPECT_TRUE(ended.HasBeenNotified());
 }
 
-// Everybody at once: questions, facts, holds, readers and listeners, then a stop in the middle of it.
-TEST(Engine, ManyThreadsAllGetAnswers) {
+// All at once: queries, facts, holds, readers and listeners, then a stop in the middle.
+TEST(Engine, ManyThreads_AllReceiveReplies) {
   MemoryStore store;
   CountingSink sink;
   Engine engine(MachineSettings(), EngineOptions(), &store, &sink);
@@ -96,7 +97,7 @@ TEST(Engine, ManyThreadsAllGetAnswers) {
   std::atomic<int> answered{0};
   std::atomic<uint64_t> seen{0};
   const auto offer = std::make_shared<NodeOffer>(std::vector<std::string>{"n"});
-  const int listener = engine.Listen([&](const ViewChange& change) {
+  const int listener = engine.AddListener([&](const ViewChange& change) {
     EXPECT_GT(change.version, seen.load()) << "versions only grow";
     seen = change.version;
   });
@@ -127,18 +128,18 @@ TEST(Engine, ManyThreadsAllGetAnswers) {
   });
   threads.emplace_back([&] {
     for (int i = 0; i < 100; ++i) {
-      const int id = engine.Listen([](const ViewChange&) {});
-      engine.Unlisten(id);
+      const int id = engine.AddListener([](const ViewChange&) {});
+      engine.RemoveListener(id);
     }
   });
   for (std::thread& thread : threads) thread.join();
-  engine.Unlisten(listener);
+  engine.RemoveListener(listener);
   engine.Stop();
   EXPECT_GT(held, 100);
   EXPECT_EQ(answered, held) << "every held call is answered exactly once, by the stop at the latest";
 }
 
-TEST_F(RunningEngine, ACommandAfterItsDeadlineDoesNothing) {
+TEST_F(RunningEngine, CommandAfterDeadline_HasNoEffect) {
   Put(SomePod("a", "", 0));
   Flush();
   absl::Status late;
@@ -157,7 +158,7 @@ TEST_F(RunningEngine, ACommandAfterItsDeadlineDoesNothing) {
   EXPECT_EQ(engine_.view()->pods, 1);
 }
 
-TEST_F(RunningEngine, APermitIsAnsweredOnceWhateverItsEnd) {
+TEST_F(RunningEngine, Permit_IsAnsweredOnce) {
   for (const char* name : {"a", "b"}) {
     PodDescription pod = SomePod(name, "g", 2);
     pod.scheduler_name = "mine";  // so that the gang is not planned as a whole
@@ -197,17 +198,17 @@ TEST_F(RunningEngine, APermitIsAnsweredOnceWhateverItsEnd) {
   EXPECT_EQ(answers, 2);
 }
 
-TEST_F(RunningEngine, ARefusedCommandIsSaid) {
+TEST_F(RunningEngine, RefusedCommand_ReturnsError) {
   const absl::StatusOr<Reply> reply = engine_.Ask(PostFilter{"nobody", ""});
   EXPECT_TRUE(absl::IsNotFound(reply.status())) << reply.status();
 }
 
-TEST_F(RunningEngine, AfterAStopNothingIsTaken) {
+TEST_F(RunningEngine, CallAfterStop_ReturnsUnavailable) {
   engine_.Stop();
-  engine_.Stop();  // harmless
+  engine_.Stop();  // no effect
   EXPECT_TRUE(absl::IsUnavailable(engine_.Announce(Tick{})));
   EXPECT_TRUE(absl::IsUnavailable(engine_.Hold(Bind{"u", "n", 0}, [](const HoldAnswer&) { FAIL(); }).status()));
-  EXPECT_TRUE(absl::IsUnavailable(engine_.Query([](const Machine&) { FAIL(); })));
+  EXPECT_TRUE(absl::IsUnavailable(engine_.ReadDurableSync([](const Machine&) { FAIL(); })));
   absl::Status asked;
   engine_.AskAsync(Tick{}, In(absl::Hours(1)), [&](absl::StatusOr<Reply> reply) { asked = reply.status(); });
   EXPECT_TRUE(absl::IsUnavailable(asked)) << "at once";
@@ -219,7 +220,7 @@ TEST_F(RunningEngine, AfterAStopNothingIsTaken) {
   engine_.EndPermit("u", 1);
 }
 
-TEST_F(RunningEngine, AStopFinishesWhatWasSubmittedAndAnswersEveryHold) {
+TEST_F(RunningEngine, Stop_FinishesCommandsAndAnswersHolds) {
   Put(SomePod("a", "", 0));
   Put(SomePod("b", "g", 2));
   Put(SomePod("c", "g", 2));
@@ -232,7 +233,7 @@ TEST_F(RunningEngine, AStopFinishesWhatWasSubmittedAndAnswersEveryHold) {
   std::thread stopper;
   {
     Busy busy(&engine_);
-    ASSERT_TRUE(engine_.Hold(Bind{"u-a", "n", 0}, keep).ok());  // committed: the API server is still to answer
+    ASSERT_TRUE(engine_.Hold(Bind{"u-a", "n", 0}, keep).ok());  // committed: the API server's reply is pending
     ASSERT_TRUE(engine_.Hold(Bind{"u-b", "n", 0}, keep).ok());  // at the barrier
     engine_.AskAsync(PreFilter{"u-a"}, In(absl::Hours(1)), [&](absl::StatusOr<Reply> r) { applied = r.ok(); });
     stopper = std::thread([this] { engine_.Stop(); });
@@ -253,8 +254,8 @@ class ShortHolds : public RunningEngine {
   ShortHolds() : RunningEngine(Settings()) {}
 };
 
-// Deadlines are kept without anybody asking.
-TEST_F(ShortHolds, WhatIsDueHappensByItself) {
+// Deadlines are met without a call.
+TEST_F(ShortHolds, ExpiredDeadline_ActsWithoutCall) {
   Put(SomePod("a", "g", 2));
   Put(SomePod("b", "g", 2));
   while (engine_.view()->promised_holds == 0) Flush();
@@ -286,28 +287,28 @@ class SmallBatches : public RunningEngine {
   SmallBatches() : RunningEngine(MachineSettings(), Options()) {}
 };
 
-TEST_F(SmallBatches, SoManyCommandsACommit) {
+TEST_F(SmallBatches, ManyCommands_AreSplitIntoBatches) {
   const EngineStats before = engine_.stats();
   {
     Busy busy(&engine_);
     for (int i = 0; i < 3; ++i) ASSERT_TRUE(engine_.Announce(Tick{}).ok());
     EXPECT_EQ(engine_.stats().mailbox_depth, 3U);
     EXPECT_TRUE(absl::IsResourceExhausted(engine_.Ask(Tick{}).status()));
-    EXPECT_TRUE(absl::IsResourceExhausted(engine_.Query([](const Machine&) { FAIL(); })));
+    EXPECT_TRUE(absl::IsResourceExhausted(engine_.ReadDurableSync([](const Machine&) { FAIL(); })));
     EXPECT_EQ(engine_.stats().rejected, before.rejected + 2);
     engine_.EndPermit("u", 1);  // never refused
     EXPECT_EQ(engine_.stats().mailbox_depth, 4U);
   }
-  // Until there is room again, a query is refused like any other.
-  while (absl::IsResourceExhausted(engine_.Query([](const Machine&) {}))) {
+  // Until there is room again, a query is refused like any other call.
+  while (absl::IsResourceExhausted(engine_.ReadDurableSync([](const Machine&) {}))) {
   }
   EXPECT_EQ(engine_.stats().mailbox_depth, 0U);
   EXPECT_EQ(engine_.stats().commands - before.commands, 6U) << "the query that kept it busy, four, and the last";
   EXPECT_GE(engine_.stats().batches - before.batches, 3U) << "four commands are two batches at least";
-  EXPECT_EQ(engine_.stats().store_trouble, "");
+  EXPECT_EQ(engine_.stats().store_error, "");
 }
 
-TEST_F(SmallBatches, AFactWaitsForRoom) {
+TEST_F(SmallBatches, FactWithFullMailbox_WaitsForRoom) {
   std::thread announcer;
   std::atomic<bool> taken{false};
   {
@@ -325,7 +326,7 @@ TEST_F(SmallBatches, AFactWaitsForRoom) {
   EXPECT_EQ(engine_.view()->pods, 1) << "facts are never lost";
 }
 
-TEST_F(SmallBatches, AStopEndsTheWaitOfAnAnnouncer) {
+TEST_F(SmallBatches, Stop_EndsWaitOfAnnouncer) {
   std::thread announcer;
   std::thread stopper;
   {
@@ -339,7 +340,7 @@ TEST_F(SmallBatches, AStopEndsTheWaitOfAnAnnouncer) {
   stopper.join();
 }
 
-class OneByOne : public RunningEngine {
+class SingleCommandBatches : public RunningEngine {
  protected:
   static EngineOptions Options() {
     EngineOptions options;
@@ -347,10 +348,10 @@ class OneByOne : public RunningEngine {
     options.mailbox_capacity = 3;
     return options;
   }
-  OneByOne() : RunningEngine(MachineSettings(), Options()) {}
+  SingleCommandBatches() : RunningEngine(MachineSettings(), Options()) {}
 };
 
-TEST_F(OneByOne, WhoWaitsForRoomIsWokenByEveryCommandThatIsTaken) {
+TEST_F(SingleCommandBatches, WaitingAnnouncers_AreWokenByEachCommand) {
   std::vector<std::thread> announcers;
   {
     Busy busy(&engine_);

@@ -1,5 +1,5 @@
-// The engine's order: nothing leaves before its record is durable, and what leaves leaves in order (DESIGN.md "Order";
-// SPEC S-2, S-6). Built for ThreadSanitizer too.
+// The engine's order: nothing leaves before its record is durable, and everything leaves in order (SPEC S-2, S-6). Also
+// built for ThreadSanitizer.
 #include "service/engine/engine.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@
 namespace muster {
 namespace {
 
-// A store whose commits wait for the test, and fail as often as it likes.
+// A store whose commits wait for the test, and fail as often as the test sets.
 class GatedStore : public Store {
  public:
   absl::Status Commit(int64_t epoch, const std::vector<Record>& records) override {
@@ -65,48 +65,48 @@ class GatedStore : public Store {
   MemoryStore inner_;
 };
 
-// The engine runs, with a node and pod u-a that may go there.
+// Starts the engine with a node and pod u-a, which fits the node.
 void StartWithPod(Engine* engine) {
   ASSERT_TRUE(engine->Start().ok());
   ASSERT_TRUE(engine->Announce(UpsertNode{SomeNode()}).ok());
   ASSERT_TRUE(engine->Announce(UpsertPod{SomePod("a", "", 0)}).ok());
   ASSERT_TRUE(engine->Announce(FactsRead{}).ok());
-  ASSERT_TRUE(engine->Query([](const Machine&) {}).ok());
+  ASSERT_TRUE(engine->ReadDurableSync([](const Machine&) {}).ok());
 }
 
-TEST(Engine, NothingLeavesBeforeItsRecordIsDurable) {
+TEST(Engine, Effect_LeavesAfterDurableRecord) {
   GatedStore store;
   CountingSink sink;
   Engine engine(MachineSettings(), EngineOptions(), &store, &sink);
   StartWithPod(&engine);
   ASSERT_EQ(store.tries(), 0);
   store.Close();
-  // A pod of no gang is bound at once: its commit record must be durable before the binding is sent.
+  // A lone pod is bound at once: its commit record must be durable before the binding is sent.
   ASSERT_TRUE(engine.Hold(Bind{"u-a", "n", 0}, [](const HoldAnswer&) {}).ok());
   store.WaitForTry();
   EXPECT_EQ(sink.bindings, 0);
   Notification asked;
   std::thread asker([&] {
-    EXPECT_TRUE(engine.Query([](const Machine&) {}).ok());
+    EXPECT_TRUE(engine.ReadDurableSync([](const Machine&) {}).ok());
     asked.Notify();
   });
   EXPECT_FALSE(asked.WaitForNotificationWithTimeout(absl::Milliseconds(50))) << "answered while the store was busy";
-  EXPECT_TRUE(engine.Peek([](const Machine&) {}).ok()) << "nobody builds on it";
+  EXPECT_TRUE(engine.ReadLatestSync([](const Machine&) {}).ok()) << "nobody builds on it";
   EXPECT_EQ(sink.bindings, 0);
   store.Open(/*failures=*/2);
   asker.join();
   EXPECT_EQ(sink.bindings, 1);
   EXPECT_EQ(store.tries(), 3) << "two refused commits are tried again, nothing is lost";
-  EXPECT_EQ(engine.stats().store_trouble, "");
-  const absl::StatusOr<Store::Contents> kept = store.TakeOver();
-  ASSERT_TRUE(kept.ok());
-  ASSERT_EQ(kept->records.size(), 2U);
-  EXPECT_EQ(RecordName(kept->records.front()), "commit/u-a");
-  EXPECT_EQ(RecordName(kept->records.back()), "effects/");
+  EXPECT_EQ(engine.stats().store_error, "");
+  const absl::StatusOr<Store::Contents> stored = store.TakeOver();
+  ASSERT_TRUE(stored.ok());
+  ASSERT_EQ(stored->records.size(), 2U);
+  EXPECT_EQ(RecordName(stored->records.front()), "commit/u-a");
+  EXPECT_EQ(RecordName(stored->records.back()), "effects/");
 }
 
-// Of one store, whichever process numbers them.
-TEST(Engine, NoEffectHasTheNumberOfAnother) {
+// Effect numbers are unique for one store, across processes.
+TEST(Engine, EffectNumbers_AreUniqueAcrossLives) {
   class NumberingSink : public EffectSink {
    public:
     void Carry(std::vector<Effect> effects) override { next += static_cast<int64_t>(effects.size()); }
@@ -125,23 +125,23 @@ TEST(Engine, NoEffectHasTheNumberOfAnother) {
     const int64_t first = sink.next;
     ASSERT_TRUE(engine.Announce(UpsertNode{SomeNode()}).ok());
     ASSERT_TRUE(engine.Announce(FactsRead{}).ok());
-    const int pods = 3'000 * life;  // of one life more than are reserved at once
+    const int pods = 3'000 * life;  // one life uses more numbers than are reserved at once
     for (int i = 0; i <= pods; ++i) {
       const std::string name = absl::StrCat("p", life, "-", i);
       ASSERT_TRUE(engine.Announce(UpsertPod{SomePod(name, "", 0)}).ok());
       ASSERT_TRUE(engine.Hold(Bind{"u-" + name, "n", 0}, [](const HoldAnswer&) {}).ok());
       ASSERT_TRUE(engine.Announce(RemovePod{"u-" + name}).ok());
       if (i % 500 != 0) continue;
-      ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());  // its mailbox has an end
+      ASSERT_TRUE(engine.ReadDurableSync([](const Machine&) {}).ok());  // its mailbox is bounded
     }
-    ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());
+    ASSERT_TRUE(engine.ReadDurableSync([](const Machine&) {}).ok());
     EXPECT_GT(sink.next, first);
     last = sink.next - 1;
   }
 }
 
-// The end of a question's time is told while the store takes nothing.
-TEST(Engine, AnEndedDeadlineDoesNotWaitForTheStore) {
+// The expiry of a query's deadline is reported while the store is blocked.
+TEST(Engine, ExpiredDeadline_DoesNotWaitForStore) {
   GatedStore store;
   CountingSink sink;
   Engine engine(MachineSettings(), EngineOptions(), &store, &sink);
@@ -161,7 +161,7 @@ TEST(Engine, AnEndedDeadlineDoesNotWaitForTheStore) {
     refused.Notify();
   });
   EXPECT_TRUE(refused.WaitForNotificationWithTimeout(absl::Seconds(10)));
-  // What another's command did is told when that is sure.
+  // The result of another caller's command is reported when it is durable.
   Notification unsure;
   engine.AskAsync(AskGang{"s"}, std::chrono::steady_clock::time_point::max(), [&](const auto& reply) {
     EXPECT_TRUE(absl::IsNotFound(reply.status()));
@@ -172,7 +172,7 @@ TEST(Engine, AnEndedDeadlineDoesNotWaitForTheStore) {
   EXPECT_TRUE(unsure.WaitForNotificationWithTimeout(absl::Seconds(10)));
 }
 
-TEST(Engine, AnUnreadableStoreIsNamed) {
+TEST(Engine, UnreadableStore_NamesRecord) {
   MemoryStore store;
   ASSERT_TRUE(store.Commit(store.TakeOver()->epoch, {{.kind = "gang", .key = "d/g", .value = "\xff\xff"}}).ok());
   CountingSink sink;
@@ -182,12 +182,12 @@ TEST(Engine, AnUnreadableStoreIsNamed) {
   EXPECT_NE(started.message().find("gang/d/g"), absl::string_view::npos) << started;
 }
 
-// DESIGN.md "Order": records, then the view, then effects and replies.
-TEST_F(RunningEngine, StoresPublishesActsAndReplies) {
+// The order is: records, then the view, then effects and replies.
+TEST_F(RunningEngine, Batch_StoresPublishesActsThenReplies) {
   Put(SomePod("a", "", 0));
   Flush();
   witness_.Take();
-  const int listener = engine_.Listen([&](const ViewChange&) { witness_.Note("published"); });
+  const int listener = engine_.AddListener([&](const ViewChange&) { witness_.Note("published"); });
   Notification answered;
   {
     Busy busy(&engine_);
@@ -208,14 +208,14 @@ TEST_F(RunningEngine, StoresPublishesActsAndReplies) {
   }
   answered.WaitForNotification();
   EXPECT_EQ(witness_.Take(), (std::vector<std::string>{"stored 3", "published", "carried 1", "replied", "answered"}));
-  engine_.Unlisten(listener);
+  engine_.RemoveListener(listener);
   Put(SomePod("b", "", 0));
   Flush();
   EXPECT_EQ(witness_.Take(), std::vector<std::string>{}) << "nobody listens, nothing is to be kept or done";
 }
 
-// Gangs that are planned in one batch: each pod is called once.
-TEST_F(RunningEngine, EveryEffectLeavesOnce) {
+// Gangs that are planned in one batch: each pod is activated once.
+TEST_F(RunningEngine, Effects_LeaveOnce) {
   NodeDescription node = SomeNode();
   node.allocatable = {{"cpu", 9}, {"pods", 9}};
   ASSERT_TRUE(engine_.Announce(UpsertNode{node}).ok());
@@ -247,9 +247,9 @@ TEST_F(RunningEngine, EveryEffectLeavesOnce) {
   EXPECT_EQ(carried, 3);
 }
 
-TEST_F(RunningEngine, AViewIsPublishedWhenSomethingChanged) {
+TEST_F(RunningEngine, Change_PublishesView) {
   std::vector<ViewChange> changes;
-  engine_.Listen([&](const ViewChange& change) { changes.push_back(change); });
+  engine_.AddListener([&](const ViewChange& change) { changes.push_back(change); });
   const uint64_t version = engine_.view()->version;
   EXPECT_NE(engine_.view()->nodes.Find("n"), nullptr);
   ASSERT_TRUE(engine_.Announce(Tick{}).ok());
@@ -294,8 +294,8 @@ TEST_F(RunningEngine, AViewIsPublishedWhenSomethingChanged) {
   EXPECT_EQ(changes.back().nodes->back().second, nullptr) << "gone";
 }
 
-// A store that fails is tried again with pauses that grow: 50, 100, 200 ms ... 2 s.
-TEST(Engine, AFailingStoreIsTriedAgainWithPauses) {
+// A failing store is retried with growing pauses: 50, 100, 200 ms ... 2 s.
+TEST(Engine, FailingStore_IsRetriedWithPauses) {
   GatedStore store;
   CountingSink sink;
   Engine engine(MachineSettings(), EngineOptions(), &store, &sink);
@@ -305,16 +305,16 @@ TEST(Engine, AFailingStoreIsTriedAgainWithPauses) {
   ASSERT_TRUE(engine.Hold(Bind{"u-a", "n", 0}, [](const HoldAnswer&) {}).ok());
   while (store.tries() < 3) absl::SleepFor(absl::Milliseconds(1));
   EXPECT_GE(SteadyNow() - before, absl::Milliseconds(145)) << "50 + 100 ms";
-  EXPECT_EQ(engine.stats().store_trouble, "disk full");
+  EXPECT_EQ(engine.stats().store_error, "disk full");
   EXPECT_EQ(sink.bindings, 0);
   store.Open(/*failures=*/0);
-  ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());
+  ASSERT_TRUE(engine.ReadDurableSync([](const Machine&) {}).ok());
   EXPECT_GE(SteadyNow() - before, absl::Milliseconds(345)) << "and 200 more";
-  EXPECT_EQ(engine.stats().store_trouble, "");
+  EXPECT_EQ(engine.stats().store_error, "");
   EXPECT_EQ(sink.bindings, 1);
 }
 
-// How many gangs get a plan between two batches of commands, at most, of twelve that are announced at once.
+// The largest number of gangs planned between two batches of commands, of twelve that are announced at once.
 int MostPlannedAtOnce(const EngineOptions& options) {
   MemoryStore store;
   CountingSink sink;
@@ -322,7 +322,7 @@ int MostPlannedAtOnce(const EngineOptions& options) {
   EXPECT_TRUE(engine.Start().ok());
   std::set<std::string> planned;
   int most = 0;
-  const int listener = engine.Listen([&](const ViewChange& change) {
+  const int listener = engine.AddListener([&](const ViewChange& change) {
     int now = 0;
     for (const auto& [key, gang] : *change.gangs) {
       if (gang != nullptr && gang->planned > 0 && planned.insert(key).second) ++now;
@@ -335,13 +335,13 @@ int MostPlannedAtOnce(const EngineOptions& options) {
   EXPECT_TRUE(engine.Ask(std::move(facts)).ok());
   EXPECT_TRUE(engine.Ask(FactsRead{}).ok());
   while (engine.view()->promised_holds < 12) absl::SleepFor(absl::Milliseconds(1));
-  EXPECT_TRUE(engine.Query([](const Machine&) {}).ok());
-  engine.Unlisten(listener);
+  EXPECT_TRUE(engine.ReadDurableSync([](const Machine&) {}).ok());
+  engine.RemoveListener(listener);
   EXPECT_EQ(planned.size(), 12U) << "and none is forgotten";
   return most;
 }
 
-TEST(Engine, PlanningGivesWayToCommands) {
+TEST(Engine, Planning_YieldsToCommands) {
   EngineOptions options;
   options.planning_slice = absl::ZeroDuration();
   EXPECT_EQ(MostPlannedAtOnce(options), 1) << "the time is up after each";
@@ -350,8 +350,8 @@ TEST(Engine, PlanningGivesWayToCommands) {
   EXPECT_EQ(MostPlannedAtOnce(options), 5);
 }
 
-// K-2: a filter's answer promises nothing; it leaves although the batch's records wait for the store.
-TEST(Engine, WhatPromisesNothingDoesNotWaitForTheStore) {
+// K-2: a filter reply promises nothing; it leaves although the batch's records wait for the store.
+TEST(Engine, FilterReply_DoesNotWaitForStore) {
   GatedStore store;
   CountingSink sink;
   Engine engine(MachineSettings(), EngineOptions(), &store, &sink);
@@ -360,7 +360,7 @@ TEST(Engine, WhatPromisesNothingDoesNotWaitForTheStore) {
   ASSERT_TRUE(engine.Announce(UpsertPod{SomePod("a", "", 0)}).ok());
   ASSERT_TRUE(engine.Announce(UpsertPod{SomePod("b", "", 0)}).ok());
   ASSERT_TRUE(engine.Announce(FactsRead{}).ok());
-  ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());
+  ASSERT_TRUE(engine.ReadDurableSync([](const Machine&) {}).ok());
   store.Close();
   Notification filtered;
   Notification permitted;
@@ -369,7 +369,7 @@ TEST(Engine, WhatPromisesNothingDoesNotWaitForTheStore) {
     const auto never = std::chrono::steady_clock::time_point::max();
     engine.AskPermit(
         Permit{"u-a", "n"}, never, [&](const absl::StatusOr<Reply>&) { permitted.Notify(); }, [](const HoldAnswer&) {});
-    engine.AskAsync(Filter{"u-b", std::make_shared<NodeOffer>(NodeOffer::Every())}, never,
+    engine.AskAsync(Filter{"u-b", std::make_shared<NodeOffer>(NodeOffer::AllNodes())}, never,
                     [&](const absl::StatusOr<Reply>& reply) {
                       EXPECT_EQ(std::get<FilterReply>(*reply).kind, FilterReply::Kind::kPass);
                       filtered.Notify();
@@ -381,8 +381,8 @@ TEST(Engine, WhatPromisesNothingDoesNotWaitForTheStore) {
   EXPECT_TRUE(permitted.WaitForNotificationWithTimeout(absl::Seconds(10)));
 }
 
-// A process that is told to stop ends although its store takes nothing, and then nothing happened.
-TEST(Engine, AStoreThatFailsDoesNotKeepItFromStopping) {
+// A stop ends the process although its store is blocked; its pending commands have no effect.
+TEST(Engine, FailingStore_DoesNotPreventStop) {
   GatedStore store;
   CountingSink sink;
   EngineOptions options;
@@ -393,7 +393,7 @@ TEST(Engine, AStoreThatFailsDoesNotKeepItFromStopping) {
   ASSERT_TRUE(engine.Announce(UpsertPod{SomePod("a", "", 0)}).ok());
   ASSERT_TRUE(engine.Announce(UpsertPod{SomePod("b", "", 0)}).ok());
   ASSERT_TRUE(engine.Announce(FactsRead{}).ok());
-  ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());
+  ASSERT_TRUE(engine.ReadDurableSync([](const Machine&) {}).ok());
   store.Open(/*failures=*/1'000'000);
   std::atomic<int> refused = 0;
   ASSERT_TRUE(engine.Hold(Bind{"u-a", "n", 0}, [&](const HoldAnswer& a) { refused += a.permitted ? 0 : 1; }).ok());
@@ -408,14 +408,14 @@ TEST(Engine, AStoreThatFailsDoesNotKeepItFromStopping) {
   EXPECT_EQ(sink.bindings, 0) << "what is not recorded is not done";
 }
 
-// What was restored is there, and a store that cannot be read stops the start.
-TEST(Engine, StartsFromItsStore) {
+// Restored state is present after the start, and an unreadable store prevents the start.
+TEST(Engine, Start_RestoresStoredState) {
   MemoryStore store;
   CountingSink sink;
   {
     Engine engine(MachineSettings(), EngineOptions(), &store, &sink);
     EXPECT_TRUE(absl::IsUnavailable(engine.Ask(Tick{}).status())) << "not started yet";
-    engine.Stop();  // harmless
+    engine.Stop();  // no effect
     ASSERT_TRUE(engine.Start().ok());
   }
   class Unreadable : public MemoryStore {
@@ -427,8 +427,8 @@ TEST(Engine, StartsFromItsStore) {
   EXPECT_TRUE(absl::IsDataLoss(engine.Start()));
 }
 
-// While one batch waits for its disk the next are applied, and leave together once their turn has come.
-TEST(Engine, CommandsAreAppliedWhileTheStoreIsBusy) {
+// While one batch waits for the disk, later batches are applied; they leave together in their turn.
+TEST(Engine, BusyStore_CommandsAreStillApplied) {
   GatedStore store;
   CountingSink sink;
   Engine engine(MachineSettings(), EngineOptions(), &store, &sink);
@@ -440,32 +440,32 @@ TEST(Engine, CommandsAreAppliedWhileTheStoreIsBusy) {
     ASSERT_TRUE(engine.Announce(UpsertPod{SomePod(absl::StrCat("p-", i), "", 0)}).ok());
   }
   ASSERT_TRUE(engine.Announce(FactsRead{}).ok());
-  ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());
+  ASSERT_TRUE(engine.ReadDurableSync([](const Machine&) {}).ok());
   store.Close();
   ASSERT_TRUE(engine.Hold(Bind{"u-p-0", "n", 0}, [](const HoldAnswer&) {}).ok());
   store.WaitForTry();
   for (int i = 1; i < 20; ++i) {
     ASSERT_TRUE(engine.Hold(Bind{absl::StrCat("u-p-", i), "n", 0}, [](const HoldAnswer&) {}).ok());
   }
-  // A question that promises nothing is answered, whatever the disk does, and knows what was applied meanwhile.
+  // A query that promises nothing is answered while the disk is busy, and sees what was applied meanwhile.
   const auto offer = std::make_shared<NodeOffer>(std::vector<std::string>{"n"});
   EXPECT_TRUE(engine.Ask(Filter{"u-p-19", offer}).ok());
   EXPECT_EQ(engine.stats().mailbox_depth, 0U);
   EXPECT_GT(engine.stats().store_waiting, 0);
   EXPECT_EQ(sink.bindings, 0);
   store.Open(/*failures=*/0);
-  ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());
+  ASSERT_TRUE(engine.ReadDurableSync([](const Machine&) {}).ok());
   EXPECT_EQ(sink.bindings, 20);
   EXPECT_LE(store.tries(), 3) << "what gathered was one commit";
   EXPECT_LE(engine.stats().store_waiting, 1) << "the one that answered just now";
 }
 
-// Nor are callers taken without end who only read what must be durable: each costs memory, whether it waits or left.
-TEST(Engine, ReadersWhoWaitForTheStoreAreBounded) {
+// Callers that only read durable state are bounded too: each costs memory, whether it still waits or has left.
+TEST(Engine, DurableReaders_AreBounded) {
   GatedStore store;
   CountingSink sink;
   EngineOptions options;
-  options.mailbox_capacity = 2 * Committer::kMostCallers;
+  options.mailbox_capacity = 2 * Committer::kMaxWaitingCallers;
   Engine engine(MachineSettings(), options, &store, &sink);
   StartWithPod(&engine);
   store.Close();
@@ -479,22 +479,23 @@ TEST(Engine, ReadersWhoWaitForTheStoreAreBounded) {
     ++answered;
   };
   size_t asked = 0;
-  for (; asked < 2 * Committer::kMostCallers && refused == 0; ++asked) {
-    engine.Read(step, done);
+  for (; asked < 2 * Committer::kMaxWaitingCallers && refused == 0; ++asked) {
+    engine.ReadDurable(step, done);
     if (asked % 1'000 != 0) continue;
-    ASSERT_TRUE(engine.Peek([](const Machine&) {}).ok());  // it has come to them
+    ASSERT_TRUE(engine.ReadLatestSync([](const Machine&) {}).ok());  // they have been processed
   }
-  EXPECT_GE(asked, Committer::kMostCallers);
+  EXPECT_GE(asked, Committer::kMaxWaitingCallers);
   EXPECT_EQ(refused, 1);
   store.Open(/*failures=*/0);
-  while (absl::IsResourceExhausted(engine.Query([](const Machine&) {}))) absl::SleepFor(absl::Milliseconds(1));
+  while (absl::IsResourceExhausted(engine.ReadDurableSync([](const Machine&) {})))
+    absl::SleepFor(absl::Milliseconds(1));
   engine.Stop();
   EXPECT_EQ(answered, asked);
 }
 
-// A store that takes nothing for long: what may need a record is refused, what promises nothing is answered all the
-// same.
-TEST(Engine, WhatWaitsForTheStoreIsBounded) {
+// A store that is blocked for long: commands that may need a record are refused, queries that promise nothing are still
+// answered.
+TEST(Engine, PendingCommands_AreBounded) {
   GatedStore store;
   CountingSink sink;
   EngineOptions options;
@@ -506,7 +507,7 @@ TEST(Engine, WhatWaitsForTheStoreIsBounded) {
     ASSERT_TRUE(engine.Announce(UpsertPod{SomePod(absl::StrCat("p-", i), "", 0)}).ok());
   }
   ASSERT_TRUE(engine.Announce(FactsRead{}).ok());
-  ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());
+  ASSERT_TRUE(engine.ReadDurableSync([](const Machine&) {}).ok());
   store.Close();
   absl::Status refused;
   int held = 0;
@@ -516,9 +517,9 @@ TEST(Engine, WhatWaitsForTheStoreIsBounded) {
     ASSERT_TRUE(engine.Ask(Filter{"u-p-19", offer}).ok());
   }
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
-  EXPECT_NE(refused.message().find("the store does not keep up"), absl::string_view::npos) << refused;
+  EXPECT_NE(refused.message().find("the store is too slow"), absl::string_view::npos) << refused;
   EXPECT_LT(held, 10);
-  // Facts are not lost: they wait.
+  // Facts are not lost: their announcers wait.
   std::atomic<bool> announced{false};
   std::thread announcer([&] {
     EXPECT_TRUE(engine.Announce(UpsertPod{SomePod("late", "", 0)}).ok());
@@ -528,12 +529,13 @@ TEST(Engine, WhatWaitsForTheStoreIsBounded) {
   EXPECT_FALSE(announced);
   store.Open(/*failures=*/0);
   announcer.join();
-  ASSERT_TRUE(engine.Query([](const Machine& machine) { EXPECT_NE(machine.FindPod("u-late"), nullptr); }).ok());
+  ASSERT_TRUE(
+      engine.ReadDurableSync([](const Machine& machine) { EXPECT_NE(machine.FindPod("u-late"), nullptr); }).ok());
   EXPECT_EQ(sink.bindings, held - 1);
 }
 
-// Another process has taken the store over: nothing is done or promised any more, and whoever asks is told so.
-TEST(Engine, AFencedEngineActsNoMore) {
+// Another process has taken the store over: this one acts and promises no more, and callers get an error.
+TEST(Engine, FencedEngine_StopsActing) {
   MemoryStore store;
   CountingSink sink;
   std::atomic<int> fenced{0};

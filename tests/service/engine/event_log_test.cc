@@ -1,4 +1,4 @@
-// What Muster did, kept for readers, and the pictures that readers share (SPEC S-4, S-5).
+// The log of Muster's decisions and the views that readers share (SPEC S-4, S-5).
 #include "service/engine/event_log.h"
 
 #include <gtest/gtest.h>
@@ -20,17 +20,18 @@ class KeepingSink : public EffectSink {
 
 std::vector<Effect> Notes(int count) {
   std::vector<Effect> notes;
-  for (int i = 0; i < count; ++i) notes.push_back(TellPod{{"d", absl::StrCat("p", i), ""}, false, {}});
+  for (int i = 0; i < count; ++i) notes.push_back(EmitPodEvent{{"d", absl::StrCat("p", i), ""}, false, {}});
   return notes;
 }
 
-TEST(EventLog, EveryEffectIsAnEventAndIsPassedOn) {
+TEST(EventLog, Effect_BecomesEventAndIsForwarded) {
   KeepingSink next;
   EventLog log(&next);
   const PodRef pod{"d", "p", "u"};
   const int64_t before = absl::ToUnixMillis(absl::Now());
-  log.Carry({BindPod{pod, "n", 0}, CallPod{pod, true, "m", 7}, MarkTimedOut{pod}, EvictPod{pod, "why"},
-             TellPod{pod, true, {ReasonCode::kBindFailed, "x"}}, TellPod{pod, false, {ReasonCode::kNoRoom, "y"}}});
+  log.Carry({BindPod{pod, "n", 0}, ActivatePod{pod, true, "m", 7}, MarkTimedOut{pod}, EvictPod{pod, "why"},
+             EmitPodEvent{pod, true, {ReasonCode::kBindFailed, "x"}},
+             EmitPodEvent{pod, false, {ReasonCode::kNoRoom, "y"}}});
   EXPECT_EQ(next.carried.size(), 6U);
   const EventLog::Page page = log.After(0);
   ASSERT_EQ(page.events.size(), 6U);
@@ -40,9 +41,10 @@ TEST(EventLog, EveryEffectIsAnEventAndIsPassedOn) {
     const char* node;
     ReasonCode code;
   };
-  const std::vector<Expected> expected = {{"Bind", "n", ReasonCode::kBinding},      {"Call", "m", ReasonCode::kPlanned},
-                                          {"TimedOut", "", ReasonCode::kTimedOut},  {"Evict", "", ReasonCode::kEvicted},
-                                          {"Warning", "", ReasonCode::kBindFailed}, {"Note", "", ReasonCode::kNoRoom}};
+  const std::vector<Expected> expected = {
+      {"Bind", "n", ReasonCode::kBinding},      {"Activate", "m", ReasonCode::kPlanned},
+      {"TimedOut", "", ReasonCode::kTimedOut},  {"Evict", "", ReasonCode::kEvicted},
+      {"Warning", "", ReasonCode::kBindFailed}, {"Note", "", ReasonCode::kNoRoom}};
   for (size_t i = 0; i < expected.size(); ++i) {
     const EventRecord& event = *page.events[i];
     EXPECT_EQ(event.sequence, static_cast<int64_t>(i) + 1);
@@ -58,7 +60,7 @@ TEST(EventLog, EveryEffectIsAnEventAndIsPassedOn) {
   EXPECT_EQ(last.After(0).events.size(), 1U);
 }
 
-TEST(EventLog, PagesBeginAfterANumber) {
+TEST(EventLog, Page_BeginsAfterNumber) {
   EventLog log(nullptr);
   EXPECT_TRUE(log.After(0).events.empty());
   EXPECT_EQ(log.After(5).missed, 0);
@@ -72,21 +74,21 @@ TEST(EventLog, PagesBeginAfterANumber) {
   EXPECT_EQ(log.After(99).missed, 0);
 }
 
-TEST(EventLog, TheOldestAreForgottenAndCounted) {
+TEST(EventLog, LogFull_OldestAreRemovedAndCounted) {
   EventLog log(nullptr);
-  log.Carry(Notes(static_cast<int>(EventLog::kKept)));
-  EXPECT_EQ(log.After(0).events.size(), EventLog::kKept);
+  log.Carry(Notes(static_cast<int>(EventLog::kCapacity)));
+  EXPECT_EQ(log.After(0).events.size(), EventLog::kCapacity);
   EXPECT_EQ(log.After(0).missed, 0);
   log.Carry(Notes(2));
-  EXPECT_EQ(log.After(0).events.size(), EventLog::kKept);
+  EXPECT_EQ(log.After(0).events.size(), EventLog::kCapacity);
   EXPECT_EQ(log.After(0).missed, 2);
   EXPECT_EQ(log.After(1).missed, 1);
   EXPECT_EQ(log.After(1).events.front()->sequence, 3);
   EXPECT_EQ(log.After(2).missed, 0);
-  EXPECT_EQ(log.After(3).events.size(), EventLog::kKept - 1);
+  EXPECT_EQ(log.After(3).events.size(), EventLog::kCapacity - 1);
 }
 
-TEST(EventLog, PagesAreAsLongAsWasAskedFor) {
+TEST(EventLog, Page_HasRequestedLength) {
   EventLog log(nullptr);
   log.Carry(Notes(5));
   const EventLog::Page page = log.After(1, 2);
@@ -96,14 +98,14 @@ TEST(EventLog, PagesAreAsLongAsWasAskedFor) {
   EXPECT_EQ(log.After(4, 2).events.size(), 1U);
 }
 
-TEST(EventLog, WhoAsksForNewsIsCalledForEachTime) {
+TEST(EventLog, Listener_IsCalledForEachBatch) {
   EventLog log(nullptr);
   int heard = 0;
-  log.SetNews([&] { ++heard; });
+  log.SetListener([&] { ++heard; });
   log.Carry(Notes(2));
   log.Carry(Notes(1));
   EXPECT_EQ(heard, 2);
-  log.SetNews(nullptr);
+  log.SetListener(nullptr);
   log.Carry(Notes(1));
   EXPECT_EQ(heard, 2);
 }

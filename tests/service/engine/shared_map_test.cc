@@ -36,7 +36,7 @@ Twin Contents(const Map& map) {
   return out;
 }
 
-// By its own lookups, as readers walk it.
+// The contents as readers iterate over them.
 Twin Walked(const Map& map) {
   Twin out;
   std::string at;
@@ -47,7 +47,7 @@ Twin Walked(const Map& map) {
   return out;
 }
 
-TEST(SharedMap, IsAMapAndEveryCopyStaysAsItWas) {
+TEST(SharedMap, RandomEdits_CopiesStayUnchanged) {
   for (int seed = 1; seed <= 30; ++seed) {
     std::mt19937 random(static_cast<std::mt19937::result_type>(seed));
     const int keys = seed % 3 == 0 ? 40 : 3000;
@@ -94,7 +94,7 @@ TEST(SharedMap, IsAMapAndEveryCopyStaysAsItWas) {
   }
 }
 
-TEST(SharedMap, EmptiesAndFillsAgain) {
+TEST(SharedMap, EmptiedMap_CanBeFilledAgain) {
   Map map;
   EXPECT_EQ(map.Find("a"), nullptr);
   EXPECT_EQ(map.After(""), nullptr);
@@ -117,8 +117,8 @@ TEST(SharedMap, EmptiesAndFillsAgain) {
   }
 }
 
-// Values that are gone from the map are gone: a map that lives long does not keep them.
-TEST(SharedMap, KeepsNothingThatIsGone) {
+// Removed values are freed: a map that lives long does not retain them.
+TEST(SharedMap, RemovedValues_AreFreed) {
   std::vector<std::weak_ptr<const Named>> values;
   Map map;
   for (int round = 0; round < 200; ++round) {
@@ -136,8 +136,8 @@ TEST(SharedMap, KeepsNothingThatIsGone) {
   EXPECT_LE(alive, 500 + 50) << "beside the map's own, a few that stand beside an inner node's child";
 }
 
-// Two maps share what did not change: whoever is copied is held once more.
-TEST(SharedMap, AnEditCopiesAPath) {
+// Two maps share unchanged parts: copying adds one reference.
+TEST(SharedMap, Edit_CopiesOnePath) {
   std::vector<Map::Entry> values;
   Map map;
   Map::Editor fill(map);

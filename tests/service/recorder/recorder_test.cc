@@ -1,5 +1,5 @@
-// The flight recorder (S-3): what it wrote replays to the same outcomes and the same state; its files are bounded and
-// stand alone; what goes wrong with them costs the recording only.
+// The flight recorder (S-3): its files replay to the same outcomes and state; they are bounded and self-contained;
+// their faults affect only the recording.
 #include "service/recorder/recorder.h"
 
 #include <gtest/gtest.h>
@@ -25,14 +25,14 @@ namespace {
 
 constexpr absl::Duration kSoon = absl::Seconds(10);
 
-// What a replay of one file came to.
+// The result of the replay of one file.
 struct Replayed {
   absl::Status status;
   SegmentHeader header;
   SegmentEnding ending;
   int64_t commands = 0;
-  int64_t different = 0;  // outcomes
-  uint64_t opened = 0;    // the state's hash, at the beginning and at the end
+  int64_t different = 0;  // outcomes that differ
+  uint64_t opened = 0;    // the state's hash at the beginning
   uint64_t ended = 0;
 };
 
@@ -85,7 +85,7 @@ class RecorderTest : public testing::Test {
     ASSERT_TRUE(engine_->Announce(UpsertNode{SomeNode()}).ok());
     ASSERT_TRUE(engine_->Announce(FactsRead{}).ok());
   }
-  // `gangs` gangs of two come, are asked about, and go after a while.
+  // `gangs` gangs of two are created, queried, and removed after a while.
   void Work(int gangs) {
     for (int i = 0; i < gangs; ++i) {
       const std::string gang = absl::StrCat("g", next_++);
@@ -103,11 +103,11 @@ class RecorderTest : public testing::Test {
     engine_->Stop();
     recorder_->Stop();
   }
-  // Until the recorder has written so many commands.
+  // Waits until the recorder has written this number of commands.
   void AwaitWritten(int64_t commands) {
     const absl::Time end = SteadyNow() + kSoon;
     while (recorder_->stats().commands < commands && SteadyNow() < end) absl::SleepFor(absl::Milliseconds(1));
-    ASSERT_GE(recorder_->stats().commands, commands) << recorder_->stats().trouble;
+    ASSERT_GE(recorder_->stats().commands, commands) << recorder_->stats().last_error;
   }
   [[nodiscard]] std::string Older(int age) const {
     return age == 0 ? options_.path : absl::StrCat(options_.path, ".", age);
@@ -130,11 +130,11 @@ class RecorderTest : public testing::Test {
   int next_ = 0;
 };
 
-TEST_F(RecorderTest, WhatItWroteReplaysToTheSameState) {
+TEST_F(RecorderTest, Recording_ReplaysToSameState) {
   Open();
   Work(200);
   uint64_t hash = 0;
-  ASSERT_TRUE(engine_->Query([&](const Machine& machine) { hash = machine.Hash(); }).ok());
+  ASSERT_TRUE(engine_->ReadDurableSync([&](const Machine& machine) { hash = machine.Hash(); }).ok());
   Close();
   struct stat info {};
   ASSERT_EQ(stat(options_.path.c_str(), &info), 0);
@@ -156,7 +156,7 @@ TEST_F(RecorderTest, WhatItWroteReplaysToTheSameState) {
   EXPECT_EQ(stats.bytes, info.st_size);
 }
 
-TEST_F(RecorderTest, FilesAreBoundedStandAloneAndFollowOneAnother) {
+TEST_F(RecorderTest, Files_AreBoundedSelfContainedAndConsecutive) {
   options_.max_bytes = 1'000'000;
   Open();
   for (int round = 0; round < 30; ++round) {
@@ -186,8 +186,8 @@ TEST_F(RecorderTest, FilesAreBoundedStandAloneAndFollowOneAnother) {
   }
 }
 
-// The next process keeps what the one before it wrote, which may have been killed.
-TEST_F(RecorderTest, AnotherProcessMovesTheFileAside) {
+// The next process retains the files of the previous one, which may have been killed.
+TEST_F(RecorderTest, NextProcess_MovesFileAside) {
   Open();
   Work(10);
   AwaitWritten(10);
@@ -208,7 +208,7 @@ TEST_F(RecorderTest, AnotherProcessMovesTheFileAside) {
   EXPECT_EQ(now.ending.why, SegmentEnd::kStopped);
 }
 
-TEST_F(RecorderTest, AFileIsOfOneProcessAtATime) {
+TEST_F(RecorderTest, SecondProcess_IsRefused) {
   Open();
   Work(10);
   AwaitWritten(10);
@@ -222,18 +222,17 @@ TEST_F(RecorderTest, AFileIsOfOneProcessAtATime) {
   EXPECT_TRUE(std::filesystem::exists(folder_ + "/.muster.rec.lock"));
 }
 
-TEST_F(RecorderTest, WhatIsNoRecordingStays) {
+TEST_F(RecorderTest, ForeignFile_IsNotOverwritten) {
   for (const std::string& name : {options_.path, Older(1)}) {
     { std::ofstream(options_.path) << ""; }
     { std::ofstream(name) << "somebody's only copy"; }
     const absl::StatusOr<std::unique_ptr<Recorder>> recorder = Recorder::Open(options_);
     ASSERT_FALSE(recorder.ok());
     EXPECT_EQ(recorder.status().message(),
-              absl::StrCat("recording.file: ", name,
-                           " is there, and is no recording that can be read: it stays; name another file"));
+              absl::StrCat("recording.file: ", name, " exists and is not a readable recording; use another file"));
     std::filesystem::remove(name);
   }
-  // What is no file is not taken for an empty one.
+  // A path that is no regular file is not treated as an empty one.
   const std::string pipe = folder_ + "/pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   options_.path = pipe;
@@ -247,9 +246,9 @@ TEST_F(RecorderTest, WhatIsNoRecordingStays) {
                          "/nowhere; it must exist and be writable: No such file or directory"));
 }
 
-// Commands faster than the disk: some are left out and counted, the file says so, and the next one opens with the state
-// as it is then.
-TEST_F(RecorderTest, WhatComesTooFastIsLeftOutAndCounted) {
+// Commands faster than the disk: some are left out and counted, the file records the gap, and the next file opens with
+// the current state.
+TEST_F(RecorderTest, CommandsFasterThanDisk_AreDroppedAndCounted) {
   options_.max_waiting = 20'000;
   Open();
   const absl::Time end = SteadyNow() + kSoon;
@@ -257,13 +256,13 @@ TEST_F(RecorderTest, WhatComesTooFastIsLeftOutAndCounted) {
   large.name = std::string(options_.max_waiting, 'n');
   while (recorder_->stats().lost == 0 && SteadyNow() < end) {
     ASSERT_TRUE(engine_->Announce(UpsertNode{large}).ok());
-    Work(10);  // however slow this machine is, the first of these comes before that is written
+    Work(10);  // on any machine, the first of these comes before that is written
   }
   ASSERT_GT(recorder_->stats().lost, 0);
   const int64_t written = recorder_->stats().commands;
   while (recorder_->stats().commands < written + 5 && SteadyNow() < end) {
     Work(1);
-    absl::SleepFor(absl::Milliseconds(60));  // as long as it takes to be written
+    absl::SleepFor(absl::Milliseconds(60));  // the time that it takes to be written
   }
   Close();
   const std::vector<std::string> files = Files();
@@ -287,8 +286,8 @@ TEST_F(RecorderTest, WhatComesTooFastIsLeftOutAndCounted) {
   EXPECT_EQ(commands + recorder_->stats().lost, before.header.first_command + before.commands - 1);
 }
 
-// A state that is larger than all commands that may wait does not crowd them out.
-TEST_F(RecorderTest, ALargeStateLeavesRoomForCommands) {
+// A state larger than the limit for pending commands does not displace them.
+TEST_F(RecorderTest, LargeState_LeavesRoomForCommands) {
   Machine machine(options_.settings);
   Outcome outcome;
   for (int i = 0; i < 300; ++i) {
@@ -301,9 +300,9 @@ TEST_F(RecorderTest, ALargeStateLeavesRoomForCommands) {
   ASSERT_TRUE(recorder.ok()) << recorder.status();
   for (int i = 0; i < 50; ++i) {
     Outcome ticked;
-    (*recorder)->Before(machine, 2'000 + i);
+    (*recorder)->BeforeApply(machine, 2'000 + i);
     machine.Apply(Tick{}, 2'000 + i, &ticked);
-    (*recorder)->Applied(Tick{}, 2'000 + i, ticked);
+    (*recorder)->AfterApply(Tick{}, 2'000 + i, ticked);
   }
   (*recorder)->Stop();
   EXPECT_EQ((*recorder)->stats().lost, 0);
@@ -313,8 +312,8 @@ TEST_F(RecorderTest, ALargeStateLeavesRoomForCommands) {
   EXPECT_EQ(replayed.different, 0);
 }
 
-// A file that cannot be made or written: decisions go on, the trouble is told, and when it is over so is the gap.
-TEST_F(RecorderTest, ADiskThatTakesNothingCostsTheRecordingOnly) {
+// A file cannot be created or written: decisions continue and the error is reported; when it is over, so is the gap.
+TEST_F(RecorderTest, FailingDisk_AffectsRecordingOnly) {
   signal(SIGXFSZ, SIG_IGN);
   Open();
   Work(10);
@@ -325,15 +324,15 @@ TEST_F(RecorderTest, ADiskThatTakesNothingCostsTheRecordingOnly) {
   none.rlim_cur = std::filesystem::file_size(options_.path);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &none), 0);
   const absl::Time end = SteadyNow() + kSoon;
-  while (recorder_->stats().trouble.empty() && SteadyNow() < end) Work(20);
-  const std::string trouble = recorder_->stats().trouble;
+  while (recorder_->stats().last_error.empty() && SteadyNow() < end) Work(20);
+  const std::string trouble = recorder_->stats().last_error;
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   EXPECT_EQ(trouble, absl::StrCat("cannot write ", options_.path, ": File too large"));
-  while (!recorder_->stats().trouble.empty() && SteadyNow() < end) {
+  while (!recorder_->stats().last_error.empty() && SteadyNow() < end) {
     Work(1);
     absl::SleepFor(absl::Milliseconds(5));
   }
-  EXPECT_EQ(recorder_->stats().trouble, "");
+  EXPECT_EQ(recorder_->stats().last_error, "");
   EXPECT_GT(recorder_->stats().lost, 0);
   Work(10);
   Close();
@@ -345,8 +344,8 @@ TEST_F(RecorderTest, ADiskThatTakesNothingCostsTheRecordingOnly) {
   EXPECT_EQ(ReplayFile(options_.path).ending.why, SegmentEnd::kStopped);
 }
 
-// However often it is tried in vain, what was recorded before stays, and keeps its place among the others.
-TEST_F(RecorderTest, TriesInVainCostNoOldFile) {
+// Failed attempts, however many, retain earlier recordings and their order.
+TEST_F(RecorderTest, FailedAttempts_RetainOldFiles) {
   signal(SIGXFSZ, SIG_IGN);
   for (int life = 0; life < 3; ++life) {
     Open();
@@ -354,7 +353,7 @@ TEST_F(RecorderTest, TriesInVainCostNoOldFile) {
     AwaitWritten(10);
     Close();
   }
-  std::filesystem::remove(Older(1));  // somebody took it away
+  std::filesystem::remove(Older(1));  // removed by another process
   const auto oldest = std::filesystem::file_size(Older(2));
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -362,9 +361,9 @@ TEST_F(RecorderTest, TriesInVainCostNoOldFile) {
   none.rlim_cur = 1'000;
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &none), 0);
   Open();
-  const absl::Time end = SteadyNow() + absl::Milliseconds(200);  // ten tries
+  const absl::Time end = SteadyNow() + absl::Milliseconds(200);  // ten attempts
   while (SteadyNow() < end) Work(1);
-  const std::string trouble = recorder_->stats().trouble;
+  const std::string trouble = recorder_->stats().last_error;
   Close();
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   EXPECT_NE(trouble.find("File too large"), std::string::npos) << trouble;
@@ -379,8 +378,8 @@ TEST_F(RecorderTest, TriesInVainCostNoOldFile) {
   EXPECT_EQ(std::filesystem::file_size(Older(2)), oldest);
 }
 
-// A file that somebody deletes is missed, and another one is begun.
-TEST_F(RecorderTest, AFileThatIsTakenAwayIsMissed) {
+// The deletion of the current file is detected, and another one is begun.
+TEST_F(RecorderTest, RemovedFile_IsReplaced) {
   Open();
   Work(5);
   AwaitWritten(10);
@@ -397,19 +396,19 @@ TEST_F(RecorderTest, AFileThatIsTakenAwayIsMissed) {
   EXPECT_FALSE(replayed.header.first_of_process);
 }
 
-TEST_F(RecorderTest, AStateThatLeavesNoRoomIsTold) {
+TEST_F(RecorderTest, StateLargerThanFile_ReportsError) {
   options_.max_bytes = 4'000;
   Open();
   Work(20);
   const absl::Time end = SteadyNow() + kSoon;
-  while (recorder_->stats().trouble.empty() && SteadyNow() < end) Work(20);
-  EXPECT_NE(recorder_->stats().trouble.find("leaves no room for commands; give it"), std::string::npos)
-      << recorder_->stats().trouble;
+  while (recorder_->stats().last_error.empty() && SteadyNow() < end) Work(20);
+  EXPECT_NE(recorder_->stats().last_error.find("leaves no room for commands; set it to"), std::string::npos)
+      << recorder_->stats().last_error;
   Close();
 }
 
-// Wherever a file is cut or hurt, what is read of it is right, and nothing is read that does not stand there.
-TEST_F(RecorderTest, AFileThatIsHurtIsNeverMisread) {
+// A file that is truncated or damaged anywhere yields only correct contents.
+TEST_F(RecorderTest, DamagedFile_IsNeverMisread) {
   Open();
   for (int frames = 1; frames <= 3; ++frames) {
     Work(5);
@@ -436,8 +435,8 @@ TEST_F(RecorderTest, AFileThatIsHurtIsNeverMisread) {
   EXPECT_GT(read, 0);
 }
 
-// What stands in it is all of what was written, and nothing else.
-TEST_F(RecorderTest, AFileThatIsNotAsItWasWrittenIsNotCalledWhole) {
+// A file is reported as complete only if it contains all that was written, and nothing else.
+TEST_F(RecorderTest, ChangedFile_IsNotReportedComplete) {
   Open();
   for (int frames = 1; frames <= 3; ++frames) {
     Work(5);
@@ -454,9 +453,9 @@ TEST_F(RecorderTest, AFileThatIsNotAsItWasWrittenIsNotCalledWhole) {
   const Replayed good = read(whole);
   ASSERT_TRUE(good.status.ok()) << good.status;
   ASSERT_GT(good.commands, 80);
-  EXPECT_TRUE(absl::StrContains(read(whole + whole).status.message(), "something stands behind its end"));
-  EXPECT_TRUE(absl::StrContains(read(whole + "x").status.message(), "something stands behind its end"));
-  // Where the frames are: their lengths stand before them.
+  EXPECT_TRUE(absl::StrContains(read(whole + whole).status.message(), "there is data after its end"));
+  EXPECT_TRUE(absl::StrContains(read(whole + "x").status.message(), "there is data after its end"));
+  // The offsets of the frames: each frame begins with its length.
   std::vector<size_t> frames;
   const auto length = [&](size_t at) {
     size_t size = 0;
@@ -469,7 +468,7 @@ TEST_F(RecorderTest, AFileThatIsNotAsItWasWrittenIsNotCalledWhole) {
   for (size_t i = 1; i < frames.size(); ++i) {
     const size_t at = frames[i];
     if (whole[at + 8] == 'C') {
-      // One that is not there.
+      // Without one frame.
       const Replayed without = read(whole.substr(0, at) + whole.substr(at + 8 + length(at)));
       EXPECT_FALSE(without.status.ok() && without.different == 0) << "frame " << i;
       ++commands;
@@ -485,18 +484,18 @@ TEST_F(RecorderTest, AFileThatIsNotAsItWasWrittenIsNotCalledWhole) {
   EXPECT_GT(commands, 1);
 }
 
-TEST_F(RecorderTest, AnotherVersionsFileIsRefusedByName) {
+TEST_F(RecorderTest, OtherVersionFile_IsRefusedWithVersion) {
   absl::StatusOr<SegmentWriter> writer = SegmentWriter::Create(options_.path);
   ASSERT_TRUE(writer.ok());
   ASSERT_TRUE(writer->Begin({.version = "0.9", .layout = RecordingLayout() + 1, .settings = ""}, "x").ok());
   const absl::Status status = SegmentReader::Open(options_.path).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(status.message(), absl::StrCat(options_.path,
-                                           " was written by musterd 0.9, whose state this musterctl does not have: use "
+                                           " was written by musterd 0.9, whose state this musterctl cannot read: use "
                                            "the musterctl of that version"));
   std::ofstream(options_.path, std::ios::trunc) << "MUSTERDB is something else";
   EXPECT_EQ(SegmentReader::Open(options_.path).status().message(),
-            absl::StrCat(options_.path, " is no recording of musterd's"));
+            absl::StrCat(options_.path, " is not a recording of musterd"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A request that was answered is not done again after a restart, and has the same answer (SPEC S-1, S-2).
+// A request that was answered is not repeated after a restart, and gets the same reply (SPEC S-1, S-2).
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
@@ -21,7 +21,7 @@
 namespace muster {
 namespace answers_test {
 
-// Lives of a server over one file.
+// Consecutive servers over one file.
 class Lives : public testing::Test {
  protected:
   struct Life {
@@ -42,7 +42,7 @@ class Lives : public testing::Test {
     }
     static MachineSettings Settings() {
       MachineSettings settings;
-      settings.keeps_facts = true;
+      settings.persist_facts = true;
       return settings;
     }
     std::unique_ptr<SqliteStore> store;
@@ -65,7 +65,7 @@ class Lives : public testing::Test {
     life_.reset();
     life_ = std::make_unique<Life>(path_);
   }
-  // As the version wrote it that knew no other.
+  // In the format of the first version.
   void MakeFormat1() {
     life_.reset();
     std::filesystem::remove(path_);
@@ -76,7 +76,7 @@ class Lives : public testing::Test {
     sqlite3_close(db);
     Restart();
   }
-  [[nodiscard]] int KeptAnswers() const {
+  [[nodiscard]] int StoredReplies() const {
     absl::StatusOr<StoreReport> report = ReadStore(path_);
     EXPECT_TRUE(report.ok()) << report.status();
     return static_cast<int>(TakeAnswers(&report->records)->size());
@@ -110,7 +110,7 @@ v1::DeleteGangRequest Delete(const std::string& id, const std::string& name) {
   return request;
 }
 
-TEST_F(Lives, AGangIsMadeAndDeletedOnce) {
+TEST_F(Lives, RepeatedGangCalls_ExecuteOnce) {
   const absl::StatusOr<v1::Gang> made = client().CreateGang(Create("c", "g", 2));
   ASSERT_TRUE(made.ok()) << made.status();
   EXPECT_EQ(made->rules().min_member(), 2);
@@ -153,11 +153,11 @@ v1::UpdateFactsRequest Facts(const std::string& id) {
   return update;
 }
 
-TEST_F(Lives, FactsAreToldOnce) {
-  const absl::StatusOr<v1::FactsStatus> told = client().UpdateFacts(Facts("f"));
-  ASSERT_TRUE(told.ok()) << told.status();
-  EXPECT_EQ(told->nodes(), 1);
-  EXPECT_EQ(told->pods(), 1);
+TEST_F(Lives, RepeatedFacts_SameReply) {
+  const absl::StatusOr<v1::FactsStatus> status = client().UpdateFacts(Facts("f"));
+  ASSERT_TRUE(status.ok()) << status.status();
+  EXPECT_EQ(status->nodes(), 1);
+  EXPECT_EQ(status->pods(), 1);
   v1::UpdateFactsRequest gone;
   gone.add_removed_nodes("n");
   gone.add_removed_pods("p");
@@ -165,12 +165,12 @@ TEST_F(Lives, FactsAreToldOnce) {
   Restart();
   const absl::StatusOr<v1::FactsStatus> again = client().UpdateFacts(Facts("f"));
   ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_EQ(again->SerializeAsString(), told->SerializeAsString());
+  EXPECT_EQ(again->SerializeAsString(), status->SerializeAsString());
   EXPECT_EQ(client().ListNodes()->nodes_size(), 0) << "nothing happens";
 }
 
-// The pod's place was given back, and the pod was permitted anew; the first request comes once more, late.
-TEST_F(Lives, APlaceIsGivenBackOnce) {
+// The pod's place was released, and the pod was permitted again; the first request arrives once more, late.
+TEST_F(Lives, RepeatedUnreserve_ReleasesOnce) {
   ASSERT_TRUE(client().UpdateFacts(Facts("")).ok());
   v1::PermitRequest permit;
   permit.set_pod_uid("p");
@@ -207,16 +207,16 @@ TEST_F(Lives, APlaceIsGivenBackOnce) {
   EXPECT_FALSE(client().PostBind(bound).ok());
 }
 
-// A file of the version before stays one that it can read, until it is upgraded.
-TEST_F(Lives, AFileOfTheOldFormatKeepsNoAnswersUntilItIsUpgraded) {
+// A file of the previous version stays readable for that version until it is upgraded.
+TEST_F(Lives, OldFormat_StoresNoRepliesUntilUpgrade) {
   MakeFormat1();
   ASSERT_TRUE(client().CreateGang(Create("c", "g", 2)).ok());
-  EXPECT_EQ(KeptAnswers(), 0);
+  EXPECT_EQ(StoredReplies(), 0);
   EXPECT_EQ(ReadStore(path_)->format, 1);
   EXPECT_TRUE(absl::IsAlreadyExists(UpgradeStore(path_).status())) << "a musterd has it open";
   Restart();
   EXPECT_TRUE(absl::IsAlreadyExists(client().CreateGang(Create("c", "g", 2)).status())) << "it was not kept";
-  EXPECT_EQ(KeptAnswers(), 0);
+  EXPECT_EQ(StoredReplies(), 0);
   life_.reset();
   const absl::StatusOr<int> before = UpgradeStore(path_);
   ASSERT_TRUE(before.ok()) << before.status();
@@ -226,13 +226,13 @@ TEST_F(Lives, AFileOfTheOldFormatKeepsNoAnswersUntilItIsUpgraded) {
   Restart();
   EXPECT_EQ(Gangs(), std::vector<std::string>{"g"}) << "nothing was lost";
   ASSERT_TRUE(client().CreateGang(Create("c2", "h", 2)).ok());
-  EXPECT_EQ(KeptAnswers(), 1);
+  EXPECT_EQ(StoredReplies(), 1);
   Restart();
   EXPECT_TRUE(client().CreateGang(Create("c2", "h", 2)).ok());
 }
 
-// What the request did and its answer become durable at once: no crash comes between them.
-TEST(Answers, AreCommittedWithWhatWasDone) {
+// The change and its reply become durable together: no crash separates them.
+TEST(Answers, Reply_IsCommittedWithItsChange) {
   struct Watched : MemoryStore {
     absl::Status Commit(int64_t epoch, const std::vector<Record>& records) override {
       std::string kinds;
@@ -245,7 +245,7 @@ TEST(Answers, AreCommittedWithWhatWasDone) {
   } store;
   EventLog events(nullptr);
   MachineSettings settings;
-  settings.keeps_facts = true;
+  settings.persist_facts = true;
   Engine engine(settings, EngineOptions(), &store, &events);
   RpcServer server(&engine, RpcOptions());
   ASSERT_TRUE(engine.Start().ok());
@@ -264,14 +264,14 @@ TEST(Answers, AreCommittedWithWhatWasDone) {
   EXPECT_EQ(with_the_gang, 1);
 }
 
-// What is forgotten after ten minutes is deleted with the next answer that is kept, and may be kept anew.
-TEST(Answers, TheStoreForgetsWhatIsForgotten) {
+// A reply that expired after ten minutes is deleted with the next stored reply, and may be stored again.
+TEST(Answers, ExpiredReply_IsDeletedFromStore) {
   RequestLog log;
   const RequestLog::Answer yes{grpc::Status::OK, "yes"};
   const auto ask = [&](const std::string& key, absl::Time now) {
     EXPECT_TRUE(log.Begin(key, 7, now, [](const RequestLog::Answer&) {})) << key;
-    std::vector<Record> records = log.Keep(key, 7, yes);
-    log.Done(key, yes);
+    std::vector<Record> records = log.MakeRecords(key, 7, yes);
+    log.Complete(key, yes);
     return records;
   };
   const absl::Time begun = absl::FromUnixSeconds(0);
@@ -283,15 +283,15 @@ TEST(Answers, TheStoreForgetsWhatIsForgotten) {
   EXPECT_TRUE(later[0].value.empty());
   EXPECT_EQ(later[1].key, "c");
   EXPECT_FALSE(later[1].value.empty());
-  // Its own earlier answer goes before the new one is written.
-  const std::vector<Record> anew = ask("b", begun + absl::Minutes(20));
-  ASSERT_EQ(anew.size(), 2U);
-  EXPECT_TRUE(anew[0].key == "b" && anew[0].value.empty());
-  EXPECT_TRUE(anew[1].key == "b" && !anew[1].value.empty());
-  // Refused for now, or wrong in itself: nothing to keep.
+  // Its own earlier reply is deleted before the new one is written.
+  const std::vector<Record> rewritten = ask("b", begun + absl::Minutes(20));
+  ASSERT_EQ(rewritten.size(), 2U);
+  EXPECT_TRUE(rewritten[0].key == "b" && rewritten[0].value.empty());
+  EXPECT_TRUE(rewritten[1].key == "b" && !rewritten[1].value.empty());
+  // Refused for now, or invalid: no reply is stored.
   EXPECT_TRUE(log.Begin("d", 7, begun, [](const RequestLog::Answer&) {}));
-  EXPECT_TRUE(log.Keep("d", 7, {grpc::Status(grpc::StatusCode::UNAVAILABLE, "no"), ""}).empty());
-  EXPECT_TRUE(log.Keep("d", 7, {grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "no"), ""}).empty());
+  EXPECT_TRUE(log.MakeRecords("d", 7, {grpc::Status(grpc::StatusCode::UNAVAILABLE, "no"), ""}).empty());
+  EXPECT_TRUE(log.MakeRecords("d", 7, {grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "no"), ""}).empty());
 }
 
 }  // namespace answers_test

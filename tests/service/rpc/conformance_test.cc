@@ -1,5 +1,5 @@
-// The scenarios C-101 to C-119 through the gRPC verbs of a running musterd (SPEC S-1): the same files as in the core,
-// compared with the same text. What only the core can show - effects - is left out.
+// The scenarios C-101 to C-119 through the gRPC verbs of a running musterd (SPEC S-1): the same files as for the core,
+// compared with the same text. Output that only the core has (effects) is left out.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -57,7 +57,7 @@ class RpcTarget : public ScenarioTarget {
     if (!answer.ok()) return Error(answer.status());
     if (answer->nodes().empty()) return absl::StrCat("filter: none", Why(answer->reason()), "\n");
     const auto all = client_->ListNodes();
-    // A member of a gang that Muster places gets one node, others all that can take them.
+    // A member of a gang that Muster places gets one node, other pods all nodes that fit.
     const bool lone = all.ok() && answer->nodes_size() == all->nodes_size() && InNoGang(uid);
     return absl::StrCat("filter: ", lone ? "all" : absl::StrJoin(answer->nodes(), " "), "\n");
   }
@@ -111,7 +111,7 @@ class RpcTarget : public ScenarioTarget {
   }
   std::string HangUp(const std::string&) override { return "hang-up is not said by this client\n"; }
   std::string Wait(absl::Duration duration) override {
-    absl::SleepFor(duration + absl::Milliseconds(250));  // what is due now has then happened, also on a busy machine
+    absl::SleepFor(duration + absl::Milliseconds(250));  // due timers have then fired, also on a busy machine
     return "";
   }
   std::string ShowGang(const std::string& key, const std::string& shown_as, bool explain) override {
@@ -164,7 +164,7 @@ class RpcTarget : public ScenarioTarget {
   static std::string Describe(const v1::PermitEvent& event) {
     if (event.verdict() == v1::PermitEvent::PERMIT) return "PERMIT";
     if (event.verdict() == v1::PermitEvent::REJECT) return absl::StrCat("REJECT", Why(event.reason()));
-    // What is left is told a moment after the call: shown as the whole second it began in.
+    // The remaining time is reported shortly after the call: round it up to whole seconds.
     const int64_t left_ms = (event.wait_left_ms() + 999) / 1000 * 1000;
     return WriteWait(left_ms, event.reason().code(), event.reason().text(),
                      {event.activate_pod_uids().begin(), event.activate_pod_uids().end()});
@@ -193,7 +193,7 @@ class RpcTarget : public ScenarioTarget {
   std::vector<std::string> late_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Lines in order, without what only the core shows.
+// The sorted lines, without those that only the core prints.
 std::vector<std::string> Comparable(const std::string& text) {
   std::vector<std::string> lines;
   for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
@@ -203,7 +203,7 @@ std::vector<std::string> Comparable(const std::string& text) {
   return lines;
 }
 
-// Files whose words are all verbs of the API.
+// Files that use only verbs of the API.
 std::vector<std::string> VerbFiles() {
   std::vector<std::string> out;
   for (const std::string& file : ScenarioFiles(MUSTER_SCENARIO_DIR)) {
@@ -222,7 +222,7 @@ std::vector<std::string> VerbFiles() {
 
 class Conformance : public testing::TestWithParam<std::string> {};
 
-TEST_P(Conformance, HoldsOverGrpc) {
+TEST_P(Conformance, ScenarioOverGrpc_ProducesExpectedOutput) {
   RunningMusterd musterd;
   ASSERT_TRUE(musterd.running()) << musterd.log();
   const std::vector<ScenarioBlock> blocks = ReadScenario(GetParam());
@@ -230,12 +230,12 @@ TEST_P(Conformance, HoldsOverGrpc) {
     RpcTarget target(musterd.grpc());
     ScenarioLanguage language(&target);
     for (const ScenarioBlock& block : blocks) {
-      std::string said;
-      for (const std::string& command : block.commands) said += language.Run(command);
+      std::string output;
+      for (const std::string& command : block.commands) output += language.Run(command);
       const std::vector<std::string> expected = Comparable(block.expected);
       std::vector<std::string> played;
       for (int patience = 0; patience < 300; ++patience) {
-        played = Comparable(absl::StrCat(said, absl::StrJoin(target.Late(), "\n"), "\n"));
+        played = Comparable(absl::StrCat(output, absl::StrJoin(target.Late(), "\n"), "\n"));
         if (played.size() >= expected.size()) break;
         absl::SleepFor(absl::Milliseconds(10));
       }
@@ -252,7 +252,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, Conformance, testing::ValuesIn(VerbFiles()), [](
   return name;
 });
 
-TEST(ConformanceFiles, EveryCaseHasOne) {
+TEST(ConformanceFiles, EachCase_HasFile) {
   std::set<std::string> ids;
   for (const std::string& file : VerbFiles()) ids.insert(std::filesystem::path(file).filename().string().substr(0, 5));
   for (int id = 101; id <= 119; ++id) EXPECT_EQ(ids.count(absl::StrCat("C-", id)), 1) << "C-" << id;

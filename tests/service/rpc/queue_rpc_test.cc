@@ -1,4 +1,4 @@
-// Queues over gRPC: a gang names its queue, and queues tell how they stand (SPEC ).
+// Queues over gRPC: a gang names its queue, and queues report their state (SPEC ).
 #include <string>
 
 #include "absl/strings/match.h"
@@ -9,7 +9,7 @@ namespace {
 
 class QueueRpc : public Rpc {
  protected:
-  // "team" may use 1,500m of CPU and is entitled to 500m of it; "lone" is at the top beside it.
+  // "team" has a limit of 1,500m CPU and a quota of 500m; "lone" is a top-level queue beside it.
   void Declare() {
     QueueSpec team;
     team.name = "team";
@@ -33,10 +33,10 @@ class QueueRpc : public Rpc {
     (*request.mutable_members(0)->mutable_shape()->mutable_requests())["cpu"] = cpu;
     return request;
   }
-  // How it stands once it was tried.
+  // Its state after it was tried.
   v1::Submission Submit(const v1::SubmitGangRequest& request) {
     EXPECT_TRUE(client_->SubmitGang(request).ok());
-    EXPECT_TRUE(engine_.Query([](const Machine&) {}).ok());
+    EXPECT_TRUE(engine_.ReadDurableSync([](const Machine&) {}).ok());
     for (int i = 0; i < 1'000; ++i) {
       const auto now = client_->GetSubmission(request.request_id());
       EXPECT_TRUE(now.ok()) << now.status();
@@ -47,7 +47,7 @@ class QueueRpc : public Rpc {
   }
 };
 
-TEST_F(QueueRpc, WithoutAnyANameIsAWarning) {
+TEST_F(QueueRpc, NoQueuesDeclared_NameIsWarning) {
   EXPECT_EQ(client_->ListQueues()->queues_size(), 0);
   const auto none = client_->GetQueue("team");
   EXPECT_TRUE(absl::IsNotFound(none.status()));
@@ -59,7 +59,7 @@ TEST_F(QueueRpc, WithoutAnyANameIsAWarning) {
   EXPECT_TRUE(absl::StrContains(gang->warnings(0), "team")) << gang->warnings(0);
 }
 
-TEST_F(QueueRpc, AGangIsHeldByTheQueueItNames) {
+TEST_F(QueueRpc, QueueLimit_HoldsBackItsGang) {
   Declare();
   EXPECT_EQ(Submit(Gang("first", "team", "1")).state(), v1::Submission::PLANNED);
   const v1::Submission second = Submit(Gang("second", "team", "1"));
@@ -72,7 +72,7 @@ TEST_F(QueueRpc, AGangIsHeldByTheQueueItNames) {
   EXPECT_EQ(Submit(Gang("nowhere", "nobody", "1m")).reason().code(), "UnknownQueue");
 }
 
-TEST_F(QueueRpc, WhatIsNotPreemptibleMustFitInTheQuota) {
+TEST_F(QueueRpc, NonPreemptibleGang_MustFitQuota) {
   Declare();
   v1::SubmitGangRequest fixed = Gang("fixed", "team", "1");
   fixed.mutable_gang()->set_preemptible(false);
@@ -85,7 +85,7 @@ TEST_F(QueueRpc, WhatIsNotPreemptibleMustFitInTheQuota) {
   EXPECT_TRUE(client_->GetGang("default", "free")->rules().preemptible());
 }
 
-TEST_F(QueueRpc, AWhatIfAsksTheQueueToo) {
+TEST_F(QueueRpc, WhatIf_ChecksQueue) {
   Declare();
   v1::PlanGangRequest request;
   *request.mutable_job() = Gang("job", "team", "1600m");
@@ -95,7 +95,7 @@ TEST_F(QueueRpc, AWhatIfAsksTheQueueToo) {
   EXPECT_EQ(plan->reason().code(), "QueueRejected") << plan->reason().text();
 }
 
-TEST_F(QueueRpc, ANameThatNoQueueCanHaveIsRefused) {
+TEST_F(QueueRpc, InvalidQueueName_IsRefused) {
   const absl::Status refused = client_->SubmitGang(Gang("g", "no such name", "1")).status();
   EXPECT_TRUE(absl::IsInvalidArgument(refused));
   EXPECT_TRUE(absl::StrContains(refused.message(), "gang.queue")) << refused;
@@ -109,7 +109,7 @@ v1::QueueSpec Spec(const std::string& name, const std::string& parent, const std
   return spec;
 }
 
-TEST_F(QueueRpc, QueuesAreAppliedAllAtOnceOrNotAtAll) {  // SPEC Q-1
+TEST_F(QueueRpc, ApplyQueues_IsAtomic) {  // SPEC Q-1
   v1::ApplyQueuesRequest request;
   *request.add_queues() = Spec("leaf", "top");
   *request.add_queues() = Spec("top", "", "1500m");
@@ -117,7 +117,7 @@ TEST_F(QueueRpc, QueuesAreAppliedAllAtOnceOrNotAtAll) {  // SPEC Q-1
   EXPECT_EQ(client_->GetQueue("leaf")->parent(), "top");
   EXPECT_EQ(Submit(Gang("first", "leaf", "1")).state(), v1::Submission::PLANNED);
   EXPECT_EQ(Submit(Gang("second", "leaf", "1")).reason().code(), "QueueLimit");
-  // More room: it goes.
+  // A larger limit: the gang starts.
   v1::ApplyQueuesRequest more;
   *more.add_queues() = Spec("top", "", "2");
   ASSERT_TRUE(client_->ApplyQueues(more).ok());
@@ -128,7 +128,7 @@ TEST_F(QueueRpc, QueuesAreAppliedAllAtOnceOrNotAtAll) {  // SPEC Q-1
     second = *client_->GetSubmission("second");
   }
   EXPECT_EQ(second.state(), v1::Submission::PLANNED) << second.reason().text();
-  // Wrong in part: nothing of it is done, and every reason is told.
+  // Partly invalid: nothing is applied, and every reason is reported.
   v1::ApplyQueuesRequest wrong;
   *wrong.add_queues() = Spec("new", "");
   *wrong.add_queues() = Spec("lost", "nowhere");
@@ -143,7 +143,7 @@ TEST_F(QueueRpc, QueuesAreAppliedAllAtOnceOrNotAtAll) {  // SPEC Q-1
   const absl::Status no_tree = client_->ApplyQueues(wrong);
   EXPECT_TRUE(absl::StrContains(no_tree.message(), "queue lost: its parent nowhere does not exist")) << no_tree;
   EXPECT_TRUE(absl::IsNotFound(client_->GetQueue("new").status()));
-  // A queue with others below it stays; one without goes, and its gangs wait.
+  // A queue with children stays; one without is deleted, and its gangs wait.
   EXPECT_TRUE(absl::IsInvalidArgument(client_->DeleteQueue("top")));
   EXPECT_TRUE(absl::IsNotFound(client_->DeleteQueue("nobody")));
   EXPECT_TRUE(absl::IsInvalidArgument(client_->DeleteQueue("")));
@@ -157,7 +157,7 @@ TEST_F(QueueRpc, QueuesAreAppliedAllAtOnceOrNotAtAll) {  // SPEC Q-1
   EXPECT_EQ(client_->ListQueues()->queues_size(), 0);
 }
 
-TEST_F(QueueRpc, AQueueIsExplainedAndAGangKnowsItsPlace) {  // SPEC S-5
+TEST_F(QueueRpc, ExplainQueue_ReportsGangPositions) {  // SPEC S-5
   EXPECT_TRUE(absl::IsNotFound(client_->ExplainQueue("team").status()));
   Declare();
   EXPECT_TRUE(absl::IsInvalidArgument(client_->ExplainQueue("").status()));
@@ -175,11 +175,12 @@ TEST_F(QueueRpc, AQueueIsExplainedAndAGangKnowsItsPlace) {  // SPEC S-5
   EXPECT_EQ(third->ahead(0).name(), "second");
   EXPECT_EQ(third->ahead(0).queue(), "team");
   EXPECT_EQ(third->ahead(0).reason().code(), "QueueLimit");
-  EXPECT_TRUE(absl::StrContains(third->text(), "It is number 2 of 2 that wait in queue team, behind default/second."))
+  EXPECT_TRUE(
+      absl::StrContains(third->text(), "It is number 2 of 2 waiting gangs in queue team, behind default/second."))
       << third->text();
   const auto second = client_->ExplainGang("default", "second");
   EXPECT_EQ(second->place(), 1);
-  EXPECT_TRUE(absl::StrContains(second->text(), "It is the first of 2 that wait in queue team.")) << second->text();
+  EXPECT_TRUE(absl::StrContains(second->text(), "It is the head of 2 waiting gangs in queue team.")) << second->text();
   EXPECT_EQ(client_->ExplainGang("default", "first")->place(), 0);
   for (const char* name : {"team", "all"}) {
     const auto queue = client_->ExplainQueue(name);
@@ -188,12 +189,12 @@ TEST_F(QueueRpc, AQueueIsExplainedAndAGangKnowsItsPlace) {  // SPEC S-5
     ASSERT_EQ(queue->line_size(), 2);
     EXPECT_EQ(queue->line(0).name(), "second");
     EXPECT_EQ(queue->queue().name(), name);
-    EXPECT_TRUE(absl::StrContains(queue->text(), "First in line is default/second")) << queue->text();
+    EXPECT_TRUE(absl::StrContains(queue->text(), "The head of the queue is default/second")) << queue->text();
     EXPECT_TRUE(absl::StrContains(queue->text(), "[QueueLimit].\nBehind it: default/third.")) << queue->text();
   }
 }
 
-TEST_F(QueueRpc, WhatIfAQueueMightUseMore) {
+TEST_F(QueueRpc, WhatIfLargerLimit_ReportsEffect) {
   Declare();
   Submit(Gang("first", "team", "1"));
   Submit(Gang("second", "team", "1"));
@@ -217,7 +218,7 @@ TEST_F(QueueRpc, WhatIfAQueueMightUseMore) {
   EXPECT_TRUE(absl::StrContains(unread.message(), "more_for_queues[0].amounts")) << unread;
 }
 
-TEST_F(QueueRpc, QueuesTellHowTheyStand) {
+TEST_F(QueueRpc, GetQueue_ReportsState) {
   Declare();
   EXPECT_EQ(Submit(Gang("first", "team", "1")).state(), v1::Submission::PLANNED);
   EXPECT_EQ(Submit(Gang("second", "team", "750m")).reason().code(), "QueueLimit");

@@ -1,5 +1,5 @@
-// What the core refuses of announced facts is counted, shown and told, never dropped in silence: from the informer's
-// announcement to what musterctl prints (SPEC S-4, S-6).
+// Refused facts are counted, shown and reported, never dropped silently: from the informer's announcement to the output
+// of musterctl (SPEC S-4, S-6).
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -25,10 +25,10 @@ NodeDescription NodeOf(const std::string& name, int64_t cpu) {
 
 class RefusedFactsShown : public Rpc {
  protected:
-  // Announces as an informer does, which gets no answer.
+  // Announces as an informer does, which gets no reply.
   void Announce(Command command) {
     ASSERT_TRUE(engine_.Announce(std::move(command)).ok());
-    ASSERT_TRUE(engine_.Query([](const Machine&) {}).ok());
+    ASSERT_TRUE(engine_.ReadDurableSync([](const Machine&) {}).ok());
   }
   std::string GetNodes() {
     const auto list = client_->ListNodes();
@@ -40,7 +40,7 @@ class RefusedFactsShown : public Rpc {
   [[nodiscard]] FactCounts Counts() const { return engine_.view()->refused; }
 };
 
-TEST_F(RefusedFactsShown, ANodeThatWasKnownKeepsWhatStoodAndSaysSo) {
+TEST_F(RefusedFactsShown, RefusedUpdate_RetainsKnownNodeWithWarning) {
   EXPECT_FALSE(absl::StrContains(GetNodes(), "Warning"));
   Announce(UpsertNode{NodeOf("n", kMaxAmount + 1)});
   EXPECT_EQ(Counts(), (FactCounts{1, 0, 0}));
@@ -50,7 +50,7 @@ TEST_F(RefusedFactsShown, ANodeThatWasKnownKeepsWhatStoodAndSaysSo) {
   EXPECT_EQ(node->allocatable.at("cpu"), 2'000);
   EXPECT_TRUE(absl::StrContains(node->refused, "resource cpu")) << node->refused;
   std::string printed = GetNodes();
-  EXPECT_TRUE(absl::StrContains(printed, "Warning: what was announced of node n last is refused: resource cpu"))
+  EXPECT_TRUE(absl::StrContains(printed, "Warning: the last announcement of node n was refused: resource cpu"))
       << printed;
   EXPECT_TRUE(absl::StrContains(printed, "n      yes")) << printed;
   Announce(UpsertNode{NodeOf("n", 3'000)});
@@ -59,15 +59,15 @@ TEST_F(RefusedFactsShown, ANodeThatWasKnownKeepsWhatStoodAndSaysSo) {
   EXPECT_FALSE(absl::StrContains(printed, "Warning")) << printed;
 }
 
-TEST_F(RefusedFactsShown, ANodeThatWasNeverTakenIsShownToo) {
+TEST_F(RefusedFactsShown, RefusedNewNode_IsShown) {
   Announce(UpsertNode{NodeOf("bad", -1)});
   Announce(UnreadableFact{FactKind::kNode, "worse", "Node.status.allocatable.cpu: \"1e99\" is not a quantity"});
   EXPECT_EQ(Counts(), (FactCounts{2, 0, 0}));
   ASSERT_NE(engine_.view()->nodes.Find("worse"), nullptr);
   EXPECT_FALSE(engine_.view()->nodes.Find("worse")->present);
   std::string printed = GetNodes();
-  for (const char* text : {"bad     no", "worse   no", "(refused)", "node bad last is refused: resource cpu: -1",
-                           "node worse last is refused: Node.status.allocatable.cpu: \"1e99\""}) {
+  for (const char* text : {"bad     no", "worse   no", "(refused)", "node bad was refused: resource cpu: -1",
+                           "node worse was refused: Node.status.allocatable.cpu: \"1e99\""}) {
     EXPECT_TRUE(absl::StrContains(printed, text)) << text << " in\n" << printed;
   }
   Announce(RemoveNode{"bad"});
@@ -77,7 +77,7 @@ TEST_F(RefusedFactsShown, ANodeThatWasNeverTakenIsShownToo) {
   EXPECT_FALSE(absl::StrContains(printed, "refused")) << printed;
 }
 
-TEST_F(RefusedFactsShown, PodsAndGangsAreCounted) {
+TEST_F(RefusedFactsShown, RefusedPodsAndGangs_AreCounted) {
   PodDescription another;
   another.uid = "u-a";
   another.name_space = "d";
@@ -88,8 +88,8 @@ TEST_F(RefusedFactsShown, PodsAndGangsAreCounted) {
   EXPECT_EQ(Counts(), (FactCounts{0, 2, 1}));
 }
 
-// S-6: what is told over gRPC is refused as a whole, and the field is named.
-TEST_F(RefusedFactsShown, WhatIsToldIsNamedByItsField) {
+// S-6: an invalid gRPC announcement is refused as a whole, and the error names the field.
+TEST_F(RefusedFactsShown, InvalidRpcFacts_NameField) {
   using Edit = std::function<void(v1::UpdateFactsRequest*)>;
   const auto node = [](const std::function<void(v1::NodeFacts*)>& edit) {
     return [edit](v1::UpdateFactsRequest* update) {
@@ -152,8 +152,8 @@ TEST_F(RefusedFactsShown, WhatIsToldIsNamedByItsField) {
   EXPECT_TRUE(taken.ok()) << taken.status();
 }
 
-// What a node offers is rounded down, what a pod asks for up.
-TEST_F(RefusedFactsShown, HalfADeviceIsNone) {
+// Amounts of a node are rounded down, requests of a pod are rounded up.
+TEST_F(RefusedFactsShown, FractionalDevice_IsRounded) {
   v1::UpdateFactsRequest update;
   update.add_nodes()->set_name("m");
   (*update.mutable_nodes(0)->mutable_allocatable())["nvidia.com/gpu"] = "1500m";
@@ -171,7 +171,7 @@ TEST_F(RefusedFactsShown, HalfADeviceIsNone) {
   EXPECT_EQ(client_->SubmitGang(submit)->state(), v1::Submission::WAITING);
 }
 
-TEST_F(RefusedFactsShown, ANodeThatOffersNothingIsWarnedOf) {
+TEST_F(RefusedFactsShown, NodeWithoutCapacity_HasWarning) {
   v1::UpdateFactsRequest update;
   update.add_manifests(
       R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"m"},"status":{"capacity":{"cpu":"64"}}})");
@@ -182,8 +182,8 @@ TEST_F(RefusedFactsShown, ANodeThatOffersNothingIsWarnedOf) {
       << applied->warnings(0);
 }
 
-// Whoever announces a thing every few seconds does not fill the log.
-TEST(RefusedLog, OneLineForEachObjectAndReason) {
+// An object that is announced every few seconds does not fill the log.
+TEST(RefusedLog, RepeatedRefusal_IsLoggedOnce) {
   RefusedLog log;
   const absl::Status broken = absl::InvalidArgumentError("cpu: -1 is out of range");
   EXPECT_TRUE(log.Write(UpsertNode{NodeOf("a", -1)}, broken));

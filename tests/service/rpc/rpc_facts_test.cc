@@ -1,4 +1,4 @@
-// Facts and submissions over gRPC: numbered steps, snapshots that stall or break, what is too much (SPEC S-1, S-6).
+// Facts and submissions over gRPC: numbered steps, snapshots that stall or break, limits (SPEC S-1, S-6).
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ v1::SnapshotPart Part(int64_t version, const std::string& node) {
 }
 
 // SPEC S-1: a snapshot, then updates without a gap; a gap is answered with "send a snapshot".
-TEST_F(Rpc, FactsComeInNumberedSteps) {
+TEST_F(Rpc, NumberedSteps_GapIsRefused) {
   v1::UpdateFactsRequest update;
   update.set_source("orchestrator-1");
   update.set_version(1);
@@ -63,7 +63,7 @@ TEST_F(Rpc, FactsComeInNumberedSteps) {
   ASSERT_TRUE(details.details(0).UnpackTo(&info));
   EXPECT_EQ(info.reason(), "SEND_SNAPSHOT");
 
-  // A step with a part that cannot be is not applied at all.
+  // A step with an invalid part is not applied at all.
   v1::UpdateFactsRequest bad;
   bad.set_source("orchestrator-1");
   bad.set_version(9);
@@ -79,7 +79,7 @@ TEST_F(Rpc, FactsComeInNumberedSteps) {
   EXPECT_EQ(status->nodes(), 2);
   EXPECT_EQ(status->pods(), 1);
 
-  // Another announcer takes over with a snapshot; the first one is told so.
+  // Another announcer takes over with a snapshot; the first one gets an error.
   v1::SnapshotPart other = Part(1, "n9");
   other.set_source("orchestrator-2");
   ASSERT_TRUE(client_->SendSnapshot({other}).ok());
@@ -87,8 +87,9 @@ TEST_F(Rpc, FactsComeInNumberedSteps) {
   EXPECT_TRUE(absl::IsFailedPrecondition(client_->UpdateFacts(update).status()));
 }
 
-// Four are gathered at once. One that stalls keeps nobody out for long, one that is done leaves its place.
-TEST_F(Rpc, SnapshotsThatStallGiveWay) {
+// Four snapshots are received at once. A stalled one blocks others only for a limited time, and a finished one frees
+// its place.
+TEST_F(Rpc, StalledSnapshot_GivesWay) {
   for (int version = 1; version <= 12; ++version) {
     const auto sent = client_->SendSnapshot({Part(version, "n1")});
     ASSERT_TRUE(sent.ok()) << "snapshot " << version << ": " << sent.status();
@@ -100,7 +101,7 @@ TEST_F(Rpc, SnapshotsThatStallGiveWay) {
     std::unique_ptr<grpc::ClientWriter<v1::SnapshotPart>> writer;
   };
   std::vector<std::unique_ptr<Stalled>> stalled;
-  for (int i = 0; i < 8; ++i) {  // more than there are places: all are taken, whoever comes first
+  for (int i = 0; i < 8; ++i) {  // more than there are places: all are received, in any order
     auto each = std::make_unique<Stalled>();
     each->writer = stub->SendSnapshot(&each->context, &each->status);
     static_cast<void>(each->writer->Write(Part(20 + i, "stalled")));
@@ -132,8 +133,8 @@ TEST_F(Rpc, SnapshotsThatStallGiveWay) {
   }
 }
 
-// A stream that ends before its last part, or has one that cannot be read, changes nothing.
-TEST_F(Rpc, ABrokenSnapshotIsNotApplied) {
+// A stream that ends before its last part, or has an unreadable one, changes nothing.
+TEST_F(Rpc, BrokenSnapshot_IsNotApplied) {
   ASSERT_TRUE(client_->SendSnapshot({Part(1, "n1")}).ok());
   const auto stub = v1::FactsService::NewStub(Channel());
   for (const bool unreadable : {false, true}) {
@@ -154,7 +155,7 @@ TEST_F(Rpc, ABrokenSnapshotIsNotApplied) {
   EXPECT_EQ(now->version(), 1);
 }
 
-TEST_F(Rpc, NothingComesBehindTheLastPart) {
+TEST_F(Rpc, PartAfterLast_IsRefused) {
   const auto stub = v1::FactsService::NewStub(Channel());
   grpc::ClientContext context;
   v1::FactsStatus status;
@@ -166,11 +167,11 @@ TEST_F(Rpc, NothingComesBehindTheLastPart) {
   writer->WritesDone();
   const grpc::Status answer = writer->Finish();
   EXPECT_EQ(answer.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_NE(answer.error_message().find("last: a part came after"), std::string::npos) << answer.error_message();
+  EXPECT_NE(answer.error_message().find("last: a part follows"), std::string::npos) << answer.error_message();
 }
 
-// Whatever is told, what is answered can be read: texts are cut between characters, and errors fit into a header.
-TEST_F(Rpc, LongTextsAreCutWhereTheyMayBe) {
+// Every reply is readable, whatever the input: texts are cut between characters, and errors fit into a header.
+TEST_F(Rpc, LongTexts_AreCutBetweenCharacters) {
   v1::UpdateFactsRequest update;
   for (const char* name : {"v-a", "v-b"}) {
     v1::PodFacts* pod = update.add_pods();
@@ -200,12 +201,12 @@ TEST_F(Rpc, LongTextsAreCutWhereTheyMayBe) {
     (*pod->mutable_shape()->mutable_requests())[std::string(250, 'r')] = std::string(200, 'x');
   }
   EXPECT_TRUE(absl::IsInvalidArgument(client_->UpdateFacts(wrong).status()));
-  const absl::Status nobody = client_->GetGang("default", std::string(20'000, 'g')).status();
-  EXPECT_TRUE(absl::IsNotFound(nobody)) << nobody;
+  const absl::Status missing = client_->GetGang("default", std::string(20'000, 'g')).status();
+  EXPECT_TRUE(absl::IsNotFound(missing)) << missing;
 }
 
-// What a submission says of its pods is bounded before they are made, and they are pods that are to be placed.
-TEST_F(Rpc, SubmittedPodsAreBoundedAndUnplaced) {
+// The size of a submission is checked before its pods are created, and they must be pods without a node.
+TEST_F(Rpc, SubmittedPods_AreBoundedAndUnplaced) {
   v1::SubmitGangRequest submit;
   submit.mutable_gang()->set_name("big");
   submit.mutable_gang()->set_min_member(1);
@@ -230,8 +231,8 @@ TEST_F(Rpc, SubmittedPodsAreBoundedAndUnplaced) {
   EXPECT_TRUE(client_->SubmitGang(submit).ok());
 }
 
-// SPEC P-3 over gRPC: members that want to be apart from each other are, by the label that they carry.
-TEST_F(Rpc, SubmittedMembersAreKeptApart) {
+// SPEC P-3 over gRPC: members with anti-affinity by their label are placed on different nodes.
+TEST_F(Rpc, SubmittedAntiAffinity_SeparatesMembers) {
   NodeDescription node;
   node.name = "n2";
   node.allocatable = {{"cpu", 2'000}, {"pods", 10}};
@@ -274,8 +275,8 @@ TEST_F(Rpc, SubmittedMembersAreKeptApart) {
   }
 }
 
-// SPEC P-3 over gRPC: what members would rather have decides among nodes that will do, and keeps nobody waiting.
-TEST_F(Rpc, PreferencesOfSubmittedMembersChooseAmongNodesThatWillDo) {
+// SPEC P-3 over gRPC: preferences of members choose among feasible nodes, and no member waits for them.
+TEST_F(Rpc, SubmittedPreferences_ChooseAmongFeasibleNodes) {
   for (const char* name : {"p1", "p2", "p3"}) {
     NodeDescription node;
     node.name = name;
@@ -289,7 +290,7 @@ TEST_F(Rpc, PreferencesOfSubmittedMembersChooseAmongNodesThatWillDo) {
   set->set_count(2);
   (*set->mutable_labels())["job"] = "guests";
   (*set->mutable_shape()->mutable_requests())["example.com/seat"] = "1";
-  // Where its two members go; one text for both: they prefer the same.
+  // The nodes of its two members, as one text: both have the same preferences.
   const auto nodes_of = [&](const std::string& name) -> std::string {
     submit.set_request_id(name);
     submit.mutable_gang()->set_name(name);
@@ -323,10 +324,10 @@ TEST_F(Rpc, PreferencesOfSubmittedMembersChooseAmongNodesThatWillDo) {
   guests->set_weight(10);
   set->set_count(2);
   submit.mutable_gang()->set_min_member(2);
-  EXPECT_EQ(nodes_of("near").find("p1"), std::string::npos);  // one guest is there, two are on the others
+  EXPECT_EQ(nodes_of("near").find("p1"), std::string::npos);  // its node has one guest, the other nodes have two
   set->set_count(3);
   submit.mutable_gang()->set_min_member(3);
-  // The others have two seats left, and none: nobody waits for a preference.
+  // The other nodes have room for two, or none: no member waits for a preference.
   EXPECT_EQ(nodes_of("wherever").find("p1 "), 0);
 
   guests->set_weight(0);

@@ -1,4 +1,4 @@
-// An engine with one node and two gangs that wait, behind a gRPC server, and a client of it.
+// Test fixture: an engine with one node and two waiting gangs, behind a gRPC server, and a client.
 #ifndef MUSTER_TESTS_SERVICE_RPC_RPC_FIXTURE_H_
 #define MUSTER_TESTS_SERVICE_RPC_RPC_FIXTURE_H_
 
@@ -46,7 +46,7 @@ class Rpc : public testing::Test {
     AddPod("b", "train", 3);
     AddPod("solo", "other", 2);
     EXPECT_TRUE(engine_.Announce(FactsRead{}).ok());
-    EXPECT_TRUE(engine_.Query([](const Machine&) {}).ok());
+    EXPECT_TRUE(engine_.ReadDurableSync([](const Machine&) {}).ok());
   }
   ~Rpc() override {
     server_.Stop();
@@ -63,20 +63,20 @@ class Rpc : public testing::Test {
     pod.name_space = gang == "other" ? "e" : "d";
     pod.name = name;
     pod.scheduler_name = "default-scheduler";
-    pod.shape.Own().requests = {{"cpu", 1000}};
+    pod.shape.Mutable().requests = {{"cpu", 1000}};
     pod.gang.name = gang;
     pod.gang.declares = true;
-    pod.gang.declaration.Own().min_member = min;
+    pod.gang.declaration.Mutable().min_member = min;
     EXPECT_TRUE(engine_.Announce(UpsertPod{pod}).ok());
   }
 
-  // How often a call of the method ended so.
+  // Number of calls of the method with this outcome.
   [[nodiscard]] int Counted(const std::string& method_and_outcome) {
     MutexLock lock(&counted_.mutex);
     return counted_.calls[method_and_outcome];
   }
 
-  // For what the client does not do.
+  // For calls that the client does not offer.
   [[nodiscard]] std::shared_ptr<grpc::Channel> Channel() const {
     return grpc::CreateChannel(absl::StrCat("127.0.0.1:", server_.port()), grpc::InsecureChannelCredentials());
   }

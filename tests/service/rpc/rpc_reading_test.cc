@@ -1,4 +1,4 @@
-// What readers get over gRPC: watches that are slow, gangs that are large, pods that somebody asks about (SPEC S-5).
+// What readers receive over gRPC: slow watches, large gangs, explanations of pods (SPEC S-5).
 #include <atomic>
 #include <memory>
 #include <set>
@@ -12,8 +12,8 @@
 namespace muster {
 namespace {
 
-// What is wrong may be very long; only what an answer can carry is looked at.
-TEST(Errors, NobodyLooksBehindWhatIsTold) {
+// An invalid input may be very long; only the part that fits into a reply is examined.
+TEST(Errors, LongInput_IsExaminedToReplyLimit) {
   std::string text;
   for (int i = 0; i < 10'000; ++i) absl::StrAppend(&text, i == 0 ? "" : "\n", "queue ", i, ": is wrong");
   int looks = 0;
@@ -26,10 +26,9 @@ TEST(Errors, NobodyLooksBehindWhatIsTold) {
   EXPECT_NE(status.error_message().find("queues[0]: queue 0: is wrong"), std::string::npos) << status.error_message();
 }
 
-// Past what the log of changes keeps, a watch starts over: nothing is queued for who does not read, and nothing is
-// lost.
-TEST_F(Rpc, AWatchThatIsTooSlowStartsOver) {
-  constexpr int kGangs = 80'000;  // beside what waits on the way between the two
+// Beyond the retained change log a watch is resynchronised: nothing is queued for a slow reader, and nothing is lost.
+TEST_F(Rpc, SlowWatch_ReceivesResync) {
+  constexpr int kGangs = 80'000;  // beside the data in flight between the two
   const std::string last = absl::StrCat("many-", kGangs - 1);
   std::set<std::string> known;
   int synced = 0;
@@ -41,12 +40,12 @@ TEST_F(Rpc, AWatchThatIsTooSlowStartsOver) {
     }
     if (event.has_upserted()) known.insert(event.upserted().name());
     if (!event.removed().empty()) known.erase(event.removed().substr(2));
-    if (resyncs == 0 && known.count(last) > 0) return false;  // it kept up
+    if (resyncs == 0 && known.count(last) > 0) return false;  // it was fast enough
     if (!event.synced()) return true;
     if (++synced > 1) return false;
     for (int i = 0; i < kGangs; ++i) AddPod(absl::StrCat("p-", i), absl::StrCat("many-", i), 2);
     EXPECT_TRUE(engine_.Announce(RemovePod{"u-p-7"}).ok());
-    EXPECT_TRUE(engine_.Query([](const Machine&) {}).ok());
+    EXPECT_TRUE(engine_.ReadDurableSync([](const Machine&) {}).ok());
     return true;
   });
   EXPECT_GE(resyncs, 1) << ended;
@@ -56,8 +55,8 @@ TEST_F(Rpc, AWatchThatIsTooSlowStartsOver) {
   EXPECT_EQ(known.count("train"), 1U);
 }
 
-// Every change is told once to each of many watches, in order.
-TEST_F(Rpc, ManyWatchesSeeTheSame) {
+// Each of many watches receives every change once, in order.
+TEST_F(Rpc, ManyWatches_ReceiveSameChanges) {
   constexpr int kWatches = 8;
   constexpr int kChanges = 300;
   std::atomic<int> ready{0};
@@ -79,7 +78,7 @@ TEST_F(Rpc, ManyWatchesSeeTheSame) {
   }
   while (ready < kWatches) absl::SleepFor(absl::Milliseconds(1));
   for (int i = 0; i < kChanges; ++i) AddPod(absl::StrCat("p-", i), absl::StrCat("g-", i), 2);
-  EXPECT_TRUE(engine_.Query([](const Machine&) {}).ok());
+  EXPECT_TRUE(engine_.ReadDurableSync([](const Machine&) {}).ok());
   AddPod("last", "last", 2);
   for (std::thread& watch : watches) watch.join();
   for (const auto& names : seen) {
@@ -89,8 +88,8 @@ TEST_F(Rpc, ManyWatchesSeeTheSame) {
   }
 }
 
-// Read in steps while its members change: each is told once, and none is missing.
-TEST_F(Rpc, ALargeGangIsReadWhole) {
+// Read in steps while its members change: each member is returned once, and none is missing.
+TEST_F(Rpc, LargeGang_IsReadCompletely) {
   constexpr int kMembers = 3000;
   for (int i = 0; i < kMembers; ++i) AddPod(absl::StrCat("m-", i), "large", kMembers + 1);
   std::atomic<bool> over{false};
@@ -114,7 +113,7 @@ TEST_F(Rpc, ALargeGangIsReadWhole) {
   changing.join();
 }
 
-TEST_F(Rpc, ExplainsAPod) {
+TEST_F(Rpc, ExplainPod_ReturnsReason) {
   const auto member = client_->ExplainPod("d", "a");
   ASSERT_TRUE(member.ok()) << member.status();
   EXPECT_NE(member->text().find("Pod d/a (Pending): 2 of 3 pods exist"), std::string::npos) << member->text();
@@ -135,23 +134,23 @@ TEST_F(Rpc, ExplainsAPod) {
   lone.node_name = "n";
   EXPECT_TRUE(engine_.Announce(UpsertPod{lone}).ok());
   EXPECT_NE(client_->ExplainPod("default", "lone")->text().find("is on node n"), std::string::npos);
-  const absl::Status nobody = client_->ExplainPod("d", "nobody").status();
-  EXPECT_TRUE(absl::IsNotFound(nobody)) << nobody;
+  const absl::Status missing = client_->ExplainPod("d", "nobody").status();
+  EXPECT_TRUE(absl::IsNotFound(missing)) << missing;
   EXPECT_TRUE(absl::IsInvalidArgument(client_->ExplainPod("d", "").status()));
 }
 
-// S-5: who holds the room, of a gang as well as of a pod.
-TEST_F(Rpc, ExplainsWhoHoldsTheRoom) {
+// S-5: the holders of the capacity, of a gang as well as of a pod.
+TEST_F(Rpc, ExplainWaitingGang_NamesCapacityHolders) {
   PodDescription lone;
   lone.uid = lone.name = "lone";
   lone.name_space = "d";
   lone.node_name = "n";
-  lone.shape.Own().requests = {{"cpu", 1000}};
+  lone.shape.Mutable().requests = {{"cpu", 1000}};
   EXPECT_TRUE(engine_.Announce(UpsertPod{lone}).ok());
   AddPod("c", "late", 2);
   AddPod("d", "late", 2);
-  EXPECT_TRUE(engine_.Query([](const Machine&) {}).ok());
-  const char kHeld[] = "\nThe room on nodes that it may use is held by pods of no gang cpu: 1 (1 pod).";
+  EXPECT_TRUE(engine_.ReadDurableSync([](const Machine&) {}).ok());
+  const char kHeld[] = "\nThe capacity of the nodes that it may use is held by pods of no gang cpu: 1 (1 pod).";
   const auto gang = client_->ExplainGang("d", "late");
   ASSERT_TRUE(gang.ok()) << gang.status();
   EXPECT_NE(gang->text().find(kHeld), std::string::npos) << gang->text();
@@ -173,8 +172,8 @@ v1::SubmitGangRequest TwoOf(const std::string& name, const std::vector<std::stri
   return request;
 }
 
-// S-5: room that is planned and not confirmed waits for nobody to come.
-TEST_F(Rpc, ExplainsThatRoomIsPlannedAndNotConfirmed) {
+// S-5: capacity that is planned and not confirmed needs no further member.
+TEST_F(Rpc, ExplainUnconfirmedPlan_ReportsPlannedCapacity) {
   ASSERT_EQ(client_->SubmitGang(TwoOf("first", {}))->state(), v1::Submission::PLANNED);
   ASSERT_EQ(client_->SubmitGang(TwoOf("second", {}))->state(), v1::Submission::WAITING);
   const auto why = client_->ExplainGang("default", "second");
@@ -184,8 +183,8 @@ TEST_F(Rpc, ExplainsThatRoomIsPlannedAndNotConfirmed) {
   }
 }
 
-// S-5, D-10: a plan of a group stands until each of them is confirmed; whose mate is missing may submit it.
-TEST_F(Rpc, ExplainsWhatAGroupWaitsFor) {
+// S-5, D-10: the plan of a group stays until each gang is confirmed; a caller can submit a missing peer.
+TEST_F(Rpc, ExplainGroup_NamesMissingPeers) {
   v1::SubmitGangRequest first = TwoOf("first", {"default/first", "default/second"});
   v1::SubmitGangRequest second = TwoOf("second", {"default/second", "default/first"});
   for (v1::SubmitGangRequest* each : {&first, &second}) {
@@ -206,8 +205,8 @@ TEST_F(Rpc, ExplainsWhatAGroupWaitsFor) {
       "room is reserved for 2 members, until its plan and that of gang default/second of its group are confirmed");
 }
 
-// S-5: of a gang that its caller drives pod by pod, who is to do what.
-TEST_F(Rpc, ExplainsWhatItsCallerIsToDo) {
+// S-5: for a gang that its caller places pod by pod, the next action and its actor.
+TEST_F(Rpc, ExplainVerbGang_NamesNextAction) {
   v1::UpdateFactsRequest update;
   for (const char* name : {"a", "b", "c", "d", "e", "f"}) {
     v1::PodFacts* pod = update.add_pods();
@@ -222,8 +221,7 @@ TEST_F(Rpc, ExplainsWhatItsCallerIsToDo) {
   const auto before = client_->ExplainGang("default", "verbs");
   ASSERT_TRUE(before.ok()) << before.status();
   EXPECT_EQ(before->gang().reason().code(), "NotServed");
-  EXPECT_NE(before->text().find("To let it go: have its caller ask Permit for its members"), std::string::npos)
-      << before->text();
+  EXPECT_NE(before->text().find("Suggestion: call Permit for each member"), std::string::npos) << before->text();
   v1::PermitRequest request;
   request.set_pod_uid("v-a");
   request.set_node("n");
@@ -239,8 +237,8 @@ TEST_F(Rpc, ExplainsWhatItsCallerIsToDo) {
   EXPECT_TRUE(left.ok()) << left;
 }
 
-// Whoever waits for a submission waits on when musterd is away, and is told so.
-TEST_F(Rpc, AWaitOutlivesTheConnection) {
+// The wait for a submission continues while musterd is away, and is informed of it.
+TEST_F(Rpc, ConnectionLost_WaitContinues) {
   ASSERT_EQ(client_->SubmitGang(TwoOf("first", {}))->state(), v1::Submission::PLANNED);
   RpcOptions options = Options(&events_);
   options.port = server_.port();
@@ -267,8 +265,8 @@ TEST_F(Rpc, AWaitOutlivesTheConnection) {
   if (again != nullptr) again->Stop();
 }
 
-// S-6: a question that contradicts itself, or what there is, is refused by its field.
-TEST_F(Rpc, WhatIfNamesWhatIsWrong) {
+// S-6: a question that contradicts itself or the state is refused with the name of the field.
+TEST_F(Rpc, InvalidWhatIf_NamesField) {
   const auto refused = [this](const v1::PlanGangRequest& request, const std::string& text) {
     const absl::Status answer = client_->PlanGang(request).status();
     EXPECT_TRUE(absl::IsInvalidArgument(answer)) << answer;
@@ -290,8 +288,8 @@ TEST_F(Rpc, WhatIfNamesWhatIsWrong) {
   refused(few, "job.gang.min_member: 3 of 2 pods");
 }
 
-// What manifests say and nobody acts on is told to who applies them.
-TEST_F(Rpc, ApplyingTellsWhatIsIgnored) {
+// Keys in manifests without effect are reported to the caller that applies them.
+TEST_F(Rpc, ApplyManifest_ReportsIgnoredKeys) {
   v1::UpdateFactsRequest update;
   update.add_manifests(R"({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stray", "uid": "u-stray",
       "annotations": {"gang.scheduling.koordinator.sh/min-available": "2"}},

@@ -1,4 +1,4 @@
-// The gRPC door with the C++ client, over a real connection (SPEC S-1, S-5).
+// The gRPC server with the C++ client, over a real connection (SPEC S-1, S-5).
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@
 namespace muster {
 namespace {
 
-TEST_F(Rpc, GetsListsAndExplains) {
+TEST_F(Rpc, GetListExplain_ReturnGangs) {
   const auto gang = client_->GetGang("d", "train");
   ASSERT_TRUE(gang.ok()) << gang.status();
   EXPECT_EQ(gang->phase(), "Pending");
@@ -49,8 +49,8 @@ TEST_F(Rpc, GetsListsAndExplains) {
   EXPECT_EQ(nodes->nodes(0).allocatable().at("memory"), "1Gi");
 }
 
-// Its pods wait since they were created: this process, and the reason that it gives now, may be younger.
-TEST_F(Rpc, AGangWaitsSinceItsPodsDo) {
+// Its pods have waited since their creation; this process and the current reason may be younger.
+TEST_F(Rpc, WaitingGang_WaitsSincePodCreation) {
   constexpr int64_t kHour = 3'600'000;
   const int64_t now_ms = absl::ToUnixMillis(absl::Now());
   v1::UpdateFactsRequest update;
@@ -77,7 +77,7 @@ TEST_F(Rpc, AGangWaitsSinceItsPodsDo) {
   EXPECT_EQ(client_->ExplainGang("d", "old")->waits_since_unix_ms(), now_ms - 2 * kHour);
 }
 
-TEST_F(Rpc, AGangThatFailedSaysSo) {
+TEST_F(Rpc, FailedGang_ReportsFailure) {
   v1::UpdateFactsRequest update;
   v1::PodFacts* pod = update.add_pods();
   pod->set_uid("lost");
@@ -90,13 +90,14 @@ TEST_F(Rpc, AGangThatFailedSaysSo) {
   ASSERT_TRUE(client_->UpdateFacts(update).ok());
   const auto why = client_->ExplainGang("d", "lost");
   ASSERT_TRUE(why.ok()) << why.status();
-  EXPECT_NE(why->text().find("(Failed): it is over: 1 member failed. To start anew it waits since "), std::string::npos)
+  EXPECT_NE(why->text().find("(Failed): it has ended: 1 member failed. To start again it waits since "),
+            std::string::npos)
       << why->text();
   EXPECT_NE(why->text().find("0 of 1 pods exist"), std::string::npos) << why->text();
   EXPECT_EQ(why->waits_since_unix_ms(), 0) << "nobody waits";
 }
 
-TEST_F(Rpc, NobodyIsCreatedAtTheEndOfTime) {
+TEST_F(Rpc, CreationTimeOutOfRange_IsRefused) {
   v1::UpdateFactsRequest update;
   v1::PodFacts* pod = update.add_pods();
   pod->set_uid("late");
@@ -106,7 +107,7 @@ TEST_F(Rpc, NobodyIsCreatedAtTheEndOfTime) {
   EXPECT_NE(refused.message().find("created_unix_ms: 9223372036854775807; expected"), std::string::npos) << refused;
 }
 
-TEST_F(Rpc, AServersPortIsOne) {
+TEST_F(Rpc, InvalidServerPort_IsRefused) {
   for (const char* server : {"127.0.0.1:65536", "muster:0", "dns:///muster:99999999999999999999"}) {
     ClientOptions options;
     options.server = server;
@@ -116,7 +117,7 @@ TEST_F(Rpc, AServersPortIsOne) {
   }
 }
 
-TEST_F(Rpc, SaysWhatIsMissing) {
+TEST_F(Rpc, MissingObject_IsNamed) {
   EXPECT_TRUE(absl::IsNotFound(client_->GetGang("d", "nobody").status()));
   const absl::Status empty = client_->GetGang("", "train").status();
   EXPECT_TRUE(absl::IsInvalidArgument(empty));
@@ -133,7 +134,7 @@ TEST_F(Rpc, SaysWhatIsMissing) {
   EXPECT_NE(gone.message().find("cannot reach musterd"), absl::string_view::npos) << gone;
 }
 
-TEST_F(Rpc, AWatchTellsWhatExistsAndWhatChanges) {
+TEST_F(Rpc, Watch_ReceivesListThenChanges) {
   std::set<std::string> existing;
   std::vector<std::string> changes;
   bool synced = false;
@@ -142,7 +143,7 @@ TEST_F(Rpc, AWatchTellsWhatExistsAndWhatChanges) {
       synced = true;
       EXPECT_EQ(existing, std::set<std::string>{"train"});
       AddPod("c", "later", 2);
-      EXPECT_TRUE(engine_.Announce(RemovePod{"u-solo"}).ok());  // of another namespace: not told
+      EXPECT_TRUE(engine_.Announce(RemovePod{"u-solo"}).ok());  // of another namespace: not reported
       return true;
     }
     if (!synced) {
@@ -161,7 +162,7 @@ TEST_F(Rpc, AWatchTellsWhatExistsAndWhatChanges) {
   EXPECT_EQ(changes, (std::vector<std::string>{"later", "removed d/later"})) << ended;
 }
 
-TEST_F(Rpc, HealthIsServed) {
+TEST_F(Rpc, HealthService_ReportsServing) {
   const auto channel = Channel();
   // Debian ships no health.proto: HealthCheckRequest{} is no bytes, HealthCheckResponse{status: SERVING} is 08 01.
   grpc::GenericStub stub(channel);
@@ -204,8 +205,8 @@ std::string Reserved(MusterClient* client) {
   return out;
 }
 
-// SPEC S-1: a repeated request has the same answer and reserves nothing twice.
-TEST_F(Rpc, ARepeatedRequestHappensOnce) {
+// SPEC S-1: a repeated request has the same reply and reserves nothing twice.
+TEST_F(Rpc, RepeatedRequest_ExecutesOnce) {
   v1::CreateGangRequest create;
   create.set_request_id("r1");
   create.mutable_gang()->set_name("made");
@@ -237,8 +238,8 @@ TEST_F(Rpc, ARepeatedRequestHappensOnce) {
   EXPECT_TRUE(absl::IsFailedPrecondition(client_->AbandonGang("s1").status()));
 }
 
-// The same facts are the same request, however a map of them was written down on the way.
-TEST_F(Rpc, ARepeatedRequestIsKnownByItsContent) {
+// Equal facts are an equal request, in any serialisation of their maps.
+TEST_F(Rpc, RepeatedRequest_IsIdentifiedByContent) {
   for (int i = 0; i < 20; ++i) {
     v1::UpdateFactsRequest update;
     update.set_request_id("facts-1");
@@ -252,12 +253,12 @@ TEST_F(Rpc, ARepeatedRequestIsKnownByItsContent) {
     const auto answer = client_->UpdateFacts(update);
     ASSERT_TRUE(answer.ok()) << answer.status();
   }
-  // An id that names a submission names no other one, before and after that is over.
+  // The id of a submission names no other one, before and after its end.
   ASSERT_TRUE(client_->SubmitGang(Submission("s1", "whole", 2, "500m")).ok());
   EXPECT_TRUE(absl::IsInvalidArgument(client_->SubmitGang(Submission("s1", "other", 2, "500m")).status()));
   ASSERT_TRUE(client_->AbandonGang("s1").ok());
   EXPECT_TRUE(absl::IsInvalidArgument(client_->SubmitGang(Submission("s1", "other", 2, "500m")).status()));
-  // What its members would take together is bounded.
+  // The total request of its members is bounded.
   v1::SubmitGangRequest huge = Submission("s2", "huge", 100'000, "1m");
   for (int i = 0; i < 100; ++i) {
     (*huge.mutable_members(0)->mutable_shape()->mutable_node_selector())[absl::StrCat("key-", i)] = "value";
@@ -265,8 +266,8 @@ TEST_F(Rpc, ARepeatedRequestIsKnownByItsContent) {
   EXPECT_TRUE(absl::IsInvalidArgument(client_->SubmitGang(huge).status()));
 }
 
-// Eight callers with one id at once: one of them does it, all get its answer.
-TEST_F(Rpc, ConcurrentRepetitionsShareOneAnswer) {
+// Eight callers with one id at once: one executes the request, all get its reply.
+TEST_F(Rpc, ConcurrentRepetitions_ShareOneReply) {
   v1::CreateGangRequest create;
   create.set_request_id("same");
   create.mutable_gang()->set_name("one");
@@ -280,38 +281,38 @@ TEST_F(Rpc, ConcurrentRepetitionsShareOneAnswer) {
   EXPECT_EQ(done, 8);
 }
 
-// What is remembered is bounded with ids and errors, and an id that is used again has its newest place.
-TEST(RequestLog, ForgetsTheOldestOfTooMuch) {
+// The memory for replies is bounded, including ids and errors; an id that is used again becomes the newest.
+TEST(RequestLog, LogFull_OldestIsRemoved) {
   RequestLog log;
   const absl::Time now = absl::UnixEpoch();
   const RequestLog::Finish ignore = [](const RequestLog::Answer&) {};
   ASSERT_TRUE(log.Begin("again", 1, now, ignore));
-  log.Done("again", {{grpc::StatusCode::RESOURCE_EXHAUSTED, "later"}, ""});
+  log.Complete("again", {{grpc::StatusCode::RESOURCE_EXHAUSTED, "later"}, ""});
   ASSERT_TRUE(log.Begin("old", 1, now, ignore));
-  log.Done("old", {{grpc::StatusCode::NOT_FOUND, std::string(40 << 20, 'x')}, ""});
+  log.Complete("old", {{grpc::StatusCode::NOT_FOUND, std::string(40 << 20, 'x')}, ""});
   ASSERT_TRUE(log.Begin("again", 1, now + absl::Seconds(1), ignore));
-  log.Done("again", {grpc::Status::OK, "done"});
+  log.Complete("again", {grpc::Status::OK, "done"});
   ASSERT_TRUE(log.Begin("large", 1, now + absl::Seconds(1), ignore));
-  log.Done("large", {{grpc::StatusCode::NOT_FOUND, std::string(40 << 20, 'x')}, ""});
+  log.Complete("large", {{grpc::StatusCode::NOT_FOUND, std::string(40 << 20, 'x')}, ""});
   EXPECT_FALSE(log.Begin("again", 1, now + absl::Seconds(2), ignore)) << "it was done a second ago";
   EXPECT_TRUE(log.Begin("old", 1, now + absl::Seconds(2), ignore)) << "80 MiB of errors are kept";
 }
 
-TEST(RequestLog, WhoseAnswerWaitsKeepsNobodyElse) {
+TEST(RequestLog, PendingEntry_DoesNotBlockRemoval) {
   RequestLog log;
   const absl::Time now = absl::UnixEpoch();
   const RequestLog::Finish ignore = [](const RequestLog::Answer&) {};
   ASSERT_TRUE(log.Begin("waits", 1, now, ignore));
   for (size_t i = 0; i < RequestLog::kMaxEntries + 100; ++i) {
     ASSERT_TRUE(log.Begin(absl::StrCat("r", i), 1, now, ignore));
-    log.Done(absl::StrCat("r", i), {grpc::Status::OK, ""});
+    log.Complete(absl::StrCat("r", i), {grpc::Status::OK, ""});
   }
   EXPECT_TRUE(log.Begin("r0", 1, now, ignore)) << "the oldest is forgotten";
   EXPECT_FALSE(log.Begin("waits", 1, now, ignore)) << "what is not answered yet is not";
 }
 
-// Whoever submitted is gone: after the TTL nothing is left of it.
-TEST_F(Rpc, NothingIsLeftOfASubmissionAfterItsTtl) {
+// The caller is gone: after the TTL nothing is left of its submission.
+TEST_F(Rpc, SubmissionAfterTtl_LeavesNothing) {
   const auto planned = client_->SubmitGang(Submission("s1", "whole", 2, "500m"));
   ASSERT_TRUE(planned.ok()) << planned.status();
   EXPECT_EQ(Reserved(client_.get()), "1");
@@ -328,13 +329,13 @@ TEST_F(Rpc, NothingIsLeftOfASubmissionAfterItsTtl) {
   EXPECT_TRUE(absl::IsFailedPrecondition(late)) << late;
 }
 
-TEST_F(Rpc, AWatchKeepsAGangThatWaits) {
+TEST_F(Rpc, WatchedWaitingSubmission_StaysAlive) {
   ASSERT_TRUE(client_->SubmitGang(Submission("s1", "first", 2, "1")).ok());
   const auto waiting = client_->SubmitGang(Submission("s2", "second", 2, "1"));
   ASSERT_TRUE(waiting.ok());
   EXPECT_EQ(waiting->state(), v1::Submission::WAITING);
   EXPECT_EQ(waiting->reason().code(), "NoRoom");
-  // The first is not confirmed and expires: its room is the second's.
+  // The first is not confirmed and expires: the second gets its capacity.
   v1::Submission last;
   const absl::Status watched = client_->WatchSubmission("s2", [&](const v1::Submission& now) {
     last = now;
@@ -345,7 +346,7 @@ TEST_F(Rpc, AWatchKeepsAGangThatWaits) {
   EXPECT_TRUE(client_->ConfirmGang("s2", last.plan()).ok());
 }
 
-TEST_F(Rpc, AFieldThatIsWrongIsNamed) {
+TEST_F(Rpc, InvalidField_IsNamed) {
   v1::CreateGangRequest create;
   create.mutable_gang()->set_name("Not A Name");
   create.mutable_gang()->set_min_member(-1);
@@ -369,8 +370,8 @@ TEST_F(Rpc, AFieldThatIsWrongIsNamed) {
   EXPECT_TRUE(absl::IsNotFound(client_->GetGang("default", "Not A Name").status()));
 }
 
-// SPEC G-4: WAIT now, PERMIT or REJECT later; a caller that leaves gives its place back.
-TEST_F(Rpc, APermitThatIsCancelledGivesItsPlaceBack) {
+// SPEC G-4: WAIT now, PERMIT or REJECT later; a caller that goes away releases its place.
+TEST_F(Rpc, CancelledPermit_ReleasesPlace) {
   v1::UpdateFactsRequest update;
   for (const char* name : {"a", "b"}) {
     v1::PodFacts* pod = update.add_pods();
@@ -404,7 +405,7 @@ TEST_F(Rpc, APermitThatIsCancelledGivesItsPlaceBack) {
     absl::SleepFor(absl::Milliseconds(10));
   }
   EXPECT_EQ(client_->GetGang("default", "verbs")->counts().waiting(), 0);
-  // Both come: the first waits, the second's arrival permits both; asking again has the same answer.
+  // Both come: the first waits, the arrival of the second permits both; a repeated call has the same reply.
   std::vector<v1::PermitEvent::Verdict> first;
   std::thread waiting([&] {
     EXPECT_TRUE(client_
@@ -431,14 +432,14 @@ TEST_F(Rpc, APermitThatIsCancelledGivesItsPlaceBack) {
   waiting.join();
   EXPECT_EQ(first, (std::vector<v1::PermitEvent::Verdict>{v1::PermitEvent::WAIT, v1::PermitEvent::PERMIT}));
   EXPECT_EQ(client_->GetGang("default", "verbs")->counts().binding(), 2);
-  EXPECT_EQ(Counted("Permit given back"), 1);
+  EXPECT_EQ(Counted("Permit released"), 1);
   EXPECT_EQ(Counted("Permit permitted"), 3);
   EXPECT_FALSE(client_->Permit(v1::PermitRequest(), [](const v1::PermitEvent&) { return true; }).ok());
   EXPECT_EQ(Counted("Permit refused"), 1);
 }
 
-TEST_F(Rpc, ACallWhoseTimeIsOverDoesNothing) {
-  engine_.Query([](const Machine&) { absl::SleepFor(absl::Milliseconds(1)); }).IgnoreError();
+TEST_F(Rpc, ExpiredCall_HasNoEffect) {
+  engine_.ReadDurableSync([](const Machine&) { absl::SleepFor(absl::Milliseconds(1)); }).IgnoreError();
   Notification done;
   engine_.AskAsync(UpsertPod{}, std::chrono::steady_clock::now() - std::chrono::seconds(1),
                    [&](const absl::StatusOr<Reply>& reply) {
@@ -448,10 +449,10 @@ TEST_F(Rpc, ACallWhoseTimeIsOverDoesNothing) {
   done.WaitForNotification();
 }
 
-TEST_F(Rpc, EventsTellWhatWasDecided) {
+TEST_F(Rpc, Events_ReportDecisions) {
   const EventLog::Page before = events_.After(0);
   const int64_t after = before.events.empty() ? 0 : before.events.back()->sequence;
-  events_.Carry({TellPod{{"d", "a", "u-a"}, true, {ReasonCode::kNoRoom, "no room"}},
+  events_.Carry({EmitPodEvent{{"d", "a", "u-a"}, true, {ReasonCode::kNoRoom, "no room"}},
                  EvictPod{{"e", "x", "u-x"}, "its gang starts anew"}});
   v1::ListEventsRequest list_after;
   list_after.set_after_sequence(after);
@@ -473,7 +474,7 @@ TEST_F(Rpc, EventsTellWhatWasDecided) {
                           if (seen.size() == 1) {
                             std::vector<Effect> more;
                             for (size_t i = 0; i < 3; ++i)
-                              more.emplace_back(TellPod{{"d", "a", "u-a"}, false, {ReasonCode::kQueued, "later"}});
+                              more.emplace_back(EmitPodEvent{{"d", "a", "u-a"}, false, {ReasonCode::kQueued, "later"}});
                             events_.Carry(more);
                           }
                           return seen.size() < 4;
@@ -482,12 +483,12 @@ TEST_F(Rpc, EventsTellWhatWasDecided) {
   EXPECT_EQ(seen, (std::vector<std::string>{"no room", "later", "later", "later"}));
 }
 
-// A watch that goes on where too much happened meanwhile says so with its first event, and once.
-TEST_F(Rpc, AWatchTellsWhatItMissed) {
-  events_.Carry({TellPod{{"d", "a", "u-a"}, true, {ReasonCode::kNoRoom, "first"}}});
+// A watch that continues after a gap reports the gap once, in its first event.
+TEST_F(Rpc, WatchAfterGap_ReportsMissedEvents) {
+  events_.Carry({EmitPodEvent{{"d", "a", "u-a"}, true, {ReasonCode::kNoRoom, "first"}}});
   const int64_t after = events_.After(0).events.back()->sequence;
-  events_.Carry(
-      std::vector<Effect>(EventLog::kKept + 7, TellPod{{"d", "a", "u-a"}, false, {ReasonCode::kQueued, "later"}}));
+  events_.Carry(std::vector<Effect>(EventLog::kCapacity + 7,
+                                    EmitPodEvent{{"d", "a", "u-a"}, false, {ReasonCode::kQueued, "later"}}));
   v1::WatchEventsRequest watch;
   watch.set_after_sequence(after);
   watch.set_namespace_("d");
@@ -500,11 +501,11 @@ TEST_F(Rpc, AWatchTellsWhatItMissed) {
   EXPECT_EQ(missed, (std::vector<int64_t>{7, 0}));
 }
 
-// A reader that stops reading costs what is kept, not what happens: it goes on, and is told how many it missed.
-TEST_F(Rpc, AReaderOfEventsThatSleepsIsToldWhatItMissed) {
+// A reader that stops reading loses retained events, but not the stream: it continues with the number of missed events.
+TEST_F(Rpc, StalledEventReader_ReceivesMissedCount) {
   const int64_t before = events_.After(0).last;
-  constexpr int64_t kMany = 20 * static_cast<int64_t>(EventLog::kKept);
-  events_.Carry({TellPod{{"d", "a", "u-a"}, true, {ReasonCode::kNoRoom, "first"}}});
+  constexpr int64_t kMany = 20 * static_cast<int64_t>(EventLog::kCapacity);
+  events_.Carry({EmitPodEvent{{"d", "a", "u-a"}, true, {ReasonCode::kNoRoom, "first"}}});
   v1::WatchEventsRequest watch;
   watch.set_after_sequence(before);
   int64_t seen = 0;
@@ -516,7 +517,7 @@ TEST_F(Rpc, AReaderOfEventsThatSleepsIsToldWhatItMissed) {
     missed += event.missed();
     if (++seen == 1) {
       for (int64_t i = 1; i < kMany; ++i)
-        events_.Carry({TellPod{{"d", "a", "u-a"}, false, {ReasonCode::kQueued, "later"}}});
+        events_.Carry({EmitPodEvent{{"d", "a", "u-a"}, false, {ReasonCode::kQueued, "later"}}});
     }
     return last < before + kMany;
   };
@@ -526,8 +527,8 @@ TEST_F(Rpc, AReaderOfEventsThatSleepsIsToldWhatItMissed) {
   EXPECT_GT(missed, 0);
 }
 
-// After a restart nothing is kept of what was before: it is missed once, however long the next event takes to come.
-TEST_F(Rpc, WhatIsMissedIsCountedOnce) {
+// After a restart no earlier event is retained: the loss is reported once, however late the next event comes.
+TEST_F(Rpc, MissedEvents_AreCountedOnce) {
   EventLog log(nullptr);
   log.ContinueAt(10'000);
   RpcServer server(&engine_, Options(&log));
@@ -540,7 +541,7 @@ TEST_F(Rpc, WhatIsMissedIsCountedOnce) {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));  // the watch has found nothing by then
     while (!ended) {
       for (const char* space : {"other", "other", "d"}) {
-        log.Carry({TellPod{{space, "a", "u-a"}, true, {ReasonCode::kNoRoom, "now"}}});
+        log.Carry({EmitPodEvent{{space, "a", "u-a"}, true, {ReasonCode::kNoRoom, "now"}}});
         std::this_thread::sleep_for(std::chrono::milliseconds(30));
       }
     }
@@ -560,13 +561,14 @@ TEST_F(Rpc, WhatIsMissedIsCountedOnce) {
   EXPECT_EQ(missed, (std::vector<int64_t>{9, 0}));
 }
 
-// Without a store, numbers begin anew with each start: whoever knows a higher one hears what happens from now on.
-TEST_F(Rpc, AWatchFromANumberOfAnotherLifeGoesOn) {
+// Without a store, event numbers begin again with each start: a reader with a higher number receives events from now
+// on.
+TEST_F(Rpc, WatchFromEarlierLife_Continues) {
   v1::WatchEventsRequest watch;
   watch.set_after_sequence(1'000'000);
   std::thread later([&] {
     for (int i = 0; i < 100; ++i) {
-      events_.Carry({TellPod{{"d", "a", "u-a"}, true, {ReasonCode::kNoRoom, "now"}}});
+      events_.Carry({EmitPodEvent{{"d", "a", "u-a"}, true, {ReasonCode::kNoRoom, "now"}}});
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
   });

@@ -34,7 +34,7 @@ class Shapes : public Rpc {
   }
 };
 
-TEST_F(Shapes, ASubmittedTreeIsPlacedByItsRules) {
+TEST_F(Shapes, SubmittedTree_IsPlacedByItsRules) {
   for (const char* rack : {"r1", "r2"}) {
     for (int i = 0; i < 2; ++i) AddNode(absl::StrCat(rack, "-", i), rack, 3000);
   }
@@ -71,7 +71,7 @@ TEST_F(Shapes, ASubmittedTreeIsPlacedByItsRules) {
   EXPECT_EQ(client_->GetGang("default", "serve")->rules().subgroups(1).placed(), 2);
 }
 
-TEST_F(Shapes, NoDomainHoldsIt) {
+TEST_F(Shapes, NoFittingDomain_ReportsCounts) {
   AddNode("r1-0", "r1", 3000);
   AddNode("r2-0", "r2", 3000);
   v1::SubmitGangRequest request;
@@ -83,11 +83,11 @@ TEST_F(Shapes, NoDomainHoldsIt) {
   const auto waiting = client_->SubmitGang(request);
   ASSERT_TRUE(waiting.ok()) << waiting.status();
   EXPECT_EQ(waiting->state(), v1::Submission::WAITING);
-  EXPECT_EQ(waiting->reason().text(), "no domain of rack holds the gang: r1: 1 of 2, r2: 1 of 2");
+  EXPECT_EQ(waiting->reason().text(), "no domain of rack has room for the gang: r1: 1 of 2, r2: 1 of 2");
 }
 
-// S-6: which field, which value, what was expected.
-TEST_F(Shapes, WhatIsWrongIsSaid) {
+// S-6: the field, its value, and what was expected.
+TEST_F(Shapes, InvalidShape_NamesFieldAndValue) {
   const auto refused = [&](v1::SubmitGangRequest request, absl::string_view text) {
     request.mutable_gang()->set_name("wrong");
     const auto answer = client_->SubmitGang(request);
@@ -100,10 +100,10 @@ TEST_F(Shapes, WhatIsWrongIsSaid) {
   AddMembers("a", 1, &twice);
   refused(twice, "gang.subgroups");
   refused(twice, "subgroup a is declared twice");
-  v1::SubmitGangRequest stranger;
-  AddSubgroup("a", 1, stranger.mutable_gang());
-  AddMembers("b", 1, &stranger);
-  refused(stranger, "subgroup \"b\" is none of the gang's");
+  v1::SubmitGangRequest unknown_subgroup;
+  AddSubgroup("a", 1, unknown_subgroup.mutable_gang());
+  AddMembers("b", 1, &unknown_subgroup);
+  refused(unknown_subgroup, "subgroup \"b\" is not in the gang");
   v1::SubmitGangRequest few;
   AddSubgroup("a", 3, few.mutable_gang());
   AddMembers("a", 2, &few);
@@ -135,8 +135,8 @@ void Require(const std::string& key, const std::string& op, const std::vector<st
   for (const std::string& value : values) out->add_values(value);
 }
 
-// S-6: a shape that no node could ever meet, or that says what nobody looks at, is refused by its field.
-TEST_F(Shapes, WhatKubernetesRefusesIsRefused) {
+// S-6: a shape that no node could ever meet, or with a field without effect, is refused with the name of the field.
+TEST_F(Shapes, ShapeInvalidForKubernetes_IsRefused) {
   using Edit = std::function<void(v1::PodShape*)>;
   const auto expression = [](const std::string& key, const std::string& op, const std::vector<std::string>& values) {
     return [=](v1::PodShape* shape) { Require(key, op, values, shape->add_affinity()->add_expressions()); };
@@ -178,7 +178,7 @@ TEST_F(Shapes, WhatKubernetesRefusesIsRefused) {
       {"tolerations[0].key: is empty", toleration("", "Equal", "x")},
       {"tolerations[0].key: is empty", toleration("", "", "x")},
       {"host_ports[0].host_ip: \"nonsense\"", ports({{80, "nonsense"}})},
-      {"host_ports[1].port: 80 is there twice", ports({{80, ""}, {80, "0.0.0.0"}})},
+      {"host_ports[1].port: 80 is listed twice", ports({{80, ""}, {80, "0.0.0.0"}})},
       {"node_selector: \"a b\"", [](v1::PodShape* shape) { (*shape->mutable_node_selector())["a b"] = "x"; }},
       {"requests: \"\"", request("")},
       {"requests: \"a b\"", request("a b")},
@@ -204,8 +204,8 @@ TEST_F(Shapes, WhatKubernetesRefusesIsRefused) {
   EXPECT_TRUE(taken.ok()) << taken.status();
 }
 
-// The same of members and of what is said of their gang.
-TEST_F(Shapes, MembersAndTheirGangMustAgree) {
+// The same for members and the declaration of their gang.
+TEST_F(Shapes, MembersContradictingGang_AreRefused) {
   const auto refused = [&](const v1::SubmitGangRequest& request, absl::string_view text) {
     const absl::Status answer = client_->SubmitGang(request).status();
     EXPECT_TRUE(absl::IsInvalidArgument(answer)) << answer;
@@ -236,7 +236,7 @@ TEST_F(Shapes, MembersAndTheirGangMustAgree) {
   refused(request, "pods[1].uid: pod another: uid u-1 is given twice");
   request.mutable_pods(1)->set_uid("u-2");
   EXPECT_TRUE(client_->SubmitGang(request).ok());
-  // Of manifests, the one that says it.
+  // For manifests, the error names the manifest.
   v1::SubmitGangRequest manifests;
   for (const char* name : {"a", "b"}) {
     manifests.add_manifests(absl::StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")", name,

@@ -1,4 +1,4 @@
-// PlanGang over gRPC: what it is asked, what it answers, and that nothing is kept (SPEC S-5, S-6).
+// PlanGang over gRPC: its questions, its replies, and that it stores nothing (SPEC S-5, S-6).
 #include <set>
 #include <string>
 
@@ -11,7 +11,7 @@ namespace {
 
 class WhatIfRpc : public Rpc {
  protected:
-  // The fixture's node has two CPUs, and "e/solo" with one of them in the queue behind "d/train".
+  // The fixture's node has two CPUs; "e/solo" in the queue behind "d/train" requests one of them.
   static v1::PlanGangRequest Job(int members, const std::string& cpu) {
     v1::PlanGangRequest request;
     request.mutable_job()->mutable_gang()->set_name("job");
@@ -23,12 +23,12 @@ class WhatIfRpc : public Rpc {
   }
   [[nodiscard]] uint64_t HashNow() {
     uint64_t hash = 0;
-    EXPECT_TRUE(engine_.Query([&](const Machine& machine) { hash = machine.Hash(); }).ok());
+    EXPECT_TRUE(engine_.ReadDurableSync([&](const Machine& machine) { hash = machine.Hash(); }).ok());
     return hash;
   }
 };
 
-TEST_F(WhatIfRpc, TellsWhereAndKeepsNothing) {
+TEST_F(WhatIfRpc, FittingJob_ReturnsNodesStoresNothing) {
   const uint64_t before = HashNow();
   for (int i = 0; i < 3; ++i) {
     const auto plan = client_->PlanGang(Job(2, "1"));
@@ -42,8 +42,8 @@ TEST_F(WhatIfRpc, TellsWhereAndKeepsNothing) {
   EXPECT_EQ(HashNow(), before);
 }
 
-// P-7: of a driver, whether there is room for its workers too, which it makes only when it runs.
-TEST_F(WhatIfRpc, MembersThatDoNotExistYetAreAskedAboutToo) {
+// P-7: for a driver, whether there is room for its workers too, which it creates only when it runs.
+TEST_F(WhatIfRpc, FutureMembers_AreIncluded) {
   v1::PlanGangRequest request = Job(1, "1");
   v1::GangSpec* gang = request.mutable_job()->mutable_gang();
   gang->clear_min_member();
@@ -63,17 +63,17 @@ TEST_F(WhatIfRpc, MembersThatDoNotExistYetAreAskedAboutToo) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_FALSE(plan->starts());
   EXPECT_EQ(plan->reason().code(), "NoRoom") << plan->reason().text();
-  // What is submitted has all its pods.
+  // A submission must have all its pods.
   const absl::Status submitted = client_->SubmitGang(request.job()).status();
   EXPECT_TRUE(absl::IsInvalidArgument(submitted));
   EXPECT_TRUE(absl::StrContains(submitted.message(), "gang.subgroups[1].members")) << submitted;
-  // A template that says what cannot be is named by its field.
+  // An impossible template is reported with the name of its field.
   (*workers->mutable_members()->mutable_requests())["cpu"] = "many";
   const absl::Status wrong = client_->PlanGang(request).status();
   EXPECT_TRUE(absl::StrContains(wrong.message(), "subgroups[1].members.requests")) << wrong;
 }
 
-TEST_F(WhatIfRpc, TellsWhatStopsItAndWhatWouldHelp) {
+TEST_F(WhatIfRpc, JobWithoutRoom_ReturnsReasonAndSuggestion) {
   v1::PlanGangRequest request = Job(3, "1");
   auto plan = client_->PlanGang(request);
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -96,7 +96,7 @@ TEST_F(WhatIfRpc, TellsWhatStopsItAndWhatWouldHelp) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_FALSE(plan->starts());
 
-  // Nodes in Kubernetes' own words.
+  // Nodes as Kubernetes manifests.
   request.add_added_manifests(
       R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"big"},"status":{"allocatable":{"cpu":"64","memory":"1Gi","pods":"110"}}})");
   plan = client_->PlanGang(request);
@@ -104,7 +104,7 @@ TEST_F(WhatIfRpc, TellsWhatStopsItAndWhatWouldHelp) {
   EXPECT_TRUE(plan->starts()) << plan->reason().text();
 }
 
-TEST_F(WhatIfRpc, AKnownGangIsAskedAboutByName) {
+TEST_F(WhatIfRpc, KnownGang_IsQueriedByName) {
   v1::PlanGangRequest request;
   request.set_namespace_("d");
   request.set_name("train");
@@ -117,7 +117,7 @@ TEST_F(WhatIfRpc, AKnownGangIsAskedAboutByName) {
   EXPECT_TRUE(absl::IsNotFound(plan.status())) << plan.status();
 }
 
-TEST_F(WhatIfRpc, WhatIsWrongIsNamedByItsField) {
+TEST_F(WhatIfRpc, InvalidQuestion_NamesField) {
   const auto refused = [this](const v1::PlanGangRequest& request, const std::string& field) {
     const auto plan = client_->PlanGang(request);
     EXPECT_TRUE(absl::IsInvalidArgument(plan.status())) << plan.status();
@@ -141,8 +141,8 @@ TEST_F(WhatIfRpc, WhatIsWrongIsNamedByItsField) {
   refused(request, "added_manifests");
 }
 
-// What musterctl makes of a Job: as many pods as run at once, in its namespace, with the keys of its template.
-TEST(PlanManifests, AJobIsItsPods) {
+// How musterctl converts a Job: as many pods as run at once, in its namespace, with the keys of its template.
+TEST(PlanManifests, Job_BecomesItsPods) {
   const auto job = ManifestsOf(R"(
 apiVersion: batch/v1
 kind: Job
@@ -165,7 +165,7 @@ spec:
   EXPECT_TRUE(absl::StrContains(pods->back(), "muster.dev/gang"));
   EXPECT_TRUE(absl::StrContains(pods->back(), R"("gang.scheduling.koordinator.sh/name":"job-train")")) << pods->back();
   EXPECT_TRUE(absl::StrContains(pods->back(), R"("gang.scheduling.koordinator.sh/min-available":"2")"));
-  // Whoever names a gang, in whatever dialect, is in that; and what is no map is musterd's to complain of.
+  // A manifest that names a gang, in any dialect, is a member of it; musterd rejects a value that is no map.
   for (const char* names :
        {R"("metadata":{"labels":{"scheduling.x-k8s.io/pod-group":"g"}})",
         R"("metadata":{"annotations":{"pod-group-name":"g"}})", R"("spec":{"schedulingGroup":{"podGroupName":"g"}})"}) {

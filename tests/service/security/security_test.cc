@@ -1,5 +1,5 @@
-// What a stranger, or a bad client, can do to a running musterd: nothing, or little, and nobody else notices (SPEC
-// S-6).
+// What an unauthorised or faulty client can do to a running musterd: nothing, or little, and without effect on others
+// (SPEC S-6).
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
@@ -35,7 +35,7 @@ constexpr char kTokens[] =
     "# who may call\nalice read-write writer-0123456789abcdef\nbob read-only reader-0123456789abcdef\n"
     "carol read-write another-0123456789abcdef\n";
 
-// AddressSanitizer keeps what was freed, and makes everything several times slower.
+// AddressSanitizer retains freed memory, and makes everything several times slower.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kSanitized = true;
 #elif defined(__has_feature)
@@ -44,11 +44,11 @@ constexpr bool kSanitized = __has_feature(address_sanitizer);
 constexpr bool kSanitized = false;
 #endif
 
-// A client tries UNAVAILABLE again until its time is over: short where that is the answer, long where it is not, so
-// that a busy machine fails no test.
+// A client retries UNAVAILABLE until its time is over: short where that is the expected result, long where it is not,
+// so that a busy machine fails no test.
 constexpr std::chrono::milliseconds kRefusedFor(1'000);
 constexpr std::chrono::milliseconds kPatience(30'000);
-// How long nobody else may be kept waiting.
+// The longest time that other clients may wait.
 constexpr absl::Duration kUnaffected = absl::Seconds(kSanitized ? 15 : 1);
 
 absl::StatusOr<std::unique_ptr<MusterClient>> ConnectWith(ClientOptions options,
@@ -112,7 +112,7 @@ class SecurityTest : public testing::Test {
     return options;
   }
 
-  // The status of a filter call over TLS that shows this certificate; 0: none came.
+  // The status of a filter call over TLS that presents this certificate; 0: no response.
   [[nodiscard]] int AskExtender(const RunningMusterd& musterd, const std::string& certificate) const {
     httplib::SSLClient client("localhost", musterd.extender_port(), authority_.cert_file(certificate),
                               authority_.key_file(certificate));
@@ -128,7 +128,7 @@ class SecurityTest : public testing::Test {
   std::string tokens_;
 };
 
-TEST_F(SecurityTest, MutualTlsRefusesStrangersAndTheExpired) {
+TEST_F(SecurityTest, MutualTls_RefusesUnknownAndExpired) {
   const RunningMusterd musterd(absl::StrCat(Tls(), "  clientCaFile: ", authority_.ca_file(), "\n"));
   ASSERT_TRUE(musterd.running()) << musterd.log();
   EXPECT_TRUE(Read(Client(musterd, "client")).ok());
@@ -140,14 +140,14 @@ TEST_F(SecurityTest, MutualTlsRefusesStrangersAndTheExpired) {
   ClientOptions wrong = Client(musterd, "client");
   wrong.ca_file = stranger_.ca_file();
   EXPECT_TRUE(Unreachable(wrong));
-  // In the clear nothing is understood.
+  // Without TLS no call succeeds.
   ClientOptions clear;
   clear.server = musterd.grpc();
   EXPECT_FALSE(Read(clear, kRefusedFor).ok());
   EXPECT_TRUE(Read(Client(musterd, "client")).ok()) << "others are unaffected";
 }
 
-TEST_F(SecurityTest, TokensHaveRoles) {
+TEST_F(SecurityTest, Token_HasItsRole) {
   const RunningMusterd musterd(absl::StrCat(Tls(), "auth: {tokensFile: ", tokens_, "}\n"));
   ASSERT_TRUE(musterd.running()) << musterd.log();
   const absl::Status missing = Read(Client(musterd));
@@ -157,9 +157,9 @@ TEST_F(SecurityTest, TokensHaveRoles) {
   EXPECT_TRUE(Read(Client(musterd, "", kReader)).ok());
   const absl::Status denied = Write(Client(musterd, "", kReader), "a");
   EXPECT_TRUE(absl::IsPermissionDenied(denied)) << denied;
-  EXPECT_TRUE(absl::StrContains(denied.message(), "token:bob may only read")) << denied;
+  EXPECT_TRUE(absl::StrContains(denied.message(), "token:bob is read-only")) << denied;
   EXPECT_TRUE(Write(Client(musterd, "", kWriter), "a").ok());
-  // Streams are asked the same.
+  // Streams are checked in the same way.
   v1::PermitRequest permit;
   permit.set_pod_uid("u");
   permit.set_node("n");
@@ -167,13 +167,13 @@ TEST_F(SecurityTest, TokensHaveRoles) {
       (*ConnectWith(Client(musterd, "", kReader)))->Permit(permit, [](const v1::PermitEvent&) { return true; });
   EXPECT_TRUE(absl::IsPermissionDenied(stream)) << stream;
 
-  // Changed files are read again, without a restart: a token is taken away, a certificate renewed.
+  // Changed files are read again without a restart: a token is removed, a certificate renewed.
   static_cast<void>(folder_.Write("tokens", "alice read-write renewed-0123456789abcdef\n"));
   EXPECT_TRUE(Eventually([&] { return absl::IsUnauthenticated(Read(Client(musterd, "", kWriter))); }));
   EXPECT_TRUE(Read(Client(musterd, "", "renewed-0123456789abcdef")).ok());
 }
 
-TEST_F(SecurityTest, CertificatesAreReadAgain) {
+TEST_F(SecurityTest, ChangedFiles_AreReadAgain) {
   const RunningMusterd musterd(absl::StrCat(Tls(), "  extender: true\n  clientCaFile: ", authority_.ca_file(), "\n"));
   ASSERT_TRUE(musterd.running()) << musterd.log();
   const auto extender = [&](const std::string& certificate) { return AskExtender(musterd, certificate); };
@@ -187,7 +187,7 @@ TEST_F(SecurityTest, CertificatesAreReadAgain) {
     httplib::Client clear("127.0.0.1", musterd.extender_port());
     EXPECT_FALSE(clear.Get("/filter")) << "in the clear";
   }
-  // Files that do not belong together, or hold nothing: what was read before stays, on every door.
+  // Files that do not match, or are empty: the earlier contents stay in force, on every port.
   for (const std::string& bad : {std::string("no certificate"), Contents(authority_.cert_file("client"))}) {
     std::ofstream(authority_.cert_file("server")) << bad;
     absl::SleepFor(absl::Milliseconds(1'500));
@@ -197,8 +197,8 @@ TEST_F(SecurityTest, CertificatesAreReadAgain) {
       absl::SleepFor(absl::Milliseconds(300));
     }
   }
-  EXPECT_TRUE(absl::StrContains(musterd.log(), "the certificate read before stays in use")) << musterd.log();
-  // The server's certificate runs out; whoever connects now is told so. Then it is renewed.
+  EXPECT_TRUE(absl::StrContains(musterd.log(), "the previous certificate stays in use")) << musterd.log();
+  // The server's certificate expires; new connections get an error. Then it is renewed.
   authority_.Issue("server", "musterd", -60);
   EXPECT_TRUE(Eventually([&] { return extender("client") == 0; }));
   EXPECT_TRUE(Eventually([&] { return Unreachable(Client(musterd, "client")); }));
@@ -207,9 +207,9 @@ TEST_F(SecurityTest, CertificatesAreReadAgain) {
   EXPECT_TRUE(Read(Client(musterd, "client")).ok());
 }
 
-// What CertificatesAreReadAgain cannot see: gRPC itself would fall back to what it had, most often, but not where the
-// files make sense one by one and not together, or are gone while they are renewed.
-TEST_F(SecurityTest, OnlyWhatWasLookedAtIsHandedOut) {
+// Not covered by ChangedFiles_AreReadAgain: gRPC itself usually falls back to the earlier files. It does not if the
+// files are valid one by one but not together, or are missing during a renewal.
+TEST_F(SecurityTest, UncheckedFiles_AreNotUsed) {
   const std::string certificate = authority_.cert_file("server");
   TlsContext context({certificate, authority_.key_file("server"), authority_.ca_file()});
   ASSERT_TRUE(context.Load().ok());
@@ -218,7 +218,7 @@ TEST_F(SecurityTest, OnlyWhatWasLookedAtIsHandedOut) {
   EXPECT_EQ(before.key, Contents(authority_.key_file("server")));
   for (const std::string& bad : {std::string("no certificate"), Contents(authority_.cert_file("client"))}) {
     std::ofstream(certificate) << bad;
-    for (int i = 0; i < 2; ++i) {  // before it looks again, and after
+    for (int i = 0; i < 2; ++i) {  // before the next check of the files, and after
       EXPECT_EQ(context.CurrentPem()->certificate, before.certificate);
       EXPECT_EQ(context.CurrentPem()->generation, before.generation);
       absl::SleepFor(absl::Milliseconds(1'100));
@@ -232,7 +232,7 @@ TEST_F(SecurityTest, OnlyWhatWasLookedAtIsHandedOut) {
   EXPECT_EQ(context.CurrentPem()->key, Contents(authority_.key_file("server")));
 }
 
-TEST_F(SecurityTest, TheExtendersDoorKnowsTokensAndRoles) {
+TEST_F(SecurityTest, Extender_ChecksTokensAndRoles) {
   const RunningMusterd musterd(absl::StrCat(Tls(), "  extender: true\nauth: {tokensFile: ", tokens_, "}\n"));
   ASSERT_TRUE(musterd.running()) << musterd.log();
   httplib::SSLClient client("localhost", musterd.extender_port());
@@ -241,7 +241,7 @@ TEST_F(SecurityTest, TheExtendersDoorKnowsTokensAndRoles) {
   const auto ask = [&](const std::string& token) {
     httplib::Headers headers;
     if (!token.empty()) headers.emplace("Authorization", "Bearer " + token);
-    // A header of ours that a caller invents means nothing.
+    // A header of Muster's that a caller invents has no effect.
     headers.emplace("X-Muster-Refusal", "Uinvented");
     const httplib::Result result = client.Post(
         "/filter", headers, R"({"Pod":{"metadata":{"name":"p","uid":"u"}},"NodeNames":["n"]})", "application/json");
@@ -254,9 +254,8 @@ TEST_F(SecurityTest, TheExtendersDoorKnowsTokensAndRoles) {
   EXPECT_EQ(ask(kWriter), 200);
 }
 
-// The text of a refusal never lets a request in: a certificate's name with a line break, or one that is cut off
-// somewhere.
-TEST_F(SecurityTest, NamesThatBreakLinesAreNobodys) {
+// The text of a refusal never admits a request: a certificate's name with a line break, or one that is truncated.
+TEST_F(SecurityTest, CertificateNameWithLineBreak_IsRefused) {
   authority_.Issue("broken", "bad\nname");
   authority_.Issue("longer", std::string("good\0.evil", 10));
   authority_.Issue("good", "good");
@@ -270,8 +269,9 @@ TEST_F(SecurityTest, NamesThatBreakLinesAreNobodys) {
   EXPECT_EQ(ask("longer"), 403);
 }
 
-// What HTTP allows and nobody here needs: ranges, multipart, chunks, compression, bodies where nothing is sent to.
-TEST_F(SecurityTest, StrangeRequestsAreRefusedUnread) {
+// What HTTP allows and this server does not need: ranges, multipart, chunks, compression, bodies on paths without
+// input.
+TEST_F(SecurityTest, UnsupportedRequest_IsRefusedUnread) {
   const RunningMusterd musterd;
   ASSERT_TRUE(musterd.running()) << musterd.log();
   const auto ask = [&](int port, const std::string& head, size_t body) {
@@ -310,8 +310,8 @@ TEST_F(SecurityTest, StrangeRequestsAreRefusedUnread) {
   EXPECT_TRUE(Read(options).ok());
 }
 
-// Ten thousand waiting calls of one client: it gets what is its own, others get theirs.
-TEST_F(SecurityTest, AClientOfManyStreamsIsBounded) {
+// Ten thousand waiting calls of one client: it gets its own share, and others get theirs.
+TEST_F(SecurityTest, ClientWithManyStreams_IsBounded) {
   const RunningMusterd musterd(
       absl::StrCat(Tls(), "auth: {tokensFile: ", tokens_, "}\nlimits: {streamsPerClient: 500}\n"));
   ASSERT_TRUE(musterd.running()) << musterd.log();
@@ -376,7 +376,7 @@ TEST_F(SecurityTest, AClientOfManyStreamsIsBounded) {
   EXPECT_TRUE(Read(Client(musterd, "", kWriter)).ok()) << "its streams are given back";
 }
 
-TEST_F(SecurityTest, CallsOfOneClientAreBounded) {
+TEST_F(SecurityTest, ClientWithManyCalls_IsBounded) {
   const RunningMusterd musterd(
       absl::StrCat(Tls(), "auth: {tokensFile: ", tokens_, "}\nlimits: {callsPerSecond: 20, messageBytes: 4096}\n"));
   ASSERT_TRUE(musterd.running()) << musterd.log();
@@ -410,8 +410,8 @@ TEST_F(SecurityTest, CallsOfOneClientAreBounded) {
   EXPECT_LT(absl::Now() - asked, absl::FromChrono(kPatience) / 2) << "what stays too large is not sent again";
 }
 
-// Connections that send a byte now and then, or nothing, on every door: who has something to say is served.
-TEST_F(SecurityTest, SlowConnectionsKeepNobodyOut) {
+// Connections that send a byte now and then, or nothing, on every port: other callers are served.
+TEST_F(SecurityTest, SlowConnections_DoNotBlockOthers) {
   rlimit files{};
   getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;
@@ -457,7 +457,7 @@ TEST_F(SecurityTest, SlowConnectionsKeepNobodyOut) {
   for (const int fd : slow) close(fd);
 }
 
-TEST(Tokens, AreReadOrRefusedByLine) {
+TEST(Tokens, Lines_AreParsedOrRefused) {
   const auto good = ParseTokens(kTokens);
   ASSERT_TRUE(good.ok()) << good.status();
   EXPECT_EQ(good->size(), 3);
@@ -470,19 +470,19 @@ TEST(Tokens, AreReadOrRefusedByLine) {
   }
 }
 
-// SPEC S-6: Kubernetes' own tokens, shown to an API server that knows one of them.
-TEST(TokenReview, AsksTheApiServerAndRemembers) {
+// SPEC S-6: Kubernetes' own tokens, checked by an API server that knows one of them.
+TEST(TokenReview, Token_IsReviewedAndCached) {
   httplib::Server server;
   std::atomic<int> asked{0};
   server.Post(
       "/apis/authentication.k8s.io/v1/tokenreviews", [&](const httplib::Request& request, httplib::Response& response) {
         ++asked;
         const bool known = absl::StrContains(request.body, "known-token");
-        const bool stranger = absl::StrContains(request.body, "stranger-token");
+        const bool unknown = absl::StrContains(request.body, "stranger-token");
         response.status = 201;
-        response.set_content(known || stranger ? absl::StrCat(R"({"status":{"authenticated":true,"user":{"username":")",
-                                                              known ? "runner" : "stranger", R"(","groups":["ml"]}}})")
-                                               : std::string(R"({"status":{"authenticated":false}})"),
+        response.set_content(known || unknown ? absl::StrCat(R"({"status":{"authenticated":true,"user":{"username":")",
+                                                             known ? "runner" : "stranger", R"(","groups":["ml"]}}})")
+                                              : std::string(R"({"status":{"authenticated":false}})"),
                              "application/json; charset=utf-8");
       });
   const int port = server.bind_to_any_port("127.0.0.1");
@@ -527,15 +527,15 @@ TEST(TokenReview, AsksTheApiServerAndRemembers) {
   client.Stop();
 }
 
-TEST(ClientLimits, CountCallsAndStreamsByClient) {
+TEST(ClientLimits, CallsAndStreams_AreCountedByClient) {
   ClientLimits limits({/*calls_per_s=*/10, /*streams=*/2});
   const absl::Time now = absl::UnixEpoch();
-  for (int i = 0; i < 10; ++i) EXPECT_TRUE(limits.TakeCall("a", now).ok());
-  EXPECT_TRUE(absl::IsResourceExhausted(limits.TakeCall("a", now)));
-  EXPECT_TRUE(limits.TakeCall("b", now).ok());
-  EXPECT_TRUE(limits.TakeCall("b", now - absl::Hours(1)).ok()) << "a clock that is set back takes no calls away";
-  EXPECT_TRUE(limits.TakeCall("a", now + absl::Milliseconds(100)).ok());
-  EXPECT_FALSE(limits.TakeCall("a", now + absl::Milliseconds(100)).ok());
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(limits.CountCall("a", now).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(limits.CountCall("a", now)));
+  EXPECT_TRUE(limits.CountCall("b", now).ok());
+  EXPECT_TRUE(limits.CountCall("b", now - absl::Hours(1)).ok()) << "a clock that is set back takes no calls away";
+  EXPECT_TRUE(limits.CountCall("a", now + absl::Milliseconds(100)).ok());
+  EXPECT_FALSE(limits.CountCall("a", now + absl::Milliseconds(100)).ok());
   EXPECT_TRUE(limits.OpenStream("a").ok());
   EXPECT_TRUE(limits.OpenStream("a").ok());
   EXPECT_FALSE(limits.OpenStream("a").ok());

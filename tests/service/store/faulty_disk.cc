@@ -7,7 +7,7 @@
 namespace muster {
 namespace {
 
-// What a disk writes at once.
+// The size of an atomic disk write.
 constexpr int64_t kSector = 512;
 
 }  // namespace
@@ -20,7 +20,7 @@ FaultyDisk::FaultyDisk(const std::string& name) : name_(name) {
   vfs_.pAppData = this;
   vfs_.xOpen = [](sqlite3_vfs* vfs, const char* path, sqlite3_file* file, int flags, int* out) {
     std::unique_ptr<File>& known = Of(vfs).files_[path == nullptr ? "temporary" : path];
-    // The main file is made by whoever uses it, on the disk of the system.
+    // SQLite's user creates the main file, on the system's disk.
     const bool make = (flags & (SQLITE_OPEN_CREATE | SQLITE_OPEN_MAIN_DB)) != 0;
     if (known == nullptr && !make) return SQLITE_CANTOPEN;
     if (known == nullptr) known = std::make_unique<File>();
@@ -41,7 +41,7 @@ FaultyDisk::FaultyDisk(const std::string& name) : name_(name) {
     sqlite3_snprintf(size, out, "%s", path);
     return SQLITE_OK;
   };
-  // Frames of a log that was begun anew are told from older ones by random numbers.
+  // Random numbers distinguish frames of a restarted log from older ones.
   vfs_.xRandomness = [](sqlite3_vfs* vfs, int size, char* out) {
     for (int i = 0; i < size; ++i) out[i] = static_cast<char>(Of(vfs).salt_());
     return size;
@@ -129,7 +129,7 @@ int FaultyDisk::Spend() {
 }
 
 int FaultyDisk::Write(File* file, Change change) {
-  // What is written as the power goes may be on the disk, whole or in part, or not.
+  // A write during the power loss may be on the disk, whole or in part, or not.
   const bool power = Spend() == SQLITE_OK;
   if (power && write_answer_ != SQLITE_OK) return write_answer_;
   if (!power) return SQLITE_IOERR_WRITE;
@@ -154,13 +154,13 @@ void FaultyDisk::PowerBack(std::mt19937_64* random) {
   for (auto at = files_.begin(); at != files_.end();) {
     File& file = *at->second;
     file.shared.clear();
-    // A file that was never synced may be gone, as its directory was not either.
+    // A file that was never synced may be lost, as its directory was not synced either.
     if (!file.exists_synced && roll(2) == 0) {
       at = files_.erase(at);
       continue;
     }
     file.now = file.synced;
-    const bool in_order = roll(2) == 0;  // as most disks most of the time
+    const bool in_order = roll(2) == 0;  // as most disks do most of the time
     const size_t reached = roll(file.pending.size() + 1);
     for (size_t i = 0; i < file.pending.size(); ++i) {
       Change change = file.pending[i];

@@ -1,5 +1,5 @@
-// A disk in memory, as an SQLite VFS: it forgets or tears what was not synced when the power goes, and is full, broken,
-// or slow when the test says so.
+// A disk in memory, as an SQLite VFS. At a power loss it drops or tears writes that were not synced; the test can make
+// it full, broken or slow. Not thread-safe.
 #ifndef MUSTER_TESTS_SERVICE_STORE_FAULTY_DISK_H_
 #define MUSTER_TESTS_SERVICE_STORE_FAULTY_DISK_H_
 
@@ -14,7 +14,7 @@
 
 namespace muster {
 
-// One connection at a time. Registered under its name for as long as it lives.
+// Supports one connection at a time. Registered under its name during its lifetime.
 class FaultyDisk {
  public:
   explicit FaultyDisk(const std::string& name);
@@ -24,20 +24,20 @@ class FaultyDisk {
 
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  // The power goes after so many more writes, syncs and truncations: they and all later ones fail. < 0: never.
+  // The power fails after this number of writes, syncs and truncations: they and all later ones fail. < 0: never.
   void PowerFailsAfter(int64_t operations) { left_ = operations; }
   [[nodiscard]] bool power() const { return left_ != 0; }
   [[nodiscard]] int64_t operations() const { return operations_; }
-  // Back on, with what was synced and a random part of what was not: writes that came through, did not, or in part, in
-  // any order. REQUIRES: nothing is open.
+  // Power returns, with everything that was synced and a random part of the rest: writes that succeeded, failed, or are
+  // partial, in any order. REQUIRES: nothing is open.
   void PowerBack(std::mt19937_64* random);
 
-  // What every write (sync) answers from now on; SQLITE_OK: it works.
+  // The result of every write from now on; SQLITE_OK: it succeeds.
   void FailWrites(int code) { write_answer_ = code; }
   void FailSyncs(int code) { sync_answer_ = code; }
-  // Syncs answer that all is well and do nothing.
+  // Syncs report success and do nothing.
   void LieAboutSyncs(bool lie) { lies_ = lie; }
-  // Turns a bit of what is stored.
+  // Flips a bit of the stored data.
   void Damage(const std::string& file, int64_t offset);
   [[nodiscard]] int64_t SizeOf(const std::string& file) const;
 
@@ -62,7 +62,7 @@ class FaultyDisk {
   static Handle& Of(sqlite3_file* file) { return *reinterpret_cast<Handle*>(file); }
   static const sqlite3_io_methods& Methods();
   static void Put(const Change& change, std::string* content);
-  // SQLITE_OK, or what the operation answers instead of being done.
+  // SQLITE_OK, or the error of the operation, which is then not executed.
   int Spend();
   int Write(File* file, Change change);
   int Sync(File* file);

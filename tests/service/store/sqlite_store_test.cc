@@ -1,5 +1,5 @@
-// SPEC S-3: what the SQLite store says, and keeps, when its disk fails, its file is damaged, taken away or another's;
-// and the copies that are made of it.
+// SPEC S-3: the SQLite store's errors and contents when its disk fails or its file is damaged, removed or replaced; and
+// its copies.
 #include "service/store/sqlite_store.h"
 
 #include <fcntl.h>
@@ -48,73 +48,73 @@ class SqliteTrouble : public testing::Test {
   const std::string path_ = folder_ / "muster.db";
 };
 
-TEST_F(SqliteTrouble, OneProcessAtATime) {
+TEST_F(SqliteTrouble, SecondProcess_IsRefused) {
   const auto mine = OpenSqlite(path_);
   const absl::Status second = Opening();
   EXPECT_TRUE(absl::IsAlreadyExists(second));
   EXPECT_THAT(std::string(second.message()), HasSubstr(absl::StrCat("another musterd (pid ", getpid(), ")")));
-  EXPECT_TRUE(SqliteStore::CannotBeHad(second, path_));
+  EXPECT_TRUE(SqliteStore::IsFileUnavailable(second, path_));
 }
 
-TEST_F(SqliteTrouble, NobodyElseReadsIt) {
+TEST_F(SqliteTrouble, Files_AreReadableByOwnerOnly) {
   const mode_t before = umask(0);
   Make();
   const auto store = OpenSqlite(path_);
   ASSERT_TRUE(store->Commit(store->TakeOver()->epoch, {{"gang", "d/h", "", 1, "x"}}).ok());
   umask(before);
   for (const char* suffix : {"", "-wal", "-shm", ".lock"}) {
-    struct stat said {};
-    ASSERT_EQ(stat((path_ + suffix).c_str(), &said), 0) << suffix;
-    EXPECT_EQ(said.st_mode & 0777, 0600U) << suffix;
+    struct stat info {};
+    ASSERT_EQ(stat((path_ + suffix).c_str(), &info), 0) << suffix;
+    EXPECT_EQ(info.st_mode & 0777, 0600U) << suffix;
   }
 }
 
-TEST_F(SqliteTrouble, ANewerFormatIsLeftAlone) {
+TEST_F(SqliteTrouble, NewerFormat_IsRefusedUnchanged) {
   Make();
   Sql("PRAGMA user_version = 99");
   const absl::Status opened = Opening();
   EXPECT_TRUE(absl::IsFailedPrecondition(opened));
   EXPECT_THAT(std::string(opened.message()), HasSubstr(absl::StrCat("written in format 99, this Muster reads up to ",
                                                                     SqliteStore::kFormat, "; run the version")));
-  EXPECT_FALSE(SqliteStore::CannotBeHad(opened, path_));
+  EXPECT_FALSE(SqliteStore::IsFileUnavailable(opened, path_));
 }
 
-TEST_F(SqliteTrouble, SomebodyElsesFileIsLeftAlone) {
+TEST_F(SqliteTrouble, ForeignSqliteFile_IsRefusedUnchanged) {
   Sql("CREATE TABLE theirs(x); INSERT INTO theirs VALUES(1)");
   const absl::Status opened = Opening();
   EXPECT_TRUE(absl::IsFailedPrecondition(opened));
-  EXPECT_THAT(std::string(opened.message()), HasSubstr("an SQLite file of something else"));
+  EXPECT_THAT(std::string(opened.message()), HasSubstr("an SQLite file of another program"));
   Sql("SELECT * FROM theirs");
 }
 
-TEST_F(SqliteTrouble, NoStoreAtAll) {
+TEST_F(SqliteTrouble, FileOfOtherType_IsRefused) {
   std::ofstream(path_) << std::string(5'000, 'n');
   const absl::Status opened = Opening();
   EXPECT_TRUE(absl::IsDataLoss(opened)) << opened;
-  EXPECT_THAT(std::string(opened.message()), HasSubstr("no SQLite file"));
+  EXPECT_THAT(std::string(opened.message()), HasSubstr("not an SQLite file"));
 }
 
-TEST_F(SqliteTrouble, NoDirectory) {
+TEST_F(SqliteTrouble, MissingDirectory_IsReported) {
   const absl::StatusOr<std::unique_ptr<SqliteStore>> opened = SqliteStore::Open({folder_ / "no/such/dir.db", ""});
   EXPECT_TRUE(absl::IsNotFound(opened.status())) << opened.status();
   EXPECT_THAT(std::string(opened.status().message()), HasSubstr("its directory must exist and be writable"));
-  EXPECT_TRUE(SqliteStore::CannotBeHad(opened.status(), folder_ / "no/such/dir.db"));
+  EXPECT_TRUE(SqliteStore::IsFileUnavailable(opened.status(), folder_ / "no/such/dir.db"));
 }
 
-TEST_F(SqliteTrouble, ADamagedRecordIsNamed) {
+TEST_F(SqliteTrouble, DamagedRecord_IsNamed) {
   Make();
   Sql("UPDATE record SET value = CAST('walue' AS BLOB)");
   const absl::Status opened = Opening();
   EXPECT_TRUE(absl::IsDataLoss(opened)) << opened;
-  EXPECT_THAT(std::string(opened.message()), HasSubstr("record \"gang/d/g\": its checksum is wrong; put a backup"));
+  EXPECT_THAT(std::string(opened.message()), HasSubstr("record \"gang/d/g\": its checksum is wrong; restore a backup"));
   const absl::StatusOr<StoreReport> report = ReadStore(path_);
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_THAT(report->problems, testing::ElementsAre("record \"gang/d/g\": its checksum is wrong"));
   EXPECT_TRUE(report->records.empty());
 }
 
-// A bit turned anywhere in the file is found, or was in a place that means nothing.
-TEST_F(SqliteTrouble, NoDamageIsTakenForARecord) {
+// A flipped bit anywhere in the file is detected, or was in unused bytes.
+TEST_F(SqliteTrouble, FlippedBit_IsNeverReadAsRecord) {
   FaultyDisk disk("bits");
   std::vector<std::string> before;
   {
@@ -136,14 +136,14 @@ TEST_F(SqliteTrouble, NoDamageIsTakenForARecord) {
     } else {
       ++found;
     }
-    // A take-over writes: put the bit back only where it failed, else what was written counts.
+    // A take-over writes: restore the bit only after a failed one; otherwise the written data counts.
     disk.Damage(path_, offset);
     if (contents.ok()) break;
   }
   EXPECT_GT(found, 0);
 }
 
-TEST_F(SqliteTrouble, AFullDiskGoesOnWhenThereIsRoom) {
+TEST_F(SqliteTrouble, FullDisk_ResumesWithRoom) {
   FaultyDisk disk("full");
   const auto store = OpenSqlite(path_, "full");
   const int64_t epoch = store->TakeOver()->epoch;
@@ -151,29 +151,28 @@ TEST_F(SqliteTrouble, AFullDiskGoesOnWhenThereIsRoom) {
   disk.FailWrites(SQLITE_FULL);
   for (int i = 0; i < 3; ++i) {
     const absl::Status full = store->Commit(epoch, {{"a", "x", "", 1, "2"}, {"a", "y", "", 1, "2"}});
-    EXPECT_EQ(TroubleOf(full), StoreTrouble::kFull) << full;
-    EXPECT_THAT(std::string(full.message()),
-                HasSubstr("no room on its disk; a musterd that has it open goes on by itself"));
+    EXPECT_EQ(ClassifyStoreError(full), StoreErrorKind::kFull) << full;
+    EXPECT_THAT(std::string(full.message()), HasSubstr("no room on its disk; a musterd that has it open continues"));
   }
   disk.FailWrites(SQLITE_OK);
   ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}, {"a", "y", "", 1, "2"}}).ok());
   EXPECT_EQ(Lines(store->TakeOver()->records), (std::vector<std::string>{"a/x=2", "a/y=2"}));
 }
 
-TEST_F(SqliteTrouble, ADiskThatMayOnlyBeReadIsTriedAgain) {
+TEST_F(SqliteTrouble, ReadOnlyDisk_IsRetried) {
   FaultyDisk disk("read-only");
   const auto store = OpenSqlite(path_, "read-only");
   const int64_t epoch = store->TakeOver()->epoch;
   disk.FailWrites(SQLITE_READONLY);
   const absl::Status refused = store->Commit(epoch, {{"a", "x", "", 1, "1"}});
-  EXPECT_EQ(TroubleOf(refused), StoreTrouble::kTryAgain) << refused;
+  EXPECT_EQ(ClassifyStoreError(refused), StoreErrorKind::kTryAgain) << refused;
   EXPECT_THAT(std::string(refused.message()),
-              HasSubstr("cannot be written; a musterd that has it open goes on by itself when it can"));
+              HasSubstr("cannot be written; a musterd that has it open continues when it can be written"));
   disk.FailWrites(SQLITE_OK);
   EXPECT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
 }
 
-TEST_F(SqliteTrouble, ABrokenDiskIsTriedAgain) {
+TEST_F(SqliteTrouble, BrokenDisk_IsRetried) {
   FaultyDisk disk("broken");
   const auto store = OpenSqlite(path_, "broken");
   const int64_t epoch = store->TakeOver()->epoch;
@@ -185,7 +184,7 @@ TEST_F(SqliteTrouble, ABrokenDiskIsTriedAgain) {
     }
     for (int i = 0; i < 3; ++i) {
       const absl::Status failed = store->Commit(epoch, {{"a", "x", "", 1, sync ? "2" : "1"}});
-      EXPECT_EQ(TroubleOf(failed), StoreTrouble::kTryAgain) << failed;
+      EXPECT_EQ(ClassifyStoreError(failed), StoreErrorKind::kTryAgain) << failed;
     }
     disk.FailWrites(SQLITE_OK);
     disk.FailSyncs(SQLITE_OK);
@@ -195,50 +194,50 @@ TEST_F(SqliteTrouble, ABrokenDiskIsTriedAgain) {
   }
 }
 
-TEST_F(SqliteTrouble, AFileThatIsTakenAwayIsMissed) {
+TEST_F(SqliteTrouble, RemovedFile_IsDetected) {
   const auto store = OpenSqlite(path_);
   const int64_t epoch = store->TakeOver()->epoch;
   ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
   ASSERT_EQ(rename(path_.c_str(), (folder_ / "away").c_str()), 0);
   const absl::Status missed = store->Commit(epoch, {{"a", "x", "", 1, "2"}});
-  EXPECT_EQ(TroubleOf(missed), StoreTrouble::kTryAgain);
+  EXPECT_EQ(ClassifyStoreError(missed), StoreErrorKind::kTryAgain);
   EXPECT_THAT(std::string(missed.message()), HasSubstr("removed or replaced while Muster has it open; put it back"));
   ASSERT_EQ(rename((folder_ / "away").c_str(), path_.c_str()), 0);
   EXPECT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}}).ok());
 }
 
-// Its log removed, as before a restore, but beside a musterd that runs: nothing that was acknowledged is lost.
-TEST_F(SqliteTrouble, ALogThatIsTakenAwayIsMadeAnew) {
+// Its log is removed, as before a restore, but while musterd runs: no acknowledged record is lost.
+TEST_F(SqliteTrouble, RemovedLog_IsWrittenAgain) {
   auto store = OpenSqlite(path_);
   const int64_t epoch = store->TakeOver()->epoch;
   ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
   ASSERT_TRUE(store->Commit(epoch, {{"a", "y", "", 1, "2"}}).ok());
   ASSERT_EQ(unlink((path_ + "-wal").c_str()), 0);
   ASSERT_TRUE(store->Commit(epoch, {{"a", "z", "", 1, "3"}}).ok());
-  // What a power loss leaves: the files by their names.
+  // The files after a power loss, by name.
   for (const char* suffix : {"", "-wal"}) std::filesystem::copy_file(path_ + suffix, (folder_ / "left") + suffix);
   EXPECT_EQ(Lines(ReadStore(folder_ / "left")->records), (std::vector<std::string>{"a/x=1", "a/y=2", "a/z=3"}));
 }
 
-TEST_F(SqliteTrouble, AFileThatIsEmptiedIsMissed) {
+TEST_F(SqliteTrouble, EmptiedFile_IsDetected) {
   const auto store = OpenSqlite(path_);
   const int64_t epoch = store->TakeOver()->epoch;
   ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
   ASSERT_EQ(truncate(path_.c_str(), 0), 0);
   const absl::Status missed = store->Commit(epoch, {{"a", "y", "", 1, "2"}});
-  EXPECT_EQ(TroubleOf(missed), StoreTrouble::kTryAgain);
+  EXPECT_EQ(ClassifyStoreError(missed), StoreErrorKind::kTryAgain);
   EXPECT_THAT(std::string(missed.message()), HasSubstr("emptied while Muster has it open"));
 }
 
-// A backup that is put in the file's place while the connection is closed by an error is not taken for it: what was
-// promised since would be gone, in an epoch that fits.
-TEST_F(SqliteTrouble, AnotherFileInItsPlaceIsNotTakenForIt) {
+// A backup that replaces the file while the connection is closed after an error is rejected: later promises would be
+// lost, in a valid epoch.
+TEST_F(SqliteTrouble, ReplacedFile_IsDetected) {
   FaultyDisk disk("closed");
   const auto store = OpenSqlite(path_, "closed");
   const int64_t epoch = store->TakeOver()->epoch;
   ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
   disk.FailWrites(SQLITE_IOERR_WRITE);
-  EXPECT_EQ(TroubleOf(store->Commit(epoch, {{"a", "x", "", 1, "2"}})), StoreTrouble::kTryAgain);
+  EXPECT_EQ(ClassifyStoreError(store->Commit(epoch, {{"a", "x", "", 1, "2"}})), StoreErrorKind::kTryAgain);
   disk.FailWrites(SQLITE_OK);
   ASSERT_EQ(rename(path_.c_str(), (folder_ / "away").c_str()), 0);
   std::ofstream(path_) << "";
@@ -248,9 +247,9 @@ TEST_F(SqliteTrouble, AnotherFileInItsPlaceIsNotTakenForIt) {
   EXPECT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}}).ok());
 }
 
-// As `cp` does it, beside a musterd that runs: nothing is promised on top of it, and nothing written into it, whether
-// anything is committed before the stop or not.
-TEST_F(SqliteTrouble, ABackupThatIsCopiedOverItIsFoundOut) {
+// As `cp` does it while musterd runs: nothing is promised on top of the copy and nothing written into it, whether there
+// is a commit before the stop or not.
+TEST_F(SqliteTrouble, BackupCopiedOver_IsDetected) {
   for (const bool commits : {true, false}) {
     const std::string path = folder_ / absl::StrCat("over-", commits);
     auto store = OpenSqlite(path);
@@ -261,9 +260,9 @@ TEST_F(SqliteTrouble, ABackupThatIsCopiedOverItIsFoundOut) {
     std::filesystem::copy_file(path + ".copy", path, std::filesystem::copy_options::overwrite_existing);
     if (commits) {
       const absl::Status replaced = store->Commit(epoch, {{"a", "x", "", 1, "3"}});
-      EXPECT_EQ(TroubleOf(replaced), StoreTrouble::kTryAgain);
-      EXPECT_THAT(std::string(replaced.message()), HasSubstr("written by something else while Muster has it open"));
-      std::ofstream(path + "-wal") << "";  // as somebody who reads what stands there now leaves it
+      EXPECT_EQ(ClassifyStoreError(replaced), StoreErrorKind::kTryAgain);
+      EXPECT_THAT(std::string(replaced.message()), HasSubstr("written by another program while Muster has it open"));
+      std::ofstream(path + "-wal") << "";  // as a reader of the new file leaves it
       EXPECT_FALSE(store->Commit(epoch, {{"a", "x", "", 1, "3"}}).ok());
       EXPECT_GT(std::filesystem::file_size(path + "-wal.left"), 0U);
     }
@@ -274,7 +273,7 @@ TEST_F(SqliteTrouble, ABackupThatIsCopiedOverItIsFoundOut) {
   }
 }
 
-TEST_F(SqliteTrouble, AFileThatIsTouchedIsStillOurs) {
+TEST_F(SqliteTrouble, TouchedFile_IsAccepted) {
   const auto store = OpenSqlite(path_);
   const int64_t epoch = store->TakeOver()->epoch;
   ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
@@ -282,8 +281,8 @@ TEST_F(SqliteTrouble, AFileThatIsTouchedIsStillOurs) {
   EXPECT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}}).ok());
 }
 
-// A reader keeps the log from being emptied; what was written of it meanwhile is our own.
-TEST_F(SqliteTrouble, ALogThatIsTakenAwayBesideAReader) {
+// A reader keeps the log from being emptied; what was written to it meanwhile is our own.
+TEST_F(SqliteTrouble, RemovedLogWithReader_LosesNothing) {
   auto store = OpenSqlite(path_);
   const int64_t epoch = store->TakeOver()->epoch;
   ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
@@ -293,15 +292,15 @@ TEST_F(SqliteTrouble, ALogThatIsTakenAwayBesideAReader) {
   ASSERT_TRUE(store->Commit(epoch, {{"a", "y", "", 1, "2"}}).ok());
   ASSERT_EQ(unlink((path_ + "-wal").c_str()), 0);
   const absl::Status kept_waiting = store->Commit(epoch, {{"a", "z", "", 1, "3"}});
-  EXPECT_EQ(kept_waiting.message().find("written by something else"), std::string::npos) << kept_waiting;
+  EXPECT_EQ(kept_waiting.message().find("written by another program"), std::string::npos) << kept_waiting;
   sqlite3_close(reader);
   ASSERT_TRUE(store->Commit(epoch, {{"a", "z", "", 1, "3"}}).ok());
   store.reset();
   EXPECT_EQ(Lines(OpenSqlite(path_)->TakeOver()->records), (std::vector<std::string>{"a/x=1", "a/y=2", "a/z=3"}));
 }
 
-// What is committed stands in the log first, for long where little is.
-TEST_F(SqliteTrouble, ADamagedLogIsNotTakenForAShorterOne) {
+// Commits are in the log first, and stay there for long if few are made.
+TEST_F(SqliteTrouble, DamagedLog_IsNotReadAsShorter) {
   const std::string left = folder_ / "left";
   {
     const auto store = OpenSqlite(path_);
@@ -341,7 +340,7 @@ TEST_F(SqliteTrouble, ADamagedLogIsNotTakenForAShorterOne) {
       EXPECT_TRUE(absl::IsDataLoss(BackUpStore(left, folder_ / "copy")));
       EXPECT_TRUE(absl::IsDataLoss(UpgradeStore(left).status()));
     } else {
-      // The last commit may have been torn as it was written.
+      // The last commit may have been torn during its write.
       EXPECT_GE(report->records.size(), 76U) << "offset " << offset;
     }
     turn();
@@ -351,7 +350,7 @@ TEST_F(SqliteTrouble, ADamagedLogIsNotTakenForAShorterOne) {
 }
 
 // The same page again and again, as in a small store.
-TEST_F(SqliteTrouble, DamageIsToldFromOneThatIsWrittenAgain) {
+TEST_F(SqliteTrouble, DamagedRewrittenPage_IsDetected) {
   const std::string left = folder_ / "left";
   {
     const auto store = OpenSqlite(path_);
@@ -370,19 +369,19 @@ TEST_F(SqliteTrouble, DamageIsToldFromOneThatIsWrittenAgain) {
   EXPECT_FALSE(report->problems.empty());
 }
 
-TEST_F(SqliteTrouble, ByAnotherNameItIsTheSameFile) {
+TEST_F(SqliteTrouble, LinkToFile_IsTheSameStore) {
   const auto mine = OpenSqlite(path_);
   ASSERT_EQ(symlink(path_.c_str(), (folder_ / "link").c_str()), 0);
   const absl::StatusOr<std::unique_ptr<SqliteStore>> second = SqliteStore::Open({folder_ / "link", ""});
   EXPECT_TRUE(absl::IsAlreadyExists(second.status())) << second.status();
-  // Also one that leads to where nothing is yet.
+  // Also a link whose target does not exist yet.
   ASSERT_EQ(symlink((folder_ / "new.db").c_str(), (folder_ / "early").c_str()), 0);
   const auto first = OpenSqlite(folder_ / "early");
   EXPECT_TRUE(absl::IsAlreadyExists(SqliteStore::Open({folder_ / "new.db", ""}).status()));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "early.lock"));
 }
 
-TEST_F(SqliteTrouble, AroundADamagedPageTheRestIsRead) {
+TEST_F(SqliteTrouble, DamagedPage_RestIsReadable) {
   constexpr int kRecords = 400;
   {
     const auto store = OpenSqlite(path_);
@@ -407,13 +406,13 @@ TEST_F(SqliteTrouble, AroundADamagedPageTheRestIsRead) {
 
 // --- files: backup, export, import ---
 
-TEST_F(SqliteTrouble, AStoreThatCannotBeMadeLeavesEverythingAsItWas) {
+TEST_F(SqliteTrouble, FailedCreation_ChangesNothing) {
   const Record record{"a", "x", "u", 1, "1"};
   ASSERT_TRUE(std::filesystem::create_directory(folder_ / "link-to"));
   ASSERT_EQ(symlink((folder_ / "link-to").c_str(), path_.c_str()), 0);
   EXPECT_FALSE(MakeStore(path_, {record}).ok());
   EXPECT_TRUE(std::filesystem::is_symlink(path_));
-  // Its file is gone, and a musterd has the rest: that stays.
+  // Its file is gone, and a musterd uses the remaining files: they stay.
   const std::string lost = folder_ / "lost";
   const auto store = OpenSqlite(lost);
   ASSERT_TRUE(store->Commit(store->TakeOver()->epoch, {record}).ok());
@@ -422,7 +421,7 @@ TEST_F(SqliteTrouble, AStoreThatCannotBeMadeLeavesEverythingAsItWas) {
   for (const char* suffix : {".lock", "-wal"}) EXPECT_TRUE(std::filesystem::exists(lost + suffix)) << suffix;
 }
 
-TEST_F(SqliteTrouble, ABackupIsTakenWhileItIsWritten) {
+TEST_F(SqliteTrouble, BackupDuringWrites_IsConsistent) {
   const auto store = OpenSqlite(path_);
   const int64_t epoch = store->TakeOver()->epoch;
   ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
@@ -439,7 +438,7 @@ TEST_F(SqliteTrouble, ABackupIsTakenWhileItIsWritten) {
   EXPECT_EQ(Lines(restored->TakeOver()->records), std::vector<std::string>{"a/x=1"});
 }
 
-TEST_F(SqliteTrouble, AStoreIsMadeOfRecords) {
+TEST_F(SqliteTrouble, Records_BecomeStore) {
   const std::vector<Record> records = {{"a", "x", "u", 1, "1"}, {"b", "y", "", 2, std::string("\0z", 2)}};
   ASSERT_TRUE(MakeStore(path_, records).ok());
   EXPECT_TRUE(absl::IsAlreadyExists(MakeStore(path_, records)));

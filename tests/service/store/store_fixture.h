@@ -1,4 +1,4 @@
-// Where a test's stores stand, and what is in them.
+// Test fixture: the folder of a test's stores, and their contents.
 #ifndef MUSTER_TESTS_SERVICE_STORE_STORE_FIXTURE_H_
 #define MUSTER_TESTS_SERVICE_STORE_STORE_FIXTURE_H_
 
@@ -35,7 +35,7 @@ class Folder {
   std::string path_;
 };
 
-// "kind/key=value", in the order in which the store gives them.
+// "kind/key=value", in the order of the store.
 inline std::vector<std::string> Lines(const std::vector<Record>& records) {
   std::vector<std::string> lines;
   for (const Record& record : records) lines.push_back(absl::StrCat(RecordName(record), "=", record.value));

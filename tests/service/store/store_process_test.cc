@@ -51,7 +51,7 @@ v1::NodeFacts NodeOf(const std::string& name, int cpu) {
   return node;
 }
 
-// The orchestrator's, of one node with four cores.
+// The snapshot of the orchestrator, with one node of four cores.
 v1::SnapshotPart SnapshotOf(const std::string& node, int64_t version) {
   v1::SnapshotPart part;
   part.set_source("orchestrator");
@@ -88,35 +88,35 @@ int FromEnv(const char* name, int otherwise) {
   return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
 }
 
-// What callers were told, and must find again.
-struct Told {
+// Replies to callers, which must still hold later.
+struct Promises {
   std::mutex mutex;
   std::map<std::string, std::map<std::string, std::string>> confirmed;  // places by gang
   std::set<std::string> submitted;
-  std::set<std::string> asked;  // to be confirmed; perhaps no answer came
+  std::set<std::string> asked;  // to be confirmed; perhaps without a reply
 };
 
 // Submits and confirms gangs of two until the server is gone.
-void Submit(MusterClient* client, int caller, int round, const std::atomic<bool>& stop, Told* told) {
+void Submit(MusterClient* client, int caller, int round, const std::atomic<bool>& stop, Promises* promises) {
   for (int i = 0; !stop; ++i) {
     const std::string name = absl::StrCat("g-", round, "-", caller, "-", i);
     const absl::StatusOr<v1::Submission> submission = client->SubmitGang(GangOf(name, 2));
     if (!submission.ok()) return;
     {
-      const std::lock_guard lock(told->mutex);
-      told->submitted.insert(name);
-      if (submission->state() == v1::Submission::PLANNED) told->asked.insert(name);
+      const std::lock_guard lock(promises->mutex);
+      promises->submitted.insert(name);
+      if (submission->state() == v1::Submission::PLANNED) promises->asked.insert(name);
     }
     if (submission->state() != v1::Submission::PLANNED) continue;
     const absl::StatusOr<v1::Submission> taken = client->ConfirmGang(name, submission->plan());
     if (!taken.ok()) return;
-    const std::lock_guard lock(told->mutex);
-    told->confirmed[name] = PlacesOf(*taken);
+    const std::lock_guard lock(promises->mutex);
+    promises->confirmed[name] = PlacesOf(*taken);
   }
 }
 
-// Creates gangs of no members and deletes them, until the server is gone. What is asked last is in `last`: perhaps it
-// was done, perhaps it was not.
+// Creates and deletes gangs without members until the server is gone. `last` is the last request, which may or may not
+// have been executed.
 void Create(MusterClient* client, int round, const std::atomic<bool>& stop,
             std::function<absl::Status(MusterClient*)>* last) {
   for (int i = 0; !stop; ++i) {
@@ -136,9 +136,9 @@ void Create(MusterClient* client, int round, const std::atomic<bool>& stop,
   }
 }
 
-// kill -9 at random moments under load. Nothing that was answered is forgotten, no gang is there in part, no room is
-// given twice; and nobody had to announce anything again.
-TEST(Killed, NothingThatWasAnsweredIsForgotten) {
+// kill -9 at random moments under load. No answered request is lost, no gang exists in part, no capacity is given
+// twice; and no fact needed another announcement.
+TEST(Killed, AnsweredRequests_SurviveKill) {
   const int kills = FromEnv("MUSTER_KILLS", 20);
   constexpr int kCpus = 400;
   std::mt19937_64 random(20261122);
@@ -149,7 +149,7 @@ TEST(Killed, NothingThatWasAnsweredIsForgotten) {
     for (const char* name : {"a", "b"}) *update.add_nodes() = NodeOf(name, kCpus / 2);
     ASSERT_TRUE(ClientOf(musterd)->UpdateFacts(update).ok());
   }
-  Told told;
+  Promises promises;
   milliseconds longest{0};
   size_t answered = 0;
   for (int round = 0; round < kills; ++round) {
@@ -158,7 +158,7 @@ TEST(Killed, NothingThatWasAnsweredIsForgotten) {
     std::vector<std::thread> callers;
     for (int caller = 0; caller < 4; ++caller) {
       clients.push_back(ClientOf(musterd));
-      callers.emplace_back(Submit, clients.back().get(), caller, round, std::cref(stop), &told);
+      callers.emplace_back(Submit, clients.back().get(), caller, round, std::cref(stop), &promises);
     }
     std::function<absl::Status(MusterClient*)> last;
     clients.push_back(ClientOf(musterd));
@@ -173,20 +173,20 @@ TEST(Killed, NothingThatWasAnsweredIsForgotten) {
     const std::unique_ptr<MusterClient> client = ClientOf(musterd);
     ASSERT_TRUE(client->ListNodes().ok());
     longest = std::max(longest, std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - begun));
-    // Who had no answer asks again, and then once more: it happened once, whether it was done before or is now.
+    // A caller without a reply calls again, and then once more: it happened once, before or now.
     for (int times = 0; times < 2 && last; ++times) {
       const absl::Status again = last(client.get());
       ASSERT_TRUE(again.ok()) << again;
     }
-    for (const auto& [name, places] : told.confirmed) {
-      // Asked in the same words, and once more to take the plan.
+    for (const auto& [name, places] : promises.confirmed) {
+      // The same submission again, and another confirmation of its plan.
       const absl::StatusOr<v1::Submission> again = client->SubmitGang(GangOf(name, 2));
       ASSERT_TRUE(again.ok()) << name << ": " << again.status();
       ASSERT_EQ(again->state(), v1::Submission::CONFIRMED) << name;
       ASSERT_EQ(PlacesOf(*again), places) << name;
     }
-    for (const std::string& name : told.submitted) ASSERT_TRUE(client->GetSubmission(name).ok()) << name;
-    // What is bound is bound whole; what is used is what was confirmed, and fits.
+    for (const std::string& name : promises.submitted) ASSERT_TRUE(client->GetSubmission(name).ok()) << name;
+    // A bound gang is bound whole; usage equals the confirmed amounts, and fits.
     int used = 0;
     const absl::StatusOr<v1::ListGangsResponse> gangs = client->ListGangs("");
     ASSERT_TRUE(gangs.ok());
@@ -194,32 +194,32 @@ TEST(Killed, NothingThatWasAnsweredIsForgotten) {
       ASSERT_TRUE(gang.counts().bound() == 0 || gang.counts().bound() == 2)
           << gang.name() << " has " << gang.counts().bound();
       if (gang.counts().bound() == 2) {
-        ASSERT_EQ(told.asked.count(gang.name()), 1U) << gang.name() << " was never asked for";
+        ASSERT_EQ(promises.asked.count(gang.name()), 1U) << gang.name() << " was never asked for";
       }
       used += gang.counts().bound();
     }
-    ASSERT_GE(used, static_cast<int>(2 * told.confirmed.size()));
+    ASSERT_GE(used, static_cast<int>(2 * promises.confirmed.size()));
     ASSERT_LE(used, kCpus);
-    // Room for the next round: those that run end.
+    // Room for the next round: running gangs end.
     v1::UpdateFactsRequest over;
-    for (const auto& [name, places] : told.confirmed) {
+    for (const auto& [name, places] : promises.confirmed) {
       for (const auto& [uid, node] : places) over.add_removed_pods(uid);
     }
     if (over.removed_pods_size() > 0) {
       ASSERT_TRUE(client->UpdateFacts(over).ok());
     }
-    answered += told.confirmed.size();
-    told.confirmed.clear();
-    for (const std::string& name : told.submitted) client->AbandonGang(name).status().IgnoreError();
-    told.submitted.clear();
+    answered += promises.confirmed.size();
+    promises.confirmed.clear();
+    for (const std::string& name : promises.submitted) client->AbandonGang(name).status().IgnoreError();
+    promises.submitted.clear();
   }
   EXPECT_GT(answered, static_cast<size_t>(kills)) << "hardly anything was promised";
   std::cout << "FIGURE kill -9: " << kills << " kills, " << answered << " gangs confirmed before, ready again within "
             << longest.count() << " ms\n";
 }
 
-// The announcer goes on where it was; nobody else takes its place by that.
-TEST(Restarted, FactsAndTheirVersionAreThere) {
+// The announcer continues with its version; no other announcer takes its place by that.
+TEST(Restarted, FactsAndVersion_AreRestored) {
   RunningMusterd musterd("facts: {staleAfter: 1s}\n");
   std::unique_ptr<MusterClient> client = ClientOf(musterd);
   ASSERT_TRUE(client->SendSnapshot({SnapshotOf("a", 7)}).ok());
@@ -233,7 +233,7 @@ TEST(Restarted, FactsAndTheirVersionAreThere) {
   EXPECT_EQ(client->GetFactsStatus()->version(), 7);
   ASSERT_EQ(client->ListNodes()->nodes_size(), 1);
   EXPECT_GT(client->ListNodes()->nodes(0).stale_since_unix_ms(), 0);
-  // Nobody speaks for longer than facts.staleAfter: nothing is placed, and a gang that asks is told why.
+  // No announcement for longer than facts.staleAfter: nothing is placed, and a waiting gang has that reason.
   for (int i = 0; i < 100 && !client->ListNodes()->nodes(0).stale_too_long(); ++i)
     absl::SleepFor(absl::Milliseconds(50));
   EXPECT_TRUE(client->ListNodes()->nodes(0).stale_too_long());
@@ -264,7 +264,7 @@ TEST(Restarted, FactsAndTheirVersionAreThere) {
   const auto state = [&] { return client->GetSubmission("late")->state(); };
   for (int i = 0; i < 100 && state() != v1::Submission::PLANNED; ++i) absl::SleepFor(absl::Milliseconds(50));
   EXPECT_EQ(state(), v1::Submission::PLANNED);
-  // Its last step once more, in the same words: the answer is known, and it has spoken.
+  // Its last step repeated unchanged: the reply is known, and the announcer counts as active again.
   musterd.Kill();
   musterd.Start();
   client = ClientOf(musterd);
@@ -274,7 +274,7 @@ TEST(Restarted, FactsAndTheirVersionAreThere) {
   next.set_version(10);
   next.set_request_id("update-10");
   EXPECT_TRUE(absl::IsFailedPrecondition(client->UpdateFacts(next).status())) << "a gap is a gap";
-  // A stop that is no crash, and what was removed stays so.
+  // After a regular stop, removed objects stay removed.
   v1::UpdateFactsRequest gone;
   gone.set_source("orchestrator");
   gone.set_version(9);
@@ -317,16 +317,16 @@ class SmallDisk {
 
 std::string Fetched(const RunningMusterd& musterd, const std::string& path) {
   const std::string command = absl::StrCat("curl -s -m 10 http://127.0.0.1:", musterd.admin_port(), path);
-  std::string said;
+  std::string output;
   FILE* out = popen(command.c_str(), "r");
-  for (int c = fgetc(out); c != EOF; c = fgetc(out)) said.push_back(static_cast<char>(c));
+  for (int c = fgetc(out); c != EOF; c = fgetc(out)) output.push_back(static_cast<char>(c));
   pclose(out);
-  return said;
+  return output;
 }
 
 std::string Readyz(const RunningMusterd& musterd) { return Fetched(musterd, "/readyz"); }
 
-// What the standard health service says: 1 is SERVING, 2 is NOT_SERVING; 0: it did not answer.
+// The status of the standard health service: 1 is SERVING, 2 is NOT_SERVING; 0: no reply.
 int Health(const RunningMusterd& musterd) {
   grpc::GenericStub stub(grpc::CreateChannel(musterd.grpc(), grpc::InsecureChannelCredentials()));
   grpc::ClientContext context;
@@ -351,10 +351,9 @@ bool HealthBecomes(const RunningMusterd& musterd, int wanted) {
   return Health(musterd) == wanted;
 }
 
-// A disk that is full while musterd runs: answers that promise wait, the reason is told, and it goes on by itself.
-// A backup is older than what was promised since: its nodes are not built on before their announcer has told again what
+// A backup is older than the promises made since: its nodes are not used before their announcer has listed again what
 // runs on them.
-TEST(Restarted, FromABackupNothingIsPromisedTwice) {
+TEST(Restarted, FromBackup_CapacityIsPromisedOnce) {
   RunningMusterd musterd;
   std::unique_ptr<MusterClient> client = ClientOf(musterd);
   v1::SnapshotPart part = SnapshotOf("a", 1);
@@ -370,7 +369,7 @@ TEST(Restarted, FromABackupNothingIsPromisedTwice) {
   musterd.Stop();
   ASSERT_EQ(rename((file + ".copy").c_str(), file.c_str()), 0);
   for (const char* suffix : {"-wal", "-shm"}) unlink((file + suffix).c_str());
-  for (int start = 0; start < 2; ++start) {  // and once more, before anybody spoke
+  for (int start = 0; start < 2; ++start) {  // and once more, before any announcement
     musterd.Start();
     client = ClientOf(musterd);
     EXPECT_EQ(client->GetSubmission(early->id())->state(), v1::Submission::CONFIRMED);
@@ -406,7 +405,9 @@ TEST(Restarted, FromABackupNothingIsPromisedTwice) {
   EXPECT_EQ(client->GetSubmission("again")->state(), v1::Submission::PLANNED);
 }
 
-TEST(FullDisk, AnswersWaitAndGoOnByThemselves) {
+// The disk fills up while musterd runs: replies that promise wait, the reason is reported, and musterd resumes by
+// itself.
+TEST(FullDisk, Replies_WaitAndResume) {
   const SmallDisk disk;
   ASSERT_TRUE(disk.mounted()) << "no right to mount a small tmpfs: run by tests/programs/with_mounts.sh, or as root";
   RunningMusterd musterd(absl::StrCat("store: {path: ", disk.path(), "/muster.db}\n"));
@@ -420,12 +421,12 @@ TEST(FullDisk, AnswersWaitAndGoOnByThemselves) {
   const std::unique_ptr<MusterClient> hasty = ClientOf(musterd, milliseconds(500));
   const absl::Status late = hasty->SubmitGang(GangOf("waits", 2)).status();
   EXPECT_TRUE(absl::IsDeadlineExceeded(late));
-  EXPECT_NE(late.message().find("/readyz of its admin door says why"), std::string::npos) << late;
+  EXPECT_NE(late.message().find("see /readyz of the admin listener"), std::string::npos) << late;
   EXPECT_NE(Readyz(musterd).find("no room on its disk"), std::string::npos) << Readyz(musterd);
   EXPECT_NE(Fetched(musterd, "/metrics").find("muster_store_failing 1\n"), std::string::npos);
-  EXPECT_NE(musterd.log().find("the store takes no commit, answers wait for it: "), std::string::npos) << musterd.log();
+  EXPECT_NE(musterd.log().find("the store refuses commits, answers wait: "), std::string::npos) << musterd.log();
   EXPECT_TRUE(HealthBecomes(musterd, 2));
-  // What promises nothing is answered: what there is, why somebody waits, what would be.
+  // Queries that promise nothing are answered: lists, explanations, what-ifs.
   EXPECT_TRUE(hasty->ListNodes().ok());
   const absl::StatusOr<v1::ExplainGangResponse> why = hasty->ExplainGang("default", "waits");
   EXPECT_TRUE(why.ok()) << why.status();
@@ -433,7 +434,7 @@ TEST(FullDisk, AnswersWaitAndGoOnByThemselves) {
   *what_if.mutable_job() = GangOf("would-be", 2);
   const absl::StatusOr<v1::PlanGangResponse> would = hasty->PlanGang(what_if);
   EXPECT_TRUE(would.ok()) << would.status();
-  // What others build on waits until it is durable.
+  // Replies that others rely on wait until they are durable.
   EXPECT_TRUE(absl::IsDeadlineExceeded(hasty->GetGang("default", "waits").status()));
   disk.Free();
   const absl::StatusOr<v1::Submission> submission = client->SubmitGang(GangOf("waits", 2));
@@ -448,16 +449,16 @@ TEST(FullDisk, AnswersWaitAndGoOnByThemselves) {
   EXPECT_TRUE(ClientOf(musterd)->GetSubmission("waits").ok());
 }
 
-TEST(StoreFile, IsSaidWhenItCannotBeHad) {
+TEST(StoreFile, UnavailableFile_IsReported) {
   RunningMusterd musterd;
   ASSERT_TRUE(musterd.running());
-  // Its own default store is taken; another one that was not told where to keep things goes on without.
+  // Its own default store is locked; another musterd without a configured store runs without one.
   const std::string command = absl::StrCat("cd ", musterd.folder(), " && timeout -s TERM 5 ", RunningMusterd::Path());
   const auto run = [&](const std::string& flags, const std::string& config = "musterd.yaml") {
-    std::string said;
+    std::string output;
     FILE* out = popen(absl::StrCat(command, " --config ", config, " ", flags, " 2>&1").c_str(), "r");
-    for (int c = fgetc(out); c != EOF; c = fgetc(out)) said.push_back(static_cast<char>(c));
-    return std::make_pair(said, WEXITSTATUS(pclose(out)));
+    for (int c = fgetc(out); c != EOF; c = fgetc(out)) output.push_back(static_cast<char>(c));
+    return std::make_pair(output, WEXITSTATUS(pclose(out)));
   };
   const auto [warned, went_on] = run("");
   EXPECT_NE(warned.find("/muster.db: another musterd (pid"), std::string::npos) << warned;
@@ -466,7 +467,7 @@ TEST(StoreFile, IsSaidWhenItCannotBeHad) {
   const auto [refused, ended] = run("--store ./muster.db");
   EXPECT_NE(refused.find("/muster.db: another musterd (pid"), std::string::npos) << refused;
   EXPECT_EQ(ended, 1);
-  // Its lock is gone, and its address is the first one's: it cannot serve, and does not take the store over.
+  // Its lock is gone, and its address is in use by the first: it cannot serve, and does not take the store over.
   ASSERT_EQ(unlink((musterd.folder() + "/muster.db.lock").c_str()), 0);
   std::ofstream(musterd.folder() + "/same.yaml")
       << "kubernetes: {enabled: false}\n"
@@ -483,9 +484,9 @@ TEST(StoreFile, IsSaidWhenItCannotBeHad) {
   EXPECT_EQ(not_there, 1);
 }
 
-// A second musterd over the same file waits, says so, and goes on where the first one was killed or stopped. What is
-// asked of it before, it does not decide.
-TEST(Standby, GoesOnInPlaceOfTheFirst) {
+// A second musterd over the same file waits, reports so, and continues when the first is killed or stopped. Before that
+// it decides nothing.
+TEST(Standby, FirstEnds_StandbyContinues) {
   RunningMusterd first;
   ASSERT_TRUE(first.running()) << first.log();
   const std::string yaml = absl::StrCat("store: {standby: true, path: ", first.folder(), "/muster.db}\n");
@@ -496,12 +497,12 @@ TEST(Standby, GoesOnInPlaceOfTheFirst) {
     RunningMusterd second(yaml);
     ASSERT_GT(second.admin_port(), 0) << second.log();
     EXPECT_FALSE(second.running());
-    EXPECT_NE(Readyz(second).find("standing by: another musterd has the store"), std::string::npos) << Readyz(second);
+    EXPECT_NE(Readyz(second).find("on standby: another musterd has the store"), std::string::npos) << Readyz(second);
     EXPECT_EQ(Fetched(second, "/healthz"), "ok\n") << "nobody need start it anew";
     EXPECT_NE(Fetched(second, "/metrics").find("muster_standby 1"), std::string::npos);
     RunningMusterd third(yaml);
     third.Stop();
-    EXPECT_NE(third.log().find("stopped while standing by"), std::string::npos) << third.log();
+    EXPECT_NE(third.log().find("stopped during standby"), std::string::npos) << third.log();
     const std::string name = killed ? "killed" : "stopped";
     const absl::StatusOr<v1::Submission> planned = ClientOf(first)->SubmitGang(GangOf(name, 2));
     ASSERT_TRUE(planned.ok()) << planned.status();
@@ -513,16 +514,16 @@ TEST(Standby, GoesOnInPlaceOfTheFirst) {
     EXPECT_EQ(second.admin_port(), admin);
     EXPECT_EQ(Readyz(second), "ok\n");
     EXPECT_NE(Fetched(second, "/metrics").find("muster_standby 0"), std::string::npos);
-    const absl::StatusOr<v1::Submission> kept = ClientOf(second)->GetSubmission(name);
-    ASSERT_TRUE(kept.ok()) << kept.status();
-    EXPECT_EQ(kept->state(), v1::Submission::CONFIRMED);
+    const absl::StatusOr<v1::Submission> restored = ClientOf(second)->GetSubmission(name);
+    ASSERT_TRUE(restored.ok()) << restored.status();
+    EXPECT_EQ(restored->state(), v1::Submission::CONFIRMED);
     second.Stop();
     first.Start();
     ASSERT_TRUE(first.running()) << first.log();
   }
 }
 
-TEST(Standby, NeedsAFileToWaitFor) {
+TEST(Standby, WithoutFile_IsRefused) {
   const RunningMusterd nameless("store: {standby: true}\n");
   EXPECT_FALSE(nameless.running());
   EXPECT_NE(nameless.log().find("store.standby: needs a file to wait for"), std::string::npos) << nameless.log();

@@ -1,4 +1,4 @@
-// SPEC S-2, S-3: what a store promises, over every kind of store, also where the power goes.
+// SPEC S-2, S-3: the contract of every kind of store, also across power losses.
 #include "service/store/store.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ namespace {
 class StoreContract : public testing::TestWithParam<const char*> {
  protected:
   StoreContract() { Reopen(); }
-  // As a process does that starts again. What is kept in memory alone has no other process.
+  // As a process that starts again. A store in memory has no other process.
   void Reopen() {
     if (std::string(GetParam()) == "memory") {
       if (store_ == nullptr) store_ = std::make_unique<MemoryStore>();
@@ -39,7 +39,7 @@ class StoreContract : public testing::TestWithParam<const char*> {
   std::unique_ptr<Store> store_;
 };
 
-TEST_P(StoreContract, KeepsTheLastOfEachKey) {
+TEST_P(StoreContract, SameKey_LastValueIsStored) {
   const int64_t epoch = store_->TakeOver()->epoch;
   ASSERT_TRUE(store_->Commit(epoch, {{"gang", "d/b", "u-1", 1, "one"}, {"gang", "d/a", "", 2, "two"}}).ok());
   ASSERT_TRUE(store_->Commit(epoch, {{"gang", "d/b", "u-2", 3, "three"}, {"commit", "d/b", "", 1, "four"}}).ok());
@@ -53,7 +53,7 @@ TEST_P(StoreContract, KeepsTheLastOfEachKey) {
   EXPECT_EQ(contents->records[1].format, 3);
 }
 
-TEST_P(StoreContract, WithinACommitTheLastOneCounts) {
+TEST_P(StoreContract, SameKeyInOneCommit_LastValueIsStored) {
   const int64_t epoch = store_->TakeOver()->epoch;
   ASSERT_TRUE(store_->Commit(epoch, {{"a", "x", "", 1, "1"}, {"a", "x", "", 1, ""}, {"a", "x", "", 1, "2"}}).ok());
   ASSERT_TRUE(store_->Commit(epoch, {{"a", "y", "", 1, "1"}, {"a", "y", "", 1, ""}}).ok());
@@ -61,7 +61,7 @@ TEST_P(StoreContract, WithinACommitTheLastOneCounts) {
   EXPECT_EQ(Lines(store_->TakeOver()->records), std::vector<std::string>{"a/x=2"});
 }
 
-TEST_P(StoreContract, TakesAnyBytes) {
+TEST_P(StoreContract, AnyBytes_AreStored) {
   std::string all;
   for (int byte = 0; byte < 256; ++byte) all.push_back(static_cast<char>(byte));
   const std::string large(3 << 20, 'x');
@@ -76,25 +76,25 @@ TEST_P(StoreContract, TakesAnyBytes) {
   EXPECT_EQ(records[1].value, all);
 }
 
-TEST_P(StoreContract, WhoTookOverLastOwnsIt) {
+TEST_P(StoreContract, LastTakeOver_OwnsStore) {
   const int64_t first = store_->TakeOver()->epoch;
   ASSERT_TRUE(store_->Commit(first, {{"a", "x", "", 1, "1"}}).ok());
   const int64_t second = store_->TakeOver()->epoch;
   EXPECT_GT(second, first);
   const absl::Status fenced = store_->Commit(first, {{"a", "x", "", 1, "2"}});
-  EXPECT_EQ(TroubleOf(fenced), StoreTrouble::kFenced) << fenced;
+  EXPECT_EQ(ClassifyStoreError(fenced), StoreErrorKind::kFenced) << fenced;
   ASSERT_TRUE(store_->Commit(second, {{"a", "y", "", 1, "3"}}).ok());
   Reopen();
   const absl::StatusOr<Store::Contents> contents = store_->TakeOver();
   EXPECT_EQ(Lines(contents->records), (std::vector<std::string>{"a/x=1", "a/y=3"}));
   EXPECT_GT(contents->epoch, second);
-  EXPECT_EQ(TroubleOf(store_->Commit(second, {{"a", "y", "", 1, "4"}})), StoreTrouble::kFenced);
+  EXPECT_EQ(ClassifyStoreError(store_->Commit(second, {{"a", "y", "", 1, "4"}})), StoreErrorKind::kFenced);
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, StoreContract, testing::Values("memory", "sqlite"),
                          [](const auto& info) { return std::string(info.param); });
 
-// --- the loss of power ---
+// --- power loss ---
 
 using Model = std::map<std::string, std::string>;  // value by key
 
@@ -103,7 +103,7 @@ std::vector<Record> RandomCommit(int number, std::mt19937_64* random) {
   const size_t count = 1 + (*random)() % 6;
   for (size_t i = 0; i < count; ++i) {
     const std::string key = absl::StrCat("key-", (*random)() % 12);
-    // Some of more than a page.
+    // Some are larger than a page.
     const size_t size = (*random)() % 8 == 0 ? 6'000 : (*random)() % 90;
     std::string value = (*random)() % 4 == 0 ? "" : absl::StrCat(number, ":", std::string(size, 'v'));
     records.push_back({"gang", key, absl::StrCat("u-", number), 1, std::move(value)});
@@ -121,7 +121,7 @@ void Keep(const std::vector<Record>& records, Model* model) {
   }
 }
 
-// What a store says it holds.
+// The contents that a store reports.
 Model Held(const Store::Contents& contents) {
   Model model;
   for (const Record& record : contents.records) model[record.key] = record.value;
@@ -129,21 +129,21 @@ Model Held(const Store::Contents& contents) {
 }
 
 struct Lives {
-  int64_t lost = 0;        // acknowledged, and not there after the power came back
+  int64_t lost = 0;        // acknowledged, but missing after the power loss
   int64_t unreadable = 0;  // starts that failed
   int64_t commits = 0;
-  int64_t failures = 0;       // of power
-  int64_t in_doubt_kept = 0;  // commits that got no answer and were there
+  int64_t failures = 0;       // power losses
+  int64_t in_doubt_kept = 0;  // commits without a reply that were present
 };
 
-// Lives of a store until `failures` losses of power at random moments, one after the other on one disk.
+// Runs a store through `failures` power losses at random moments, one after the other on one disk.
 Lives Live(uint64_t seed, int failures, FaultyDisk* disk, const std::string& path) {
   Lives out;
   std::mt19937_64 random(seed);
   Model acknowledged;
   int number = 0;
   while (out.failures < failures) {
-    // Early ones hit the start, late ones the checkpoints of the log.
+    // Early failures hit the start, late ones the checkpoints of the log.
     disk->PowerFailsAfter(static_cast<int64_t>(random() % (random() % 8 == 0 ? 4'000 : 120)) + 1);
     Model doubtful = acknowledged;
     {
@@ -173,7 +173,7 @@ Lives Live(uint64_t seed, int failures, FaultyDisk* disk, const std::string& pat
       ++out.unreadable;
       return out;
     }
-    // What was under way is there whole, or not at all.
+    // The commit in progress is there completely, or not at all.
     const Model held = Held(*contents);
     if (held == doubtful) {
       out.in_doubt_kept += held == acknowledged ? 0 : 1;
@@ -186,7 +186,7 @@ Lives Live(uint64_t seed, int failures, FaultyDisk* disk, const std::string& pat
   return out;
 }
 
-TEST(PowerLoss, NothingAcknowledgedIsLost) {
+TEST(PowerLoss, AcknowledgedCommits_Survive) {
   Folder folder;
   Lives all;
   // Fewer under sanitizers, where MUSTER_STEPS is set.
@@ -206,8 +206,8 @@ TEST(PowerLoss, NothingAcknowledgedIsLost) {
   EXPECT_GT(all.in_doubt_kept, seeds) << "the moments between the disk and the answer are met";
 }
 
-// The test itself: with a disk that lies about its syncs, it must find losses.
-TEST(PowerLoss, ALyingDiskIsFoundOut) {
+// Checks the test itself: with a disk that lies about its syncs, it must find losses.
+TEST(PowerLoss, LyingDisk_IsDetected) {
   Folder folder;
   Lives all;
   for (uint64_t seed = 1; seed <= 5; ++seed) {

@@ -1,4 +1,4 @@
-// What a collector gets, and what becomes of it when it takes nothing (SPEC S-4).
+// The data that a collector receives, and the behaviour when it accepts nothing (SPEC S-4).
 #include "service/tracing/otlp_exporter.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@
 namespace muster {
 namespace {
 
-// A collector that answers as it is told.
+// A collector with scripted responses.
 class Collector {
  public:
   Collector() {
@@ -69,12 +69,12 @@ class Collector {
   std::vector<std::string> traces_ ABSL_GUARDED_BY(mutex_);
 };
 
-TEST(OtlpExporterTest, TriesAgainWhatMayBeTakenLater) {
+TEST(OtlpExporterTest, TemporaryError_IsRetried) {
   Collector collector;
   collector.failures = 1;
   OtlpExporter exporter(collector.Options());
-  exporter.Ended({SpanOf("d/a", 1), SpanOf("d/a", 2)});
-  exporter.Ended({SpanOf("d/a", 3)});
+  exporter.OnSpansEnded({SpanOf("d/a", 1), SpanOf("d/a", 2)});
+  exporter.OnSpansEnded({SpanOf("d/a", 3)});
   for (int i = 0; i < 500 && exporter.stats().exported < 3; ++i) absl::SleepFor(absl::Milliseconds(20));
   EXPECT_EQ(exporter.stats().exported, 3);
   EXPECT_EQ(exporter.stats().dropped, 0);
@@ -82,19 +82,19 @@ TEST(OtlpExporterTest, TriesAgainWhatMayBeTakenLater) {
   EXPECT_EQ(collector.traces().size(), 3U);
 }
 
-TEST(OtlpExporterTest, DropsWhatIsRefusedForGood) {
+TEST(OtlpExporterTest, PermanentError_DropsSpans) {
   Collector collector;
   collector.failures = 1;
   collector.status = 400;
   OtlpExporter exporter(collector.Options());
-  exporter.Ended({SpanOf("d/a", 1)});
+  exporter.OnSpansEnded({SpanOf("d/a", 1)});
   for (int i = 0; i < 500 && exporter.stats().dropped < 1; ++i) absl::SleepFor(absl::Milliseconds(20));
   EXPECT_EQ(exporter.stats().dropped, 1);
   EXPECT_EQ(collector.asked, 1);
 }
 
-// Nobody takes them: what is decided does not wait, and a stop neither.
-TEST(OtlpExporterTest, IsNeverInTheWay) {
+// The collector accepts nothing: neither decisions nor a stop wait for it.
+TEST(OtlpExporterTest, CollectorUnreachable_DoesNotBlock) {
   OtlpOptions options;
   options.url = "http://127.0.0.1:1";
   options.queue = 100;
@@ -102,15 +102,15 @@ TEST(OtlpExporterTest, IsNeverInTheWay) {
   options.batch = 1'000;
   OtlpExporter exporter(options);
   const absl::Time begun = SteadyNow();
-  for (int i = 0; i < 1'000; ++i) exporter.Ended({SpanOf("d/a", i)});
+  for (int i = 0; i < 1'000; ++i) exporter.OnSpansEnded({SpanOf("d/a", i)});
   EXPECT_EQ(exporter.stats().dropped, 900);
   exporter.Stop();
   EXPECT_EQ(exporter.stats().dropped, 1'000);
   EXPECT_LT(SteadyNow() - begun, absl::Seconds(10));
 }
 
-// It takes the connection and never answers: a stop is over in time all the same.
-TEST(OtlpExporterTest, AStopIsBounded) {
+// The collector accepts the connection and never answers: a stop still ends in time.
+TEST(OtlpExporterTest, SilentCollector_StopEndsInTime) {
   httplib::Server silent;
   std::atomic<bool> over{false};
   silent.Post("/v1/traces", [&](const httplib::Request&, httplib::Response&) {
@@ -123,7 +123,7 @@ TEST(OtlpExporterTest, AStopIsBounded) {
   options.batch = 1;
   options.timeout = absl::Milliseconds(600);
   OtlpExporter exporter(options);
-  for (int i = 0; i < 100; ++i) exporter.Ended({SpanOf("d/a", i)});
+  for (int i = 0; i < 100; ++i) exporter.OnSpansEnded({SpanOf("d/a", i)});
   absl::SleepFor(absl::Milliseconds(50));
   const absl::Time begun = SteadyNow();
   exporter.Stop();
@@ -134,7 +134,7 @@ TEST(OtlpExporterTest, AStopIsBounded) {
   serving.join();
 }
 
-// Answers every request with `head`, then with `more` again and again, as fast as it is told, until it is hung up on.
+// Answers every request with `head`, then repeats `more` at the given rate until the client hangs up.
 class Endless {
  public:
   Endless(std::string head, std::string more, absl::Duration pause)
@@ -183,8 +183,8 @@ class Endless {
   std::thread thread_;
 };
 
-// Whatever it answers, and however slowly: a stop is over in time, and what it says is not gathered.
-TEST(OtlpExporterTest, AnEndlessAnswerIsEnded) {
+// For any response, however slow: a stop ends in time, and the response is not accumulated.
+TEST(OtlpExporterTest, EndlessResponse_StopEndsInTime) {
   constexpr char kOk[] = "HTTP/1.1 200 OK\r\n";
   const std::string large(32 << 10, 'x');
   for (const auto& [head, more, pause] :
@@ -197,7 +197,7 @@ TEST(OtlpExporterTest, AnEndlessAnswerIsEnded) {
     options.batch = 1;
     options.timeout = absl::Seconds(30);
     OtlpExporter exporter(options);
-    exporter.Ended({SpanOf("d/a", 1)});
+    exporter.OnSpansEnded({SpanOf("d/a", 1)});
     for (int i = 0; i < 10'000 && collector.sent == 0; ++i) absl::SleepFor(absl::Milliseconds(1));
     ASSERT_GT(collector.sent, 0);
     absl::SleepFor(absl::Milliseconds(200));
@@ -208,8 +208,8 @@ TEST(OtlpExporterTest, AnEndlessAnswerIsEnded) {
   }
 }
 
-// A trace of the caller's is sent as the caller says, whatever part of our own is.
-TEST(OtlpExporterTest, ACallersTraceIsSampledByIt) {
+// The caller decides about the sampling of its own trace, whatever the local sampling rate is.
+TEST(OtlpExporterTest, CallerTrace_IsSampledByCaller) {
   Collector collector;
   OtlpOptions options = collector.Options();
   options.sample_percent = 1;
@@ -219,18 +219,18 @@ TEST(OtlpExporterTest, ACallersTraceIsSampledByIt) {
     span->callers = true;
     span->sampled = sampled;
     span->trace = {7, sampled ? uint64_t{99} : uint64_t{0}};
-    exporter.Ended({span});
+    exporter.OnSpansEnded({span});
   }
   exporter.Stop();
   EXPECT_EQ(collector.traces(), std::vector<std::string>{TraceHex({7, 99})});
 }
 
-TEST(OtlpExporterTest, SamplesWholeTraces) {
+TEST(OtlpExporterTest, SamplePercent_AppliesToWholeTraces) {
   Collector collector;
   OtlpOptions options = collector.Options();
   options.sample_percent = 25;
   OtlpExporter exporter(options);
-  for (int64_t trace = 0; trace < 200; ++trace) exporter.Ended({SpanOf("d/a", trace), SpanOf("d/a", trace)});
+  for (int64_t trace = 0; trace < 200; ++trace) exporter.OnSpansEnded({SpanOf("d/a", trace), SpanOf("d/a", trace)});
   exporter.Stop();
   const std::vector<std::string> traces = collector.traces();
   EXPECT_EQ(traces.size(), 100U);
@@ -238,7 +238,7 @@ TEST(OtlpExporterTest, SamplesWholeTraces) {
   for (const std::string& trace : all) EXPECT_EQ(all.count(trace), 2U);
 }
 
-TEST(OtlpExporterTest, WhereACollectorIs) {
+TEST(OtlpExporterTest, CollectorUrl_IsParsed) {
   EXPECT_EQ(ParseOtlpUrl("http://c:4318")->path, "/v1/traces");
   EXPECT_EQ(ParseOtlpUrl("http://c:4318/")->path, "/v1/traces");
   EXPECT_EQ(ParseOtlpUrl("https://c/otlp/v1/traces")->path, "/otlp/v1/traces");

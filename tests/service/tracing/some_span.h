@@ -1,4 +1,4 @@
-// A span for the tests of whatever keeps or sends some.
+// A sample span for tests. Stateless.
 #ifndef MUSTER_TESTS_SERVICE_TRACING_SOME_SPAN_H_
 #define MUSTER_TESTS_SERVICE_TRACING_SOME_SPAN_H_
 

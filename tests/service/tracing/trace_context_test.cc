@@ -1,4 +1,4 @@
-// Whose call it is: W3C Trace Context (SPEC S-4).
+// Parsing and propagation of W3C Trace Context (SPEC S-4).
 #include "support/trace_context.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 constexpr char kParent[] = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
 // https://www.w3.org/TR/trace-context/#traceparent-header
-TEST(Traceparent, IsReadOrLeftAlone) {
+TEST(Traceparent, Header_IsParsedOrIgnored) {
   const SpanRef caller = ParseTraceparent(kParent);
   EXPECT_EQ(TraceHex(caller.trace), "0af7651916cd43dd8448eb211c80319c");
   EXPECT_EQ(SpanHex(caller.span), "b7ad6b7169203331");
@@ -37,7 +37,7 @@ TEST(Traceparent, IsReadOrLeftAlone) {
   EXPECT_FALSE(ParseTraceparent(good.substr(0, 53) + "00").sampled);
 }
 
-TEST(Traceparent, IsTheThreadsForAsLongAsItServes) {
+TEST(Traceparent, ScopedCaller_AppliesToItsThreadAndScope) {
   EXPECT_TRUE(CurrentCaller().none());
   {
     const ScopedCaller outer(ParseTraceparent(kParent));

@@ -1,4 +1,4 @@
-// What the engine tells of decisions: a span each, and one of a gang's start (SPEC S-4).
+// The spans of the engine: one for each decision, and one for a gang's start (SPEC S-4).
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -18,10 +18,10 @@ namespace tracing_test {
 
 constexpr char kParent[] = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
-// Keeps what ends, and waits for it.
+// Stores ended spans, and waits for them.
 class SpanKeeper : public SpanSink {
  public:
-  void Ended(const Spans& spans) override {
+  void OnSpansEnded(const Spans& spans) override {
     MutexLock lock(&mutex_);
     kept_.insert(kept_.end(), spans.begin(), spans.end());
     changed_.SignalAll();
@@ -97,14 +97,15 @@ class TracedEngine : public testing::Test {
   void AwaitPlan() {
     bool planned = false;
     while (!planned) {
-      ASSERT_TRUE(
-          engine_
-              .Query([&](const Machine& machine) { planned = machine.plans().Of(*machine.FindGang("d/g")) != nullptr; })
-              .ok());
+      ASSERT_TRUE(engine_
+                      .ReadDurableSync([&](const Machine& machine) {
+                        planned = machine.plans().Of(*machine.FindGang("d/g")) != nullptr;
+                      })
+                      .ok());
     }
   }
   void AskFilter(const std::string& uid) {
-    ASSERT_TRUE(engine_.Ask(Filter{uid, std::make_shared<NodeOffer>(NodeOffer::Every())}).ok());
+    ASSERT_TRUE(engine_.Ask(Filter{uid, std::make_shared<NodeOffer>(NodeOffer::AllNodes())}).ok());
   }
 
   SpanKeeper spans_;
@@ -113,8 +114,8 @@ class TracedEngine : public testing::Test {
   Engine engine_;
 };
 
-// From the first question to the last binding: one trace, in which everybody is below the start.
-TEST_F(TracedEngine, AGangsStartIsOneTrace) {
+// From the first call to the last binding: one trace, in which every span is below the start.
+TEST_F(TracedEngine, GangStart_IsOneTrace) {
   Put(SomePod("a", "g", 2));
   Put(SomePod("b", "g", 2));
   AwaitPlan();
@@ -171,7 +172,7 @@ TEST_F(TracedEngine, AGangsStartIsOneTrace) {
     EXPECT_EQ(binding->outcome, "bound");
   }
   ASSERT_EQ(start.links.size(), 2U);
-  // One that comes later is no part of the start, which is over.
+  // A member that comes later is not part of the start, which is over.
   Put(SomePod("c", "g", 2));
   AskFilter("u-c");
   ASSERT_TRUE(engine_.Hold(Bind{"u-c", "n", 0}, [](const HoldAnswer&) {}).ok());
@@ -179,8 +180,8 @@ TEST_F(TracedEngine, AGangsStartIsOneTrace) {
   EXPECT_EQ(spans_.Wait("gang start", 1).size(), 1U) << "once";
 }
 
-// A watch may tell that a pod is bound before the call that bound it is answered.
-TEST_F(TracedEngine, ABindingIsToldWhoeverTellsOfItFirst) {
+// A watch may report a bound pod before the bind call is answered.
+TEST_F(TracedEngine, BindingSeenByWatchFirst_IsTraced) {
   Put(SomePod("a", "g", 1));
   AwaitPlan();
   AskFilter("u-a");
@@ -199,8 +200,8 @@ TEST_F(TracedEngine, ABindingIsToldWhoeverTellsOfItFirst) {
   EXPECT_EQ(bindings[0]->parent, binds[0]->id);
 }
 
-// What a caller traces stays in its trace, and is linked with the gang's start.
-TEST_F(TracedEngine, ACallersTraceIsItsOwn) {
+// A span that a caller traces stays in its trace, and is linked with the gang's start.
+TEST_F(TracedEngine, CallerTrace_IsLinkedNotMerged) {
   Put(SomePod("a", "g", 1));
   Put(SomePod("alone", "", 0));
   AwaitPlan();
@@ -225,8 +226,8 @@ TEST_F(TracedEngine, ACallersTraceIsItsOwn) {
   EXPECT_TRUE(spans_.Wait("binding", 1)[0]->trace == caller.trace);
 }
 
-// A Permit that waits ends with its verdict, and says who let it go.
-TEST_F(TracedEngine, WhoLetsAHoldGo) {
+// A waiting Permit ends with its verdict, and its span names what ended the wait.
+TEST_F(TracedEngine, WaitingPermit_NamesWhatEndedIt) {
   for (const char* name : {"a", "b"}) {
     PodDescription pod = SomePod(name, "g", 2);
     pod.scheduler_name = "own";
@@ -238,7 +239,7 @@ TEST_F(TracedEngine, WhoLetsAHoldGo) {
         Permit{uid, "n"}, never, [](const absl::StatusOr<Reply>&) {}, [](const HoldAnswer&) {});
   };
   permit("u-a");
-  ASSERT_TRUE(engine_.Query([](const Machine&) {}).ok());
+  ASSERT_TRUE(engine_.ReadDurableSync([](const Machine&) {}).ok());
   permit("u-b");
   const auto permits = spans_.Wait("permit", 2);
   ASSERT_EQ(permits.size(), 2U);
@@ -252,7 +253,7 @@ TEST_F(TracedEngine, WhoLetsAHoldGo) {
   EXPECT_EQ(spans_.Wait("gang start", 1)[0]->pods, 2);
 }
 
-TEST_F(TracedEngine, RefusalsSayWhy) {
+TEST_F(TracedEngine, Refusal_NamesReason) {
   Put(SomePod("a", "g", 2));
   AskFilter("u-a");
   AskFilter("u-nobody");
@@ -267,8 +268,8 @@ TEST_F(TracedEngine, RefusalsSayWhy) {
   EXPECT_EQ(spans_.Wait("confirm", 1)[0]->outcome, "error");
 }
 
-// What nobody could read costs nothing: of very many decisions in a second the rest leave no span, and are counted.
-TEST_F(TracedEngine, TooManyAreNotTraced) {
+// Excess spans cost nothing: of very many decisions in a second the excess leaves no span, and is counted.
+TEST_F(TracedEngine, ExcessDecisions_AreCountedNotTraced) {
   Put(SomePod("alone", "", 0));
   Tracer tracer(&spans_);
   const Command filter = Filter{"u-alone", nullptr};
@@ -284,8 +285,8 @@ TEST_F(TracedEngine, TooManyAreNotTraced) {
   EXPECT_EQ(engine_.stats().spans_skipped, 0);
 }
 
-// A gang that had started before this process began does not start again with a pod that comes later.
-TEST_F(TracedEngine, WhatHadStartedBeforeDoesNotStartAgain) {
+// A gang that started before this process began does not start again with a pod that comes later.
+TEST_F(TracedEngine, GangStartedBeforeProcess_DoesNotStartAgain) {
   for (const char* name : {"a", "b"}) {
     PodDescription pod = SomePod(name, "g", 2);
     pod.node_name = "n";
@@ -296,18 +297,18 @@ TEST_F(TracedEngine, WhatHadStartedBeforeDoesNotStartAgain) {
   AskFilter("u-c");
   ASSERT_TRUE(engine_.Hold(Bind{"u-c", "n", 0}, [](const HoldAnswer&) {}).ok());
   EXPECT_EQ(spans_.Wait("bind", 1).size(), 1U);
-  ASSERT_TRUE(engine_.Query([](const Machine&) {}).ok());
+  ASSERT_TRUE(engine_.ReadDurableSync([](const Machine&) {}).ok());
   EXPECT_TRUE(spans_.Wait("gang start", 0).empty());
 }
 
-// G-8: all its pods are gone, and others come under the same name: it starts anew, in a trace of its own.
-TEST_F(TracedEngine, AGangThatStartsAnewHasAnotherTrace) {
+// G-8: all its pods are gone, and others come under the same name: it starts again, in another trace.
+TEST_F(TracedEngine, RestartedGang_HasAnotherTrace) {
   GangObject object;
   object.dialect = GangDialect::kPodGroupSigs;
   object.name_space = "d";
   object.name = "g";
   object.uid = "o";
-  object.declaration.Own().min_member = 1;
+  object.declaration.Mutable().min_member = 1;
   ASSERT_TRUE(engine_.Announce(UpsertGangObject{object}).ok());
   for (const std::string name : {"a", "b"}) {
     PodDescription pod = SomePod(name, "g", 1);
@@ -325,8 +326,8 @@ TEST_F(TracedEngine, AGangThatStartsAnewHasAnotherTrace) {
   EXPECT_GE(starts[1]->begun_us, starts[0]->begun_us + starts[0]->took_us);
 }
 
-// The last member's caller hangs up: the gang starts all the same.
-TEST_F(TracedEngine, AStartNeedsNobodyToWait) {
+// The last member's caller hangs up: the gang still starts.
+TEST_F(TracedEngine, CallersGone_StartIsStillTraced) {
   Put(SomePod("a", "g", 2));
   Put(SomePod("b", "g", 2));
   AwaitPlan();
@@ -346,8 +347,8 @@ TEST_F(TracedEngine, AStartNeedsNobodyToWait) {
   EXPECT_EQ(spans_.Wait("binding", 2).size(), 2U) << "they are told though nobody waits";
 }
 
-// What a caller sends is not kept at whatever length.
-TEST_F(TracedEngine, LongWordsAreClipped) {
+// Text from a caller is truncated to a maximum length.
+TEST_F(TracedEngine, LongText_IsTruncated) {
   const std::string uid(100'000, 'u');
   ASSERT_TRUE(engine_.Ask(PreFilter{uid}).ok());
   const auto spans = spans_.Wait("prefilter", 1);

@@ -1,4 +1,4 @@
-// SPEC K-7: who is called, when, and with which hint.
+// SPEC K-7: which pods are activated, when, and with which hint.
 #include "state/barrier/activations.h"
 
 #include "tests/support/rooms_fixture.h"
@@ -6,14 +6,14 @@
 namespace muster {
 namespace {
 
-class CallsTest : public RoomsTest {
+class ActivationsTest : public RoomsTest {
  protected:
   const Pod& PutGated(const std::string& name, int64_t cpu, const std::string& gang, int32_t min) {
     PodDescription facts = Facts(name, cpu, gang, min);
     facts.our_gate = true;
     return Put(std::move(facts));
   }
-  // A plan of `gang` with a free slot of one cpu on each node, without a call to anybody.
+  // A plan of `gang` with a free slot of one cpu on each node; no pod is activated.
   const Plan& PlanOn(const Gang& gang, const std::vector<std::string>& nodes) {
     Statement statement(&cluster_);
     const ClassId cls = (*gang.in(MemberState::kPending).begin())->cls;
@@ -21,111 +21,112 @@ class CallsTest : public RoomsTest {
     plans_.Make(gang, 7, kT0, statement.Commit(), {{cls, std::numeric_limits<int32_t>::min(), 1000}}, 0, true);
     return *plans_.Of(gang);
   }
-  Lines CallMembers(const Gang& gang, bool again) {
-    calls_.CallMembers(gang, *plans_.Of(gang), plans_, again, At(kT0));
+  Lines ActivateMembers(const Gang& gang, bool again) {
+    activations_.ActivateMembers(gang, *plans_.Of(gang), plans_, again, At(kT0));
     return Done();
   }
 };
 
-TEST_F(CallsTest, ACallTakesTheGateAwayAndHintsAtANode) {
+TEST_F(ActivationsTest, Activate_GatedPod_RemovesGateAndNominatesNode) {
   const NodeId n = AddNode("n", 4);
   const Pod& gated = PutGated("a", 1, "g", 2);
   const Pod& plain = PutMember("b", 1, "g", 2);
-  calls_.Call(gated, n, 5, &*step_);
-  calls_.Call(gated, kNoNode, 5, &*step_);
-  calls_.Call(plain, n, 5, &*step_);
-  EXPECT_EQ(Done(), (Lines{"call a gate hint n", "call a gate", "call b"})) << "without our gate nobody sets a hint";
-  EXPECT_EQ(std::get<CallPod>(out_.effects[0]).plan, 5);
-  EXPECT_EQ(std::get<CallPod>(out_.effects[0]).pod.name_space, "d");
-  EXPECT_TRUE(calls_.Of(gated).called);
-  EXPECT_TRUE(calls_.Of(plain).called);
+  activations_.Activate(gated, n, 5, &*ctx_);
+  activations_.Activate(gated, kNoNode, 5, &*ctx_);
+  activations_.Activate(plain, n, 5, &*ctx_);
+  EXPECT_EQ(Done(), (Lines{"activate a gate hint n", "activate a gate", "activate b"}))
+      << "without our gate nobody sets a hint";
+  EXPECT_EQ(std::get<ActivatePod>(out_.effects[0]).plan, 5);
+  EXPECT_EQ(std::get<ActivatePod>(out_.effects[0]).pod.name_space, "d");
+  EXPECT_TRUE(activations_.Of(gated).activated);
+  EXPECT_TRUE(activations_.Of(plain).activated);
 }
 
-TEST_F(CallsTest, HintsAreASetting) {
+TEST_F(ActivationsTest, Activate_NominateDisabled_GivesNoHint) {
   const NodeId n = AddNode("n", 4);
-  Calls silent(&gangs_, &cluster_, /*nominate=*/false);
-  silent.Call(PutGated("a", 1, "g", 2), n, 5, &*step_);
-  EXPECT_EQ(Done(), Lines{"call a gate"});
+  Activations without_hints(&gangs_, &cluster_, /*nominate=*/false);
+  without_hints.Activate(PutGated("a", 1, "g", 2), n, 5, &*ctx_);
+  EXPECT_EQ(Done(), Lines{"activate a gate"});
 }
 
-TEST_F(CallsTest, WhatIsNotedOfAPod) {
+TEST_F(ActivationsTest, PodState_FollowsRefusalsAndActivations) {
   const Pod& pod = PutLone("a", 1);
-  calls_.NoteCalled(pod, true);
-  calls_.NoteRefused(pod);
-  EXPECT_TRUE(calls_.Of(pod).refused);
-  EXPECT_TRUE(calls_.Of(pod).called) << "a refusal does not say that it comes back";
-  calls_.SetParked(pod, true);
-  EXPECT_TRUE(calls_.Of(pod).refused);
-  EXPECT_FALSE(calls_.Of(pod).called);
-  calls_.NoteCalled(pod, true);
-  calls_.SetParked(pod, false);
-  EXPECT_FALSE(calls_.Of(pod).refused);
-  EXPECT_FALSE(calls_.Of(pod).called);
-  calls_.NoteSaid(pod, {ReasonCode::kNoRoom, "y"});
-  EXPECT_EQ(calls_.Of(pod).said.code, ReasonCode::kNoRoom);
-  calls_.Tell(pod, /*warning=*/true, {ReasonCode::kTimedOut, "x"}, &*step_);
-  calls_.Tell(pod, /*warning=*/false, {ReasonCode::kNoRoom, "y"}, &*step_);
+  activations_.SetActivated(pod, true);
+  activations_.MarkUnschedulable(pod);
+  EXPECT_TRUE(activations_.Of(pod).unschedulable);
+  EXPECT_TRUE(activations_.Of(pod).activated) << "a refusal does not say that it comes back";
+  activations_.SetUnschedulable(pod, true);
+  EXPECT_TRUE(activations_.Of(pod).unschedulable);
+  EXPECT_FALSE(activations_.Of(pod).activated);
+  activations_.SetActivated(pod, true);
+  activations_.SetUnschedulable(pod, false);
+  EXPECT_FALSE(activations_.Of(pod).unschedulable);
+  EXPECT_FALSE(activations_.Of(pod).activated);
+  activations_.SetLastRefusal(pod, {ReasonCode::kNoRoom, "y"});
+  EXPECT_EQ(activations_.Of(pod).last_refusal.code, ReasonCode::kNoRoom);
+  activations_.NotifyOwner(pod, /*warning=*/true, {ReasonCode::kTimedOut, "x"}, &*ctx_);
+  activations_.NotifyOwner(pod, /*warning=*/false, {ReasonCode::kNoRoom, "y"}, &*ctx_);
   EXPECT_EQ(Done(), (Lines{"warn a TimedOut", "tell a NoRoom"}));
-  EXPECT_EQ(calls_.Of(pod).told.code, ReasonCode::kNoRoom);
-  calls_.NoteGuarded(pod);
-  calls_.Forget(pod);
-  EXPECT_EQ(calls_.Of(pod).told.code, ReasonCode::kNone);
-  calls_.CallGuarded(At(kT0));
+  EXPECT_EQ(activations_.Of(pod).last_event.code, ReasonCode::kNoRoom);
+  activations_.AddGuarded(pod);
+  activations_.Remove(pod);
+  EXPECT_EQ(activations_.Of(pod).last_event.code, ReasonCode::kNone);
+  activations_.ActivateGuarded(At(kT0));
   EXPECT_TRUE(Done().empty());
 }
 
-TEST_F(CallsTest, AReasonIsToldOnceInOtherWordsLater) {
+TEST_F(ActivationsTest, NotifyAt_ReportedReason_OnlyNewWordingLater) {
   const Reason reason{ReasonCode::kNotEnoughPods, "2 of 3"};
   const Reason other_words{ReasonCode::kNotEnoughPods, "1 of 3"};
   const Reason other{ReasonCode::kNoRoom, "2 of 3"};
-  const auto when = [&](const Pod& pod, const Reason& said, int64_t now_ms) {
-    return calls_.WhenToTell(pod, Calls::WordOf(said), now_ms);
+  const auto notify_at = [&](const Pod& pod, const Reason& reported, int64_t now_ms) {
+    return activations_.NotifyAt(pod, Activations::ReportedReasonOf(reported), now_ms);
   };
   const Pod& pod = PutLone("a", 1);
-  EXPECT_EQ(when(pod, reason, kT0), kT0) << "nothing was told";
+  EXPECT_EQ(notify_at(pod, reason, kT0), kT0) << "nothing was told";
   At(kT0);
-  calls_.Tell(pod, /*warning=*/false, reason, &*step_);
-  EXPECT_EQ(when(pod, reason, kT0 + 900'000), kNever);
-  EXPECT_EQ(when(pod, other_words, kT0 + 1), kT0 + Calls::kOtherWordsMs);
-  EXPECT_EQ(when(pod, other_words, kT0 + 900'000), kT0 + 900'000);
-  EXPECT_EQ(when(pod, other, kT0 + 1), kT0 + 1);
-  // What its condition says already needs no event, as long as it says it.
-  calls_.NoteSaid(pod, other);
-  EXPECT_EQ(when(pod, other, kT0 + 1), kNever);
+  activations_.NotifyOwner(pod, /*warning=*/false, reason, &*ctx_);
+  EXPECT_EQ(notify_at(pod, reason, kT0 + 900'000), kNever);
+  EXPECT_EQ(notify_at(pod, other_words, kT0 + 1), kT0 + Activations::kRewordedNotifyMs);
+  EXPECT_EQ(notify_at(pod, other_words, kT0 + 900'000), kT0 + 900'000);
+  EXPECT_EQ(notify_at(pod, other, kT0 + 1), kT0 + 1);
+  // A reason that the pod's condition shows needs no event while the condition shows it.
+  activations_.SetLastRefusal(pod, other);
+  EXPECT_EQ(notify_at(pod, other, kT0 + 1), kNever);
   PodDescription facts = Facts("b", 1);
   facts.our_gate = true;
   const Pod& gated = Put(facts);
-  calls_.NoteSaid(gated, other);
-  EXPECT_EQ(when(gated, other, kT0 + 1), kT0 + 1) << "behind a gate it has no condition of ours";
+  activations_.SetLastRefusal(gated, other);
+  EXPECT_EQ(notify_at(gated, other, kT0 + 1), kT0 + 1) << "behind a gate it has no condition of ours";
 }
 
-// K-7: what a scheduler says of a pod is about the plan only once the call for it was heard.
-TEST_F(CallsTest, ACallIsHeardWhenThePodShowsIt) {
+// K-7: a scheduler's message about a pod concerns the plan only after the activation was observed.
+TEST_F(ActivationsTest, Activation_IsObservedWhenPodShowsIt) {
   const Pod& pod = PutLone("a", 1);
-  EXPECT_FALSE(calls_.Heard(pod, 7));
+  EXPECT_FALSE(activations_.HasObservedActivation(pod, 7));
   At(kT0);
-  calls_.Call(pod, kNoNode, 7, &*step_);
-  EXPECT_FALSE(calls_.Heard(pod, 7));
+  activations_.Activate(pod, kNoNode, 7, &*ctx_);
+  EXPECT_FALSE(activations_.HasObservedActivation(pod, 7));
   PodDescription facts = pod.facts;
-  facts.called = "1";
+  facts.activation_mark = "1";
   gangs_.SetFacts(pod, facts, pod.cls);
-  EXPECT_TRUE(calls_.Heard(pod, 7));
-  EXPECT_FALSE(calls_.Heard(pod, 8)) << "another plan's call";
-  calls_.Call(pod, kNoNode, 8, &*step_);
-  EXPECT_FALSE(calls_.Heard(pod, 8));
+  EXPECT_TRUE(activations_.HasObservedActivation(pod, 7));
+  EXPECT_FALSE(activations_.HasObservedActivation(pod, 8)) << "another plan's call";
+  activations_.Activate(pod, kNoNode, 8, &*ctx_);
+  EXPECT_FALSE(activations_.HasObservedActivation(pod, 8));
   facts = Facts("b", 1);
   facts.our_gate = true;
   const Pod& gated = Put(facts);
-  calls_.Call(gated, kNoNode, 7, &*step_);
-  EXPECT_FALSE(calls_.Heard(gated, 7));
+  activations_.Activate(gated, kNoNode, 7, &*ctx_);
+  EXPECT_FALSE(activations_.HasObservedActivation(gated, 7));
   facts.our_gate = false;
   gangs_.SetFacts(gated, facts, gated.cls);
-  EXPECT_TRUE(calls_.Heard(gated, 7));
+  EXPECT_TRUE(activations_.HasObservedActivation(gated, 7));
 }
 
-// K-5: which of kube-scheduler's words a plan cannot know better.
-TEST_F(CallsTest, WordsThatMusterDoesNotJudgeItself) {
-  const auto unmodelled = [](const char* words) { return Unmodelled(words); };
+// K-5: reasons of kube-scheduler that Muster does not model, so that a plan cannot contradict them.
+TEST_F(ActivationsTest, HasUnmodelledReason_DependsOnSchedulerMessage) {
+  const auto unmodelled = [](const char* message) { return HasUnmodelledReason(message); };
   EXPECT_FALSE(unmodelled(""));
   EXPECT_FALSE(
       unmodelled("0/4 nodes are available: 4 Insufficient cpu. preemption: 0/4 nodes are available: 4 No victims."));
@@ -140,8 +141,8 @@ TEST_F(CallsTest, WordsThatMusterDoesNotJudgeItself) {
   EXPECT_TRUE(unmodelled("persistentvolumeclaim \"data\" not found"));
 }
 
-// The condition that says what stood in the way is replaced with the call; what was said is kept in it.
-TEST_F(CallsTest, ACallOfWhoFoundNoNodeSaysSo) {
+// The activation replaces the pod's condition; its note repeats the scheduler's message.
+TEST_F(ActivationsTest, Activate_UnschedulablePod_NoteRepeatsSchedulerMessage) {
   const auto put = [&](const std::string& name, const std::string& condition) {
     PodDescription facts = Facts(name, 1);
     facts.unschedulable = condition;
@@ -149,146 +150,146 @@ TEST_F(CallsTest, ACallOfWhoFoundNoNodeSaysSo) {
   };
   const auto note = [&](const Pod& pod, int64_t plan) {
     At(kT0);
-    calls_.Call(pod, kNoNode, plan, &*step_);
-    return std::get<CallPod>(out_.effects.back()).note;
+    activations_.Activate(pod, kNoNode, plan, &*ctx_);
+    return std::get<ActivatePod>(out_.effects.back()).note;
   };
   const Pod& pod = *put("a", "no claim");
-  const std::string said = note(pod, 3);
-  EXPECT_EQ(
-      said,
-      "muster: room is reserved for the pod's gang; its scheduler was asked to look again. It said before: no claim");
+  const std::string text = note(pod, 3);
+  EXPECT_EQ(text,
+            "muster: room is reserved for the pod's gang; its scheduler was asked to try it again. Its last message: "
+            "no claim");
   EXPECT_EQ(note(pod, 0), "") << "for no plan";
   EXPECT_EQ(note(*put("b", ""), 3), "");
   EXPECT_EQ(note(*put("c", "0/1 nodes are available: muster: gang d/g: x"), 3), "") << "our own words";
-  const Pod& noted = *put("d", said);
-  EXPECT_EQ(OwnWords(noted), "no claim");
-  EXPECT_EQ(note(noted, 3), said) << "it was not looked at since";
+  const Pod& noted = *put("d", text);
+  EXPECT_EQ(SchedulerMessage(noted), "no claim");
+  EXPECT_EQ(note(noted, 3), text) << "it was not looked at since";
   PodDescription facts = noted.facts;
-  facts.called = "1";
+  facts.activation_mark = "1";
   gangs_.SetFacts(noted, facts, noted.cls);
-  EXPECT_TRUE(calls_.Doubted(noted, 3));
-  EXPECT_FALSE(calls_.Doubted(noted, 4));
-  calls_.NoteCame(noted);
-  EXPECT_FALSE(calls_.Doubted(noted, 3));
-  // What a plan knows better is called all the same, and waited for as long as anybody.
+  EXPECT_TRUE(activations_.IsSuspected(noted, 3));
+  EXPECT_FALSE(activations_.IsSuspected(noted, 4));
+  activations_.ClearSuspicion(noted);
+  EXPECT_FALSE(activations_.IsSuspected(noted, 3));
+  // A pod refused for a modelled reason is activated too, and is not suspected.
   const Pod& full = *put("e", "0/1 nodes are available: 1 Insufficient cpu. preemption: not helpful.");
   EXPECT_NE(note(full, 3), "");
   facts = full.facts;
-  facts.called = "1";
+  facts.activation_mark = "1";
   gangs_.SetFacts(full, facts, full.cls);
-  EXPECT_TRUE(calls_.Heard(full, 3));
-  EXPECT_FALSE(calls_.Doubted(full, 3));
+  EXPECT_TRUE(activations_.HasObservedActivation(full, 3));
+  EXPECT_FALSE(activations_.IsSuspected(full, 3));
 }
 
-TEST_F(CallsTest, WhoAskedEarlyIsRememberedWithinABound) {
-  EXPECT_FALSE(calls_.TakeAskedEarly("u"));
-  calls_.NoteAskedEarly("u");
-  EXPECT_TRUE(calls_.TakeAskedEarly("u"));
-  EXPECT_FALSE(calls_.TakeAskedEarly("u"));
-  for (int i = 0; i < 10'000; ++i) calls_.NoteAskedEarly(absl::StrCat("u", i));
-  calls_.NoteAskedEarly("past the bound");
-  EXPECT_FALSE(calls_.TakeAskedEarly("u0")) << "the first to ask is the first to be forgotten";
-  EXPECT_TRUE(calls_.TakeAskedEarly("u1"));
-  EXPECT_TRUE(calls_.TakeAskedEarly("u9999"));
-  EXPECT_TRUE(calls_.TakeAskedEarly("past the bound"));
-  for (int i = 0; i < 3; ++i) calls_.NoteAskedEarly(absl::StrCat("there is room ", i));
-  calls_.NoteAskedEarly("u2");
-  EXPECT_EQ(calls_.asked_early().size(), 10'000U);
-  EXPECT_EQ(calls_.asked_early().begin()->second, "u2") << "who asks again keeps its turn";
-  EXPECT_EQ(calls_.asked_early().rbegin()->second, "there is room 2");
+TEST_F(ActivationsTest, UnknownQueries_PastBound_OldestIsRemoved) {
+  EXPECT_FALSE(activations_.TakeUnknownQuery("u"));
+  activations_.AddUnknownQuery("u");
+  EXPECT_TRUE(activations_.TakeUnknownQuery("u"));
+  EXPECT_FALSE(activations_.TakeUnknownQuery("u"));
+  for (int i = 0; i < 10'000; ++i) activations_.AddUnknownQuery(absl::StrCat("u", i));
+  activations_.AddUnknownQuery("past the bound");
+  EXPECT_FALSE(activations_.TakeUnknownQuery("u0")) << "the first to ask is the first to be forgotten";
+  EXPECT_TRUE(activations_.TakeUnknownQuery("u1"));
+  EXPECT_TRUE(activations_.TakeUnknownQuery("u9999"));
+  EXPECT_TRUE(activations_.TakeUnknownQuery("past the bound"));
+  for (int i = 0; i < 3; ++i) activations_.AddUnknownQuery(absl::StrCat("there is room ", i));
+  activations_.AddUnknownQuery("u2");
+  EXPECT_EQ(activations_.unknown_queries().size(), 10'000U);
+  EXPECT_EQ(activations_.unknown_queries().begin()->second, "u2") << "who asks again keeps its turn";
+  EXPECT_EQ(activations_.unknown_queries().rbegin()->second, "there is room 2");
 }
 
-TEST_F(CallsTest, WhoWasGuardedIsCalledOnceThereIsRoom) {
+TEST_F(ActivationsTest, GuardedPod_RoomGained_IsActivatedOnce) {
   const Pod& a = PutLone("a", 1);
   const Pod& b = PutLone("b", 1);
   const Pod& gone = PutLone("c", 1);
   const Pod& large = PutLone("d", 3);
-  for (const Pod* pod : {&a, &b, &gone, &large}) calls_.NoteGuarded(*pod);
+  for (const Pod* pod : {&a, &b, &gone, &large}) activations_.AddGuarded(*pod);
   gangs_.SetState(gone, MemberState::kBound);
-  calls_.Unguard(b);
-  calls_.CallGuarded(At(kT0));
+  activations_.RemoveGuarded(b);
+  activations_.ActivateGuarded(At(kT0));
   EXPECT_TRUE(Done().empty()) << "nothing has become free";
   AddNode("n", 2);
-  calls_.CallGuarded(At(kT0));
-  EXPECT_EQ(Done(), Lines{"call a"}) << "the large one does not fit";
+  activations_.ActivateGuarded(At(kT0));
+  EXPECT_EQ(Done(), Lines{"activate a"}) << "the large one does not fit";
   AddNode("m", 3);
-  calls_.CallGuarded(At(kT0));
-  EXPECT_EQ(Done(), Lines{"call d"});
-  calls_.CallGuarded(At(kT0));
+  activations_.ActivateGuarded(At(kT0));
+  EXPECT_EQ(Done(), Lines{"activate d"});
+  activations_.ActivateGuarded(At(kT0));
   EXPECT_TRUE(Done().empty());
 }
 
-TEST_F(CallsTest, EveryFreeSlotCallsOneParkedMember) {
+TEST_F(ActivationsTest, ActivateMembers_FreeSlots_ActivateOneMemberEach) {
   AddNode("m", 4);
   AddNode("n", 4);
   for (const char* name : {"a", "b", "c"}) PutGated(name, 1, "g", 2);
   PlanOn(GangAt("g"), {"m", "n"});
-  EXPECT_EQ(CallMembers(GangAt("g"), false), (Lines{"call a gate hint m", "call b gate hint n"}));
-  EXPECT_EQ(std::get<CallPod>(out_.effects[0]).plan, 7);
-  EXPECT_EQ(CallMembers(GangAt("g"), false), Lines{}) << "they were called";
-  EXPECT_EQ(CallMembers(GangAt("g"), true), (Lines{"call a gate hint m", "call b gate hint n"}));
+  EXPECT_EQ(ActivateMembers(GangAt("g"), false), (Lines{"activate a gate hint m", "activate b gate hint n"}));
+  EXPECT_EQ(std::get<ActivatePod>(out_.effects[0]).plan, 7);
+  EXPECT_EQ(ActivateMembers(GangAt("g"), false), Lines{}) << "they were called";
+  EXPECT_EQ(ActivateMembers(GangAt("g"), true), (Lines{"activate a gate hint m", "activate b gate hint n"}));
 }
 
-TEST_F(CallsTest, OnlyThosePendingWhoMayBePlannedAndAreParked) {
+TEST_F(ActivationsTest, ActivateMembers_ActivatesOnlyUnschedulableServedMembers) {
   AddNode("n", 9);
   const Gang& gang = PutGang("g", 3);
-  PodDescription strange = Facts("g-0", 1, "g", 3);
-  strange.scheduler_name = "other";
-  calls_.NoteRefused(Put(strange));
+  PodDescription unserved = Facts("g-0", 1, "g", 3);
+  unserved.scheduler_name = "other";
+  activations_.MarkUnschedulable(Put(unserved));
   const Pod& another_class = PutMember("g-00", 2, "g", 3);
-  calls_.NoteRefused(another_class);
+  activations_.MarkUnschedulable(another_class);
   PlanOn(gang, {"n", "n", "n"});
-  EXPECT_EQ(CallMembers(gang, false), Lines{}) << "kube-scheduler has them in its queue";
-  calls_.NoteRefused(PodAt("g-2"));
-  EXPECT_EQ(CallMembers(gang, false), Lines{"call g-2"});
-  EXPECT_EQ(CallMembers(gang, true), Lines{"call g-2"});
-  // Whoever has a slot already is called again, not at first: it is on its way.
+  EXPECT_EQ(ActivateMembers(gang, false), Lines{}) << "kube-scheduler has them in its queue";
+  activations_.MarkUnschedulable(PodAt("g-2"));
+  EXPECT_EQ(ActivateMembers(gang, false), Lines{"activate g-2"});
+  EXPECT_EQ(ActivateMembers(gang, true), Lines{"activate g-2"});
+  // A member that has a slot is on its way: it is activated only with `again`.
   Take("g-1", "n");
-  EXPECT_EQ(CallMembers(gang, false), Lines{});
-  EXPECT_EQ(CallMembers(gang, true), (Lines{"call g-1", "call g-2"}));
+  EXPECT_EQ(ActivateMembers(gang, false), Lines{});
+  EXPECT_EQ(ActivateMembers(gang, true), (Lines{"activate g-1", "activate g-2"}));
 }
 
-TEST_F(CallsTest, MembersBeyondTheFreeSlotsAreNotCalled) {
+TEST_F(ActivationsTest, ActivateMembers_MoreMembersThanSlots_ActivatesOnePerSlot) {
   AddNode("m", 4);
   const Gang& gang = PutGang("g", 2);
   PlanOn(gang, {"m"});
-  calls_.NoteRefused(PodAt("g-1"));
-  calls_.NoteRefused(PodAt("g-2"));
-  EXPECT_EQ(CallMembers(gang, false), Lines{"call g-1"});
+  activations_.MarkUnschedulable(PodAt("g-1"));
+  activations_.MarkUnschedulable(PodAt("g-2"));
+  EXPECT_EQ(ActivateMembers(gang, false), Lines{"activate g-1"});
   Take("g-1", "m");
-  EXPECT_EQ(CallMembers(gang, true), Lines{"call g-1"}) << "g-2 has no slot to come for";
+  EXPECT_EQ(ActivateMembers(gang, true), Lines{"activate g-1"}) << "g-2 has no slot to come for";
 }
 
-TEST_F(CallsTest, ExtrasAreCalledOnceWhenTheyAreParked) {
+TEST_F(ActivationsTest, ActivateExtras_UnschedulableExtras_AreActivatedOnce) {
   const Pod& refused = PutMember("a", 1, "g", 0);
   PutGated("b", 1, "g", 0);
   PutMember("c", 1, "g", 0);
-  PodDescription strange = Facts("d", 1, "g", 0);
-  strange.scheduler_name = "other";
-  calls_.NoteRefused(Put(strange));
-  calls_.NoteRefused(refused);
+  PodDescription unserved = Facts("d", 1, "g", 0);
+  unserved.scheduler_name = "other";
+  activations_.MarkUnschedulable(Put(unserved));
+  activations_.MarkUnschedulable(refused);
   const Gang& gang = GangAt("g");
   const auto all = [](const Pod&) { return true; };
-  calls_.CallExtras(
+  activations_.ActivateExtras(
       gang, [](const Pod&) { return false; }, At(kT0));
-  EXPECT_EQ(Done(), Lines{"call b gate"}) << "who would be refused again is not called";
-  calls_.NoteCalled(PodAt("b"), false);
-  calls_.CallExtras(gang, all, At(kT0));
-  EXPECT_EQ(Done(), (Lines{"call a", "call b gate"}));
-  EXPECT_EQ(std::get<CallPod>(out_.effects[0]).plan, 0);
-  calls_.CallExtras(gang, all, At(kT0));
+  EXPECT_EQ(Done(), Lines{"activate b gate"}) << "who would be refused again is not called";
+  activations_.SetActivated(PodAt("b"), false);
+  activations_.ActivateExtras(gang, all, At(kT0));
+  EXPECT_EQ(Done(), (Lines{"activate a", "activate b gate"}));
+  EXPECT_EQ(std::get<ActivatePod>(out_.effects[0]).plan, 0);
+  activations_.ActivateExtras(gang, all, At(kT0));
   EXPECT_EQ(Done(), Lines{});
 }
 
-TEST_F(CallsTest, WhatKubeSchedulerSaysOfItsOwn) {
+TEST_F(ActivationsTest, IsForeignMessage_ConditionWithoutOurReason_IsTrue) {
   PodDescription facts = Facts("a", 1);
-  EXPECT_FALSE(SaysNothingOfUs(Put(facts)));
+  EXPECT_FALSE(IsForeignMessage(Put(facts)));
   facts.uid = "b";
   facts.unschedulable = "0/3 nodes: insufficient cpu";
-  EXPECT_TRUE(SaysNothingOfUs(Put(facts)));
+  EXPECT_TRUE(IsForeignMessage(Put(facts)));
   facts.uid = "c";
   facts.unschedulable = "0/3 nodes: muster: gang d/g: 1 of 2 pods exist";
-  EXPECT_FALSE(SaysNothingOfUs(Put(facts)));
+  EXPECT_FALSE(IsForeignMessage(Put(facts)));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// SPEC K-4, G-4: who waits at the barrier, and how that ends.
+// SPEC K-4, G-4: pods that wait at the barrier, and how their wait ends.
 #include "state/barrier/barrier.h"
 
 #include "tests/support/rooms_fixture.h"
@@ -20,103 +20,103 @@ class BarrierTest : public RoomsTest {
   }
 };
 
-TEST_F(BarrierTest, AHeldSlotIsCountedUntilItsEnd) {
+TEST_F(BarrierTest, HeldSlot_CountsUntilItsWaitEnds) {
   const Pod& pod = PodAt("g-1");
   barrier_.AddHold(pod, 1);
   barrier_.AddHold(pod, 2);
-  barrier_.HoldSlot(pod, kT0 + 5);
+  barrier_.WaitWithSlot(pod, kT0 + 5);
   EXPECT_EQ(barrier_.held_binds(), 1);
   EXPECT_EQ(plans_.Of(GangAt("g"))->held, 1);
   EXPECT_EQ(pod.state, MemberState::kWaiting);
   EXPECT_EQ(barrier_.Of(pod).until_ms, kT0 + 5);
   EXPECT_TRUE(PodIsLookedAt("g-1"));
-  barrier_.End(pod, kGoneNow, &*step_);
+  barrier_.EndWait(pod, kGoneNow, &*ctx_);
   EXPECT_EQ(Done(), (Lines{"answer 1 Gone", "answer 2 Gone"}));
   EXPECT_EQ(barrier_.held_binds(), 0);
   EXPECT_EQ(plans_.Of(GangAt("g"))->held, 0);
   EXPECT_EQ(pod.state, MemberState::kPending);
   EXPECT_EQ(barrier_.Of(pod).until_ms, kNever);
   EXPECT_TRUE(barrier_.Of(pod).holds.empty());
-  EXPECT_TRUE(calls_.Of(pod).refused) << "it comes back only when it is called";
+  EXPECT_TRUE(activations_.Of(pod).unschedulable) << "it comes back only when it is called";
   EXPECT_TRUE(PodIsLookedAt("g-1"));
   EXPECT_EQ(ReservedOn("n"), 2) << "its slot stays";
   At(kT0);
-  barrier_.End(pod, kGoneNow, &*step_);
+  barrier_.EndWait(pod, kGoneNow, &*ctx_);
   EXPECT_TRUE(Done().empty());
   EXPECT_EQ(barrier_.held_binds(), 0);
 }
 
-TEST_F(BarrierTest, WhoDoesNotWaitIsLeftAlone) {
+TEST_F(BarrierTest, EndWait_PodNotWaiting_ChangesNothing) {
   const Pod& pod = PodAt("g-1");
   gangs_.SetState(pod, MemberState::kCommitted);
   barrier_.AddHold(pod, 1);
-  barrier_.End(pod, kGoneNow, &*step_);
+  barrier_.EndWait(pod, kGoneNow, &*ctx_);
   EXPECT_TRUE(Done().empty());
   EXPECT_EQ(pod.state, MemberState::kCommitted);
   EXPECT_EQ(barrier_.Of(pod).holds, std::vector<HoldToken>{1});
   EXPECT_FALSE(PodIsLookedAt("g-1"));
 }
 
-TEST_F(BarrierTest, APermitThatWaitedGivesItsNodeBack) {
+TEST_F(BarrierTest, EndWait_WaitingPermit_ReleasesItsNode) {
   const Pod& pod = PutMember("v", 1, "verbs", 2);
   ledger_.ChargePod(pod.id, cluster_.FindNode("n"), pod.cls, ChargeKind::kUsed);
   gangs_.SetState(pod, MemberState::kWaiting);
   EXPECT_EQ(UsedOn("n"), 1);
-  barrier_.End(pod, kGoneNow, &*step_);
+  barrier_.EndWait(pod, kGoneNow, &*ctx_);
   EXPECT_EQ(UsedOn("n"), 0);
   EXPECT_EQ(barrier_.held_binds(), 0);
   EXPECT_TRUE(cluster_.log_at(cluster_.log_end() - 1).gained);
 }
 
-TEST_F(BarrierTest, OneCallOfTwoIsDropped) {
+TEST_F(BarrierTest, RemoveHold_OneOfTwo_LeavesTheOther) {
   const Pod& pod = PodAt("g-1");
-  EXPECT_FALSE(barrier_.DropHold(pod, 1));
+  EXPECT_FALSE(barrier_.RemoveHold(pod, 1));
   barrier_.AddHold(pod, 1);
   barrier_.AddHold(pod, 2);
-  EXPECT_FALSE(barrier_.DropHold(pod, 3));
-  EXPECT_TRUE(barrier_.DropHold(pod, 1));
-  EXPECT_FALSE(barrier_.DropHold(pod, 1));
-  barrier_.Answer(pod, true, {}, &*step_);
+  EXPECT_FALSE(barrier_.RemoveHold(pod, 3));
+  EXPECT_TRUE(barrier_.RemoveHold(pod, 1));
+  EXPECT_FALSE(barrier_.RemoveHold(pod, 1));
+  barrier_.AnswerHolds(pod, true, {}, &*ctx_);
   EXPECT_EQ(Done(), Lines{"answer 2 permitted"});
-  barrier_.Answer(pod, true, {}, At(kT0));
+  barrier_.AnswerHolds(pod, true, {}, At(kT0));
   EXPECT_TRUE(Done().empty()) << "every call is answered once";
 }
 
-TEST_F(BarrierTest, EverybodyWhoWaits) {
+TEST_F(BarrierTest, EndAllWaits_AnswersEveryWaitingMember) {
   for (const char* uid : {"g-1", "g-2"}) {
     barrier_.AddHold(PodAt(uid), uid[2] == '1' ? 1 : 2);
-    barrier_.HoldSlot(PodAt(uid), kNever);
+    barrier_.WaitWithSlot(PodAt(uid), kNever);
   }
-  barrier_.EndAll(GangAt("g"), kGoneNow, &*step_);
+  barrier_.EndAllWaits(GangAt("g"), kGoneNow, &*ctx_);
   EXPECT_EQ(Done(), (Lines{"answer 1 Gone", "answer 2 Gone"}));
   EXPECT_EQ(barrier_.held_binds(), 0);
 }
 
-TEST_F(BarrierTest, ACommittedPodIsEndedByNoBound) {
+TEST_F(BarrierTest, Commit_ClearsWaitDeadline) {
   const Pod& pod = PodAt("g-1");
-  barrier_.HoldSlot(pod, kT0 + 5);
+  barrier_.WaitWithSlot(pod, kT0 + 5);
   Looks(&pod_deadlines_);
   barrier_.Commit(pod, 0);
-  barrier_.CommitHeld();
+  barrier_.OnSlotCommitted();
   EXPECT_EQ(barrier_.Of(pod).until_ms, kNever);
   EXPECT_EQ(barrier_.Of(pod).node, 0);
   EXPECT_EQ(barrier_.held_binds(), 0);
   EXPECT_TRUE(PodIsLookedAt("g-1"));
 }
 
-TEST_F(BarrierTest, WhatIsKeptOfAPod) {
+TEST_F(BarrierTest, PodState_IsStoredUntilRemoved) {
   const Pod& pod = PodAt("g-1");
-  EXPECT_FALSE(barrier_.NoteArrived(pod));
-  EXPECT_TRUE(barrier_.NoteArrived(pod));
-  barrier_.ForgetArrival(pod);
-  EXPECT_FALSE(barrier_.NoteArrived(pod));
+  EXPECT_FALSE(barrier_.MarkArrived(pod));
+  EXPECT_TRUE(barrier_.MarkArrived(pod));
+  barrier_.ClearArrived(pod);
+  EXPECT_FALSE(barrier_.MarkArrived(pod));
   barrier_.SetNode(pod, 0);
   barrier_.SetByPermit(pod, true);
   barrier_.SetAnswerBy(pod, 9);
   EXPECT_EQ(barrier_.Of(pod).node, 0);
   EXPECT_TRUE(barrier_.Of(pod).by_permit);
   EXPECT_EQ(barrier_.Of(pod).answer_by_ms, 9);
-  barrier_.Forget(pod);
+  barrier_.Remove(pod);
   EXPECT_EQ(barrier_.Of(pod).node, kNoNode);
   EXPECT_FALSE(barrier_.Of(pod).by_permit);
   EXPECT_EQ(barrier_.Of(pod).answer_by_ms, kNever);

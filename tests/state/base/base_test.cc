@@ -1,4 +1,4 @@
-// The room muster_base: names, hashes, checked arithmetic, reasons, and what is kept by id.
+// muster_base: names, hashes, checked arithmetic, reasons and ById.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -22,7 +22,7 @@ constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 
 // SPEC D-8: names are RFC 1123 subdomains.
-TEST(NamesRoom, Subdomains) {
+TEST(NamesTest, IsSubdomain_AcceptsOnlyRfc1123Names) {
   const std::vector<std::string> good = {"a",   "z",   "0",      "9",       "a-b",  "a--b",
                                          "a.b", "0.9", "a.b.c1", "x-1.y-2", "abc9", std::string(253, 'a')};
   for (const std::string& name : good) EXPECT_TRUE(IsSubdomain(name)) << name;
@@ -58,7 +58,7 @@ TEST(NamesRoom, Subdomains) {
   for (const std::string& name : bad) EXPECT_FALSE(IsSubdomain(name)) << name;
 }
 
-TEST(TextRoom, NoCharacterIsCutInTwo) {
+TEST(TextTest, Beginning_NeverCutsCharacter) {
   const std::string text = "a\xc3\xa4z\xe2\x82\xac!";  // a, a-umlaut of two bytes, z, euro of three, !
   const std::vector<std::string> beginnings = {
       "", "a", "a", "a\xc3\xa4", "a\xc3\xa4z", "a\xc3\xa4z", "a\xc3\xa4z", "a\xc3\xa4z\xe2\x82\xac", text};
@@ -69,7 +69,7 @@ TEST(TextRoom, NoCharacterIsCutInTwo) {
   EXPECT_EQ(Beginning("", 0), "");
 }
 
-TEST(TextRoom, QuotedForAMessage) {
+TEST(TextTest, Quoted_EscapesControlsAndTruncates) {
   EXPECT_EQ(Quoted(""), "\"\"");
   EXPECT_EQ(Quoted("a b"), "\"a b\"");
   EXPECT_EQ(Quoted("say \"x\"\n\x1b[2J"), "\"say \\\"x\\\"\\n\\x1b[2J\"") << "nothing that a terminal obeys";
@@ -79,7 +79,7 @@ TEST(TextRoom, QuotedForAMessage) {
   EXPECT_EQ(Quoted(std::string(63, 'x') + "\xc3\xb6"), "\"" + std::string(63, 'x') + "...\"");
 }
 
-TEST(CheckedRoom, OverflowIsAnAnswer) {
+TEST(CheckedTest, Overflow_ReturnsNullopt) {
   EXPECT_EQ(CheckedAdd(kMax - 1, 1), kMax);
   EXPECT_EQ(CheckedAdd(kMax, 1), std::nullopt);
   EXPECT_EQ(CheckedAdd(kMin, -1), std::nullopt);
@@ -97,8 +97,8 @@ uint64_t HashOf(const Values&... values) {
   return hasher.value();
 }
 
-// Equal on every machine for equal input, in every build: these values do not change.
-TEST(StateHasherRoom, IsTheSameEverywhere) {
+// Equal input has the same hash on every machine and in every build: these values never change.
+TEST(StateHasherTest, EqualInput_HasFixedHash) {
   EXPECT_EQ(HashOf(), 0x6d7573746572U);
   EXPECT_EQ(HashOf(uint64_t{0}), UINT64_C(0x4bb626fc0867b61b));
   EXPECT_EQ(HashOf(uint64_t{1}), UINT64_C(0x4dc117743611fdf4));
@@ -109,7 +109,7 @@ TEST(StateHasherRoom, IsTheSameEverywhere) {
   EXPECT_EQ(HashOf(1, 2, absl::string_view("x")), UINT64_C(0xfc3f9dcadfe95362));
 }
 
-TEST(StateHasherRoom, OneNumberWhateverItsType) {
+TEST(StateHasherTest, EqualNumbers_HashAlikeForEveryType) {
   EXPECT_EQ(HashOf(1), HashOf(uint64_t{1}));
   EXPECT_EQ(HashOf(int64_t{1}), HashOf(uint64_t{1}));
   EXPECT_EQ(HashOf(true), HashOf(uint64_t{1}));
@@ -117,23 +117,23 @@ TEST(StateHasherRoom, OneNumberWhateverItsType) {
   EXPECT_EQ(HashOf(-1), HashOf(int64_t{-1})) << "a negative int is the same number as a negative int64";
 }
 
-// In canonical form a number that is given in turn counts by the order in which it is met, and 0 is none.
-TEST(StateHasherRoom, GivenNumbersByTheirOrder) {
-  const auto given = [](std::initializer_list<int64_t> plans) {
+// In canonical form a sequence number is hashed by its order of first appearance; 0 means no number.
+TEST(StateHasherTest, CanonicalForm_NumbersByOrderOfAppearance) {
+  const auto hash_of = [](std::initializer_list<int64_t> plans) {
     StateHasher hasher(1'000);
-    for (const int64_t plan : plans) hasher.AddGiven(StateHasher::Given::kPlan, plan);
+    for (const int64_t plan : plans) hasher.AddSequenceNumber(StateHasher::Given::kPlan, plan);
     return hasher.value();
   };
-  EXPECT_EQ(given({7, 9, 7}), given({70, 3, 70}));
-  EXPECT_NE(given({7, 9, 7}), given({7, 9, 9}));
-  EXPECT_NE(given({7, 0}), given({7, 9}));
-  EXPECT_EQ(given({0, 7}), given({0, 8}));
+  EXPECT_EQ(hash_of({7, 9, 7}), hash_of({70, 3, 70}));
+  EXPECT_NE(hash_of({7, 9, 7}), hash_of({7, 9, 9}));
+  EXPECT_NE(hash_of({7, 0}), hash_of({7, 9}));
+  EXPECT_EQ(hash_of({0, 7}), hash_of({0, 8}));
   StateHasher as_given;
-  as_given.AddGiven(StateHasher::Given::kPlan, 7);
+  as_given.AddSequenceNumber(StateHasher::Given::kPlan, 7);
   EXPECT_EQ(as_given.value(), HashOf(7));
 }
 
-TEST(StateHasherRoom, TellsApart) {
+TEST(StateHasherTest, DifferentInput_HashesDiffer) {
   const std::set<uint64_t> values = {
       HashOf(),
       HashOf(0),
@@ -150,7 +150,7 @@ TEST(StateHasherRoom, TellsApart) {
   EXPECT_EQ(values.size(), 11U);
 }
 
-TEST(ReasonRoom, EveryCodeHasANameOfItsOwn) {
+TEST(ReasonTest, Codes_HaveUniqueNames) {
   std::set<std::string> names;
   const int last = static_cast<int>(ReasonCode::kEvicted);
   for (int code = 0; code <= last; ++code) {
@@ -162,7 +162,7 @@ TEST(ReasonRoom, EveryCodeHasANameOfItsOwn) {
   EXPECT_DEATH(static_cast<void>(ReasonName(static_cast<ReasonCode>(last + 1))), "without a name");
 }
 
-TEST(ReasonRoom, EqualInCodeAndText) {
+TEST(ReasonTest, Equality_ComparesCodeAndText) {
   EXPECT_TRUE(Reason().none());
   const Reason reason{ReasonCode::kNoRoom, "full"};
   EXPECT_FALSE(reason.none());
@@ -171,50 +171,50 @@ TEST(ReasonRoom, EqualInCodeAndText) {
   EXPECT_FALSE(reason == (Reason{ReasonCode::kQueued, "full"}));
 }
 
-TEST(ByIdRoom, KeepsWhatItIsGiven) {
-  ById<std::string> kept;
-  EXPECT_EQ(kept.Of(0), "");
-  EXPECT_EQ(kept.Of(-1), "") << "no id";
-  kept[3] = "three";
-  EXPECT_EQ(kept.Of(3), "three");
-  EXPECT_EQ(kept.Of(2), "");
-  EXPECT_EQ(kept.Of(4), "");
-  kept[0] = "nought";
-  EXPECT_EQ(kept.Of(3), "three") << "a smaller id takes nothing away";
-  kept.Reset(4);
-  kept.Reset(0);
-  EXPECT_EQ(kept.Of(0), "");
-  EXPECT_EQ(kept.Of(3), "three");
-  const std::string* third = &kept[3];
-  kept[100'000] = "far";
-  EXPECT_EQ(&kept.Of(3), third) << "what is kept never moves";
-  EXPECT_EQ(kept.Of(99'999), "");
-  kept.Reset(100'000);
-  kept.Reset(200'000);
-  EXPECT_EQ(kept.Of(100'000), "");
-  kept.Reset(3);
-  EXPECT_EQ(kept.Of(3), "");
+TEST(ByIdTest, Values_AreStoredById) {
+  ById<std::string> values_by_id;
+  EXPECT_EQ(values_by_id.Of(0), "");
+  EXPECT_EQ(values_by_id.Of(-1), "") << "no id";
+  values_by_id[3] = "three";
+  EXPECT_EQ(values_by_id.Of(3), "three");
+  EXPECT_EQ(values_by_id.Of(2), "");
+  EXPECT_EQ(values_by_id.Of(4), "");
+  values_by_id[0] = "nought";
+  EXPECT_EQ(values_by_id.Of(3), "three") << "a smaller id takes nothing away";
+  values_by_id.Reset(4);
+  values_by_id.Reset(0);
+  EXPECT_EQ(values_by_id.Of(0), "");
+  EXPECT_EQ(values_by_id.Of(3), "three");
+  const std::string* third = &values_by_id[3];
+  values_by_id[100'000] = "far";
+  EXPECT_EQ(&values_by_id.Of(3), third) << "what is kept never moves";
+  EXPECT_EQ(values_by_id.Of(99'999), "");
+  values_by_id.Reset(100'000);
+  values_by_id.Reset(200'000);
+  EXPECT_EQ(values_by_id.Of(100'000), "");
+  values_by_id.Reset(3);
+  EXPECT_EQ(values_by_id.Of(3), "");
 }
 
-TEST(CheckRoom, StopsTheProcess) {
+TEST(CheckTest, BrokenInvariant_StopsProcess) {
   MUSTER_CHECK(1 + 1 == 2);
   EXPECT_DEATH(MUSTER_CHECK(1 + 1 == 3), "base_test.cc:[0-9]+: invariant broken: 1 \\+ 1 == 3");
 }
 
-TEST(SharedTest, CopiesShareUntilOneIsWrittenTo) {
+TEST(SharedTest, Copies_ShareUntilFirstWrite) {
   Shared<std::string> a;
   EXPECT_EQ(*a, "");
-  EXPECT_TRUE(a.SharesWith({})) << "nothing is kept of a default value";
-  a.Own() = "x";
+  EXPECT_TRUE(a.IsSameCopy({})) << "nothing is kept of a default value";
+  a.Mutable() = "x";
   Shared<std::string> b = a;
-  EXPECT_TRUE(b.SharesWith(a));
-  b.Own() += "y";
+  EXPECT_TRUE(b.IsSameCopy(a));
+  b.Mutable() += "y";
   EXPECT_EQ(*a, "x");
   EXPECT_EQ(*b, "xy");
   EXPECT_FALSE(a == b);
-  a.Own() += "y";
+  a.Mutable() += "y";
   EXPECT_TRUE(a == b) << "equal by value";
-  EXPECT_FALSE(a.SharesWith(b));
+  EXPECT_FALSE(a.IsSameCopy(b));
   EXPECT_EQ(b->size(), 2U);
 }
 

@@ -1,4 +1,4 @@
-// The room muster_base: quantities.
+// muster_base: quantities.
 #include "state/base/quantity.h"
 
 #include <gtest/gtest.h>
@@ -21,8 +21,9 @@ struct QuantityCase {
   int64_t value;
 };
 
-// SPEC section 1: the Kubernetes quantity grammar into exact integers, rounded up; what does not fit is refused.
-TEST(QuantityRoom, ReadsToTheLastDigit) {
+// SPEC section 1: parses the Kubernetes quantity grammar into exact integers, rounded up; a value that does not fit is
+// refused.
+TEST(QuantityTest, Parse_ReadsEveryDigitExactly) {
   const std::vector<QuantityCase> cases = {
       // Signs and digits.
       {"0", kW, 0},
@@ -49,7 +50,7 @@ TEST(QuantityRoom, ReadsToTheLastDigit) {
       {"1,5", kW, kRefused},
       {" 1", kW, kRefused},
       {"1 ", kW, kRefused},
-      // Every suffix; what is left of a unit is rounded up.
+      // Every suffix; a fraction of a unit is rounded up.
       {"1n", kW, 1},
       {"1000000000n", kW, 1},
       {"1000000001n", kW, 2},
@@ -137,7 +138,7 @@ TEST(QuantityRoom, ReadsToTheLastDigit) {
       {"0.0000000000000000010E", kW, 1},
       {"1." + std::string(40, '0'), kW, 1},
       {"94028236692093846346.0000000000000000000n", kW, 94'028'236'693},
-      // As large as an int64.
+      // Up to the largest int64.
       {"9223372036854775807", kW, kMax},
       {"9223372036854775808", kW, kRefused},
       {"9223372036854775806.1", kW, kMax},
@@ -148,7 +149,7 @@ TEST(QuantityRoom, ReadsToTheLastDigit) {
       {"9223372036854775807", kM, kRefused},
       {"8Ei", kW, kRefused},
       {"10E", kW, kRefused},
-      // However many digits.
+      // More digits than any integer type holds.
       {"340282366920938463463374607431768211456", kW, kRefused},
       {"340282366920938463463374607431768211457", kM, kRefused},
       {"3402823669209384634633746074317682114560", kW, kRefused},
@@ -166,7 +167,7 @@ TEST(QuantityRoom, ReadsToTheLastDigit) {
       {"34028236692093846346e30", kW, kRefused},
       {"170141183460469231731.687303715884105728Ki", kW, kRefused},
       {"85070591730234615865.843651857942052864Ki", kW, kRefused},
-      // As long as a quantity may be.
+      // Up to the longest text that is accepted.
       {std::string(63, '0') + "5", kW, 5},
       {std::string(64, '0') + "5", kW, kRefused},
       {"", kW, kRefused},
@@ -184,8 +185,8 @@ TEST(QuantityRoom, ReadsToTheLastDigit) {
   }
 }
 
-// SPEC S-6: what was wrong, what was expected, and never the whole of a long text.
-TEST(QuantityRoom, AnErrorNamesTheText) {
+// SPEC S-6: the message names the problem and what was expected, and never repeats a long text in full.
+TEST(QuantityTest, ParseError_QuotesText) {
   const std::string plain(ParseQuantity("12 cows", kW).status().message());
   EXPECT_NE(plain.find("\"12 cows\""), std::string::npos) << plain;
   EXPECT_NE(plain.find("expected"), std::string::npos) << plain;
@@ -196,7 +197,7 @@ TEST(QuantityRoom, AnErrorNamesTheText) {
   EXPECT_NE(ParseQuantity(std::string(65, '9'), kW).status().message().find("long"), absl::string_view::npos);
 }
 
-TEST(QuantityRoom, PrintsInTheUnitOfTheResource) {
+TEST(QuantityTest, Format_UsesUnitOfResource) {
   struct Case {
     const char* resource;
     int64_t value;

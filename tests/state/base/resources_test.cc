@@ -1,4 +1,4 @@
-// The room muster_base: amounts of resources and the names behind them.
+// muster_base: amounts of resources and their names.
 #include "state/base/resources.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace muster {
 namespace {
 
-// The ids 0, 1, 2 ... are cpu, memory, ephemeral-storage, pods and what follows.
+// Amounts by id: 0, 1, 2, ... are cpu, memory, ephemeral-storage, pods and the ids after them.
 ResourceVector Amounts(const std::vector<int64_t>& amounts) {
   ResourceVector out;
   for (size_t i = 0; i < amounts.size(); ++i) out.Set(static_cast<ResourceId>(i), amounts[i]);
@@ -26,8 +26,8 @@ struct FitCase {
   ResourceId lacking;
 };
 
-// Exactly enough is enough; nothing is wanted of what is zero or below.
-TEST(ResourceVectorRoom, FitsTimesAndLacks) {
+// Exactly enough fits; an amount of zero or below requests nothing.
+TEST(ResourceVectorTest, FitCountAndShortage_AreExact) {
   const std::vector<FitCase> cases = {
       {{}, {}, true, 10, -1},
       {{}, {5}, true, 10, -1},
@@ -57,14 +57,14 @@ TEST(ResourceVectorRoom, FitsTimesAndLacks) {
     const ResourceVector want = Amounts(cases[i].want);
     const ResourceVector free = Amounts(cases[i].free);
     EXPECT_EQ(want.FitsIn(free), cases[i].fits);
-    EXPECT_EQ(want.TimesIn(free, 10), cases[i].times);
-    EXPECT_EQ(want.FirstLacking(free), cases[i].lacking);
+    EXPECT_EQ(want.CountFitting(free, 10), cases[i].times);
+    EXPECT_EQ(want.FirstInsufficient(free), cases[i].lacking);
   }
-  EXPECT_EQ(Amounts({1}).TimesIn(Amounts({5}), 0), 0);
-  EXPECT_EQ(Amounts({kMaxAmount}).TimesIn(Amounts({kMaxAmount}), 2), 1);
+  EXPECT_EQ(Amounts({1}).CountFitting(Amounts({5}), 0), 0);
+  EXPECT_EQ(Amounts({kMaxAmount}).CountFitting(Amounts({kMaxAmount}), 2), 1);
 }
 
-TEST(ResourceVectorRoom, WhatIsNotSetIsZero) {
+TEST(ResourceVectorTest, UnsetAmount_IsZero) {
   ResourceVector vector;
   EXPECT_EQ(vector.Get(0), 0);
   vector.Set(7, 3);
@@ -76,7 +76,7 @@ TEST(ResourceVectorRoom, WhatIsNotSetIsZero) {
   EXPECT_EQ(vector.Get(7), 3);
 }
 
-TEST(ResourceVectorRoom, AddsTimes) {
+TEST(ResourceVectorTest, AddTimes_AddsMultiples) {
   ResourceVector sum = Amounts({1, 2});
   sum.AddTimes(Amounts({10}), 3);
   EXPECT_EQ(sum, Amounts({31, 2})) << "a shorter one leaves the rest";
@@ -88,7 +88,7 @@ TEST(ResourceVectorRoom, AddsTimes) {
   EXPECT_EQ(sum, Amounts({29, -2, 4}));
 }
 
-TEST(ResourceVectorRoom, EqualWhateverTheLength) {
+TEST(ResourceVectorTest, Equality_IgnoresTrailingZeros) {
   EXPECT_EQ(Amounts({}), Amounts({0, 0}));
   EXPECT_EQ(Amounts({1, 0}), Amounts({1}));
   EXPECT_EQ(Amounts({1}), Amounts({1, 0}));
@@ -98,7 +98,7 @@ TEST(ResourceVectorRoom, EqualWhateverTheLength) {
   EXPECT_FALSE(Amounts({}) == Amounts({0, -1}));
 }
 
-TEST(ResourceNamesRoom, KnowsTheFourOfEveryCluster) {
+TEST(ResourceNamesTest, BuiltInNames_AlwaysKnown) {
   ResourceNames names;
   EXPECT_EQ(names.Find("cpu"), kCpu);
   EXPECT_EQ(names.Find("memory"), kMemory);
@@ -108,8 +108,8 @@ TEST(ResourceNamesRoom, KnowsTheFourOfEveryCluster) {
   EXPECT_EQ(names.Find("nvidia.com/gpu"), -1);
 }
 
-// SPEC S-6: a name is known as long as somebody uses it, and its id is used again after that.
-TEST(ResourceNamesRoom, NamesLiveAsLongAsTheirUsers) {
+// SPEC S-6: a name is known until its last user releases it; its id is reused afterwards.
+TEST(ResourceNamesTest, LastRelease_RemovesName) {
   ResourceNames names;
   const ResourceVector first = *names.ToVector({{"nvidia.com/gpu", 1}, {"cpu", 2}});
   const ResourceVector second = *names.ToVector({{"nvidia.com/gpu", 3}, {"amd.com/gpu", 0}});
@@ -128,7 +128,7 @@ TEST(ResourceNamesRoom, NamesLiveAsLongAsTheirUsers) {
   EXPECT_EQ(third.Get(gpu), 1);
 }
 
-TEST(ResourceNamesRoom, AmountsFromZeroToTheLargest) {
+TEST(ResourceNamesTest, OutOfRangeAmount_Refused) {
   ResourceNames names;
   const absl::StatusOr<ResourceVector> largest = names.ToVector({{"cpu", kMaxAmount}, {"memory", 0}});
   ASSERT_TRUE(largest.ok());
@@ -142,7 +142,7 @@ TEST(ResourceNamesRoom, AmountsFromZeroToTheLargest) {
   }
 }
 
-TEST(ResourceNamesRoom, ListsAndVectorsSayTheSame) {
+TEST(ResourceNamesTest, ListAndVector_ConvertBothWays) {
   ResourceNames names;
   const ResourceList list = {{"cpu", 1'500}, {"memory", 7}, {"nvidia.com/gpu", 8}};
   ResourceVector vector = *names.ToVector(list);
@@ -153,7 +153,7 @@ TEST(ResourceNamesRoom, ListsAndVectorsSayTheSame) {
       << "what is zero is left out, what is over-committed is not";
 }
 
-TEST(FormatResourcesRoom, OneAfterTheOther) {
+TEST(FormatResourcesTest, SeveralResources_SortedByName) {
   EXPECT_EQ(FormatResources({}), "");
   EXPECT_EQ(FormatResources({{"cpu", 2'000}}), "cpu: 2");
   EXPECT_EQ(FormatResources({{"nvidia.com/gpu", 8}, {"cpu", 500}, {"memory", 1'024}}),

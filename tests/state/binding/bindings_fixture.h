@@ -1,4 +1,4 @@
-// A gang of two that is planned on one node, and what its bindings do.
+// Fixture for tests of bindings: a gang of two members, planned on one node.
 #ifndef MUSTER_TESTS_STATE_BINDING_BINDINGS_FIXTURE_H_
 #define MUSTER_TESTS_STATE_BINDING_BINDINGS_FIXTURE_H_
 
@@ -15,14 +15,14 @@ class BindingsTest : public RoomsTest {
     PutGang("g", 2);
     PlanNow(GangAt("g"));
   }
-  // The two members of g come 5 ms apart; the second commits them.
+  // The two members of g arrive at the barrier 5 ms apart; the second arrival commits the plan.
   void Start() {
     At(kT0);
     Come("g-1", "n", 1);
     At(kT0 + 5);
     Come("g-2", "n", 2);
   }
-  // Nothing is charged or promised, no call waits, no record stands.
+  // Expects that nothing is charged or promised and no bind call is held.
   void ExpectNothingLeft() {
     ExpectNothingPromised();
     EXPECT_EQ(NodeAt("n").used_pods, 0);
@@ -31,9 +31,9 @@ class BindingsTest : public RoomsTest {
   [[nodiscard]] const Binding& BindingOf(const std::string& uid) const { return bindings_.Of(PodAt(uid)); }
   void OnTime(const std::string& uid, int64_t now_ms) {
     At(now_ms);
-    bindings_.OnTime(PodAt(uid), &*step_);
+    bindings_.OnTime(PodAt(uid), &*ctx_);
   }
-  void Delete(const std::string& uid) { bindings_.Follow(PodAt(uid), MemberState::kLeaving, &*step_); }
+  void Delete(const std::string& uid) { bindings_.OnStateChanged(PodAt(uid), MemberState::kTerminating, &*ctx_); }
 };
 
 }  // namespace muster

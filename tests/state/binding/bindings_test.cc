@@ -6,24 +6,24 @@
 namespace muster {
 namespace {
 
-TEST_F(BindingsTest, TheLastOneCommitsThemAll) {
+TEST_F(BindingsTest, LastArrival_CommitsAllMembers) {
   const Gang& gang = GangAt("g");
   gangs_.SetRequeues(gang, 3);
   gangs_.SetRootCause(gang, "something before");
   gangs_.SetHeld(gang, 1'000);
   nominations_.Add(PodAt("g-1"));
-  calls_.NoteGuarded(PodAt("g-2"));
+  activations_.AddGuarded(PodAt("g-2"));
   At(kT0 + 7);
   Come("g-1", "n", 1);
   EXPECT_EQ(Done(), Lines{});
   EXPECT_EQ(PodAt("g-1").state, MemberState::kWaiting);
   EXPECT_EQ(barrier_.Of(PodAt("g-1")).until_ms, kT0 + 7 + kHoldMs);
   EXPECT_EQ(barrier_.Of(PodAt("g-1")).node, cluster_.FindNode("n"));
-  EXPECT_FALSE(calls_.Of(PodAt("g-1")).refused);
+  EXPECT_FALSE(activations_.Of(PodAt("g-1")).unschedulable);
   EXPECT_EQ(plans_.Of(gang)->last_arrival_ms, kT0 + 7);
   EXPECT_TRUE(Touched(gang));
   At(kT0 + 12);
-  calls_.NoteRefused(PodAt("g-2"));
+  activations_.MarkUnschedulable(PodAt("g-2"));
   Come("g-2", "n", 2);
   EXPECT_EQ(Done(), (Lines{"bind g-1 to n by 45007", "bind g-2 to n by 45012", "keep start/1", "keep commit/g-1",
                            "keep commit/g-2"}))
@@ -32,13 +32,13 @@ TEST_F(BindingsTest, TheLastOneCommitsThemAll) {
   EXPECT_TRUE(plans_.Of(gang)->committed);
   EXPECT_EQ(barrier_.held_binds(), 0);
   EXPECT_EQ(plans_.promised_holds(), 2);
-  EXPECT_TRUE(gang.kept.satisfied);
-  EXPECT_EQ(gang.kept.requeues, 3) << "forgotten when all of it is bound (G-14)";
-  EXPECT_EQ(gang.kept.held_ms, 0);
+  EXPECT_TRUE(gang.durable.satisfied);
+  EXPECT_EQ(gang.durable.requeues, 3) << "forgotten when all of it is bound (G-14)";
+  EXPECT_EQ(gang.durable.held_ms, 0);
   EXPECT_EQ(gang.root_cause, "");
   EXPECT_FALSE(clock_.running(gang));
   EXPECT_FALSE(nominations_.Remove(PodAt("g-1")));
-  EXPECT_TRUE(calls_.Guarded().empty()) << "g-2 waits for no promise of others any more";
+  EXPECT_TRUE(activations_.Guarded().empty()) << "g-2 waits for no promise of others any more";
   for (const char* uid : {"g-1", "g-2"}) {
     EXPECT_EQ(PodAt(uid).state, MemberState::kCommitted);
     EXPECT_EQ(BindingOf(uid).phase, BindingPhase::kPending);
@@ -46,24 +46,24 @@ TEST_F(BindingsTest, TheLastOneCommitsThemAll) {
     EXPECT_EQ(BindingOf(uid).attempts, 1);
     EXPECT_EQ(BindingOf(uid).next_try_ms, kNever);
     EXPECT_EQ(barrier_.Of(PodAt(uid)).until_ms, kNever);
-    EXPECT_FALSE(calls_.Of(PodAt(uid)).refused);
+    EXPECT_FALSE(activations_.Of(PodAt(uid)).unschedulable);
     EXPECT_EQ(bindings_.Deadline(PodAt(uid)), kNever);
   }
   EXPECT_EQ(UsedOn("n"), 2);
   EXPECT_EQ(ReservedOn("n"), 0);
 }
 
-TEST_F(BindingsTest, ComingAgainIsNoNewArrival) {
+TEST_F(BindingsTest, RepeatedArrival_DoesNotCountAsNew) {
   At(kT0 + 7);
   Come("g-1", "n", 1);
-  barrier_.End(PodAt("g-1"), {ReasonCode::kHoldExpired, "x"}, &*step_);
+  barrier_.EndWait(PodAt("g-1"), {ReasonCode::kHoldExpired, "x"}, &*ctx_);
   At(kT0 + 9);
   Come("g-1", "n", 3);
   EXPECT_EQ(plans_.Of(GangAt("g"))->last_arrival_ms, kT0 + 7);
   EXPECT_EQ(barrier_.held_binds(), 1);
 }
 
-TEST_F(BindingsTest, ABoundPodIsAnsweredAndItsRecordForgotten) {
+TEST_F(BindingsTest, BoundPod_IsAnsweredAndItsRecordRemoved) {
   Start();
   At(kT0 + 10);
   Looks(&pod_deadlines_);
@@ -86,7 +86,7 @@ TEST_F(BindingsTest, ABoundPodIsAnsweredAndItsRecordForgotten) {
   ExpectNothingPromised();
 }
 
-TEST_F(BindingsTest, AnOutcomeThatNobodyAskedForIsIgnored) {
+TEST_F(BindingsTest, UnexpectedOutcome_IsIgnored) {
   Start();
   At(kT0 + 10);
   Report("g-1", "elsewhere", BindingResult::kBound);
@@ -96,15 +96,15 @@ TEST_F(BindingsTest, AnOutcomeThatNobodyAskedForIsIgnored) {
   Report("a", "n", BindingResult::kRefused, "no");
   EXPECT_EQ(Done(), Lines{});
   EXPECT_EQ(other.state, MemberState::kPending);
-  // A pod whose caller binds it (Permit) has no binding of ours.
+  // A pod whose caller binds it (Permit) has no binding of Muster's.
   gangs_.SetState(other, MemberState::kCommitted);
   Report("a", "", BindingResult::kBound);
   EXPECT_EQ(Done(), Lines{});
   EXPECT_EQ(other.state, MemberState::kCommitted);
 }
 
-// G-14: 100 ms, doubled up to 5 s, and never after the time at which the call must be answered.
-TEST_F(BindingsTest, ABindingIsTriedAgainWithBackOff) {
+// G-14: the delay is 100 ms and doubles up to 5 s. No try comes after the time at which the call must be answered.
+TEST_F(BindingsTest, FailedTry_IsRepeatedWithBackOff) {
   Start();
   int64_t now = kT0 + 5;
   int32_t attempts = 1;
@@ -130,16 +130,16 @@ TEST_F(BindingsTest, ABindingIsTriedAgainWithBackOff) {
   }
 }
 
-TEST_F(BindingsTest, ManyRetriesDoNotOverflowTheDelay) {
+TEST_F(BindingsTest, ManyRetries_DelayDoesNotOverflow) {
   BindingSettings patient{kHoldMs, 10'000'000};
-  Bindings bindings({&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &calls_, &barrier_, &nominations_, &clock_,
-                     &claims_, &repair_, &pod_deadlines_, &domains_},
+  Bindings bindings({&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &activations_, &barrier_, &nominations_,
+                     &clock_, &lifecycle_, &repair_, &pod_deadlines_, &domains_},
                     patient);
   const Pod& pod = PutLone("a", 1);
-  bindings.BindLone(pod, cluster_.FindNode("n"), 9, At(kT0));
+  bindings.BindSingle(pod, cluster_.FindNode("n"), 9, At(kT0));
   int64_t now = kT0;
   for (int i = 0; i < 80; ++i) {
-    bindings.NoteOutcome(pod, {"a", "n", BindingResult::kRetry, ""}, At(now));
+    bindings.OnBindingOutcome(pod, {"a", "n", BindingResult::kRetry, ""}, At(now));
     const int64_t delay = bindings.Deadline(pod) - now;
     EXPECT_GE(delay, 100);
     EXPECT_LE(delay, 5'000);
@@ -148,8 +148,8 @@ TEST_F(BindingsTest, ManyRetriesDoNotOverflowTheDelay) {
   }
 }
 
-// K-4: its caller is answered in time; its place is its own until it is known whether it was bound.
-TEST_F(BindingsTest, WithoutTimeForAnotherTryOneIsStillAskedAbout) {
+// K-4: the call is answered in time. The pod keeps its slot until the outcome of its binding is known.
+TEST_F(BindingsTest, NoTimeForAnotherTry_OutcomeIsStillQueried) {
   Start();
   At(kT0 + kAnswerMs - 101);  // the first delay ends one ms before the answer is due
   Report("g-1", "n", BindingResult::kRetry, "busy");
@@ -159,7 +159,7 @@ TEST_F(BindingsTest, WithoutTimeForAnotherTryOneIsStillAskedAbout) {
   Report("g-2", "n", BindingResult::kRetry, "busy");
   EXPECT_EQ(BindingOf("g-2").phase, BindingPhase::kPending);
   EXPECT_EQ(Done(), Lines{"answer 2 BindFailed"});
-  const int64_t late = kT0 + 5 + kAnswerMs + 1;  // from here on nothing is sent, the API server is only asked
+  const int64_t late = kT0 + 5 + kAnswerMs + 1;  // from here on the API server is only queried
   EXPECT_EQ(BindingOf("g-2").next_try_ms, late);
   OnTime("g-2", late);
   EXPECT_EQ(Done(), Lines{"bind g-2 to n by 45005"});
@@ -174,8 +174,8 @@ TEST_F(BindingsTest, WithoutTimeForAnotherTryOneIsStillAskedAbout) {
   EXPECT_EQ(BindingOf("g-2").phase, BindingPhase::kFailed);
 }
 
-// G-13: its slot is kept, it is tried again; the others are not touched.
-TEST_F(BindingsTest, AMemberThatCannotBeBoundKeepsItsPlace) {
+// G-13: the member's slot stays reserved and the member is tried again. The other members are not touched.
+TEST_F(BindingsTest, BindingRefused_MemberKeepsItsSlot) {
   Start();
   At(kT0 + 10);
   Report("g-1", "n", BindingResult::kBound);
@@ -191,15 +191,15 @@ TEST_F(BindingsTest, AMemberThatCannotBeBoundKeepsItsPlace) {
   EXPECT_EQ(BindingOf("g-2").next_try_ms, kT0 + 20 + 100) << "not before (G-14)";
   EXPECT_NE(gang.root_cause.find("pod g-2 could not be bound to n: no such thing"), std::string::npos);
   EXPECT_EQ(repair_.Deadline(gang), kT0 + 20 + kRepairMs);
-  EXPECT_TRUE(calls_.Of(PodAt("g-2")).refused);
+  EXPECT_TRUE(activations_.Of(PodAt("g-2")).unschedulable);
   EXPECT_FALSE(barrier_.Of(PodAt("g-2")).arrived);
   EXPECT_TRUE(PodIsLookedAt("g-2"));
   ASSERT_NE(plans_.Of(gang), nullptr);
   EXPECT_EQ(plans_.Of(gang)->slots[1].state, SlotState::kFree);
-  EXPECT_GT(plans_.Of(gang)->next_wake_ms, kT0 + 20) << "called again, and not in the past";
+  EXPECT_GT(plans_.Of(gang)->next_activation_ms, kT0 + 20) << "called again, and not in the past";
   EXPECT_EQ(UsedOn("n"), 1);
   EXPECT_EQ(ReservedOn("n"), 1);
-  // It comes again and follows its gang without waiting for anybody.
+  // The member arrives again and is bound without waiting for the others.
   At(kT0 + 120);
   Come("g-2", "n", 3);
   EXPECT_EQ(Done(), (Lines{"bind g-2 to n by 45120", "keep commit/g-2"}));
@@ -211,19 +211,19 @@ TEST_F(BindingsTest, AMemberThatCannotBeBoundKeepsItsPlace) {
   ExpectNothingPromised();
 }
 
-TEST_F(BindingsTest, AGangThatIsWholeStartsAnew) {
+TEST_F(BindingsTest, AllMembersBound_RequeuesAndRepairAreReset) {
   gangs_.SetRequeues(GangAt("g"), 3);
   Start();
   gangs_.SetRequeues(GangAt("g"), 2);
   Report("g-1", "n", BindingResult::kBound);
-  EXPECT_EQ(GangAt("g").kept.requeues, 2) << "not all of it is bound";
+  EXPECT_EQ(GangAt("g").durable.requeues, 2) << "not all of it is bound";
   repair_.Begin(GangAt("g"), kT0);
   Report("g-2", "n", BindingResult::kBound);
-  EXPECT_EQ(GangAt("g").kept.requeues, 0);
+  EXPECT_EQ(GangAt("g").durable.requeues, 0);
   EXPECT_EQ(repair_.Deadline(GangAt("g")), kNever);
 }
 
-TEST_F(BindingsTest, APlaceThatCannotBeUsedAnyMoreIsNotKept) {
+TEST_F(BindingsTest, BindingRefused_NodeUnusable_SlotIsReleased) {
   Start();
   ChangeNode("n", [](NodeDescription* node) { node->unschedulable = true; });
   At(kT0 + 10);
@@ -240,11 +240,11 @@ TEST_F(BindingsTest, APlaceThatCannotBeUsedAnyMoreIsNotKept) {
   ExpectNothingLeft();
 }
 
-TEST_F(BindingsTest, ALonePodIsBoundAtOnce) {
+TEST_F(BindingsTest, LonePod_IsBoundAtOnce) {
   const Pod& pod = PutLone("a", 1);
   At(kT0 + 3);
-  barrier_.SetByPermit(pod, true);  // it was asked about by a Permit before
-  bindings_.BindLone(pod, cluster_.FindNode("n"), 9, &*step_);
+  barrier_.SetByPermit(pod, true);  // a Permit call asked about it before
+  bindings_.BindSingle(pod, cluster_.FindNode("n"), 9, &*ctx_);
   EXPECT_EQ(Done(), (Lines{"bind a to n by 45003", "keep commit/a"}));
   EXPECT_EQ(pod.state, MemberState::kCommitted);
   EXPECT_EQ(UsedOn("n"), 1);
@@ -258,82 +258,82 @@ TEST_F(BindingsTest, ALonePodIsBoundAtOnce) {
   EXPECT_TRUE(cluster_.log_at(cluster_.log_end() - 1).gained);
 }
 
-TEST_F(BindingsTest, WhatALonePodTakesIsTakenFromAPlan) {
+TEST_F(BindingsTest, LonePod_TakesPromisedCapacity_PlanIsWithdrawn) {
   const Pod& big = PutLone("a", 3);
   ASSERT_NE(plans_.Of(GangAt("g")), nullptr);
-  bindings_.BindLone(big, cluster_.FindNode("n"), 9, At(kT0));
+  bindings_.BindSingle(big, cluster_.FindNode("n"), 9, At(kT0));
   EXPECT_EQ(plans_.Of(GangAt("g")), nullptr) << "3 of 4 are used, 2 do not fit any more";
   EXPECT_EQ(UsedOn("n"), 3);
   ExpectNothingPromised();
 }
 
-// --- the last look before the commit (K-4) ---
+// --- verification before the commit (K-4) ---
 
-class LastLook : public BindingsTest {
+class VerifyPlanTest : public BindingsTest {
  protected:
-  LastLook() {
+  VerifyPlanTest() {
     At(kT0);
     Come("g-1", "n", 1);
     Take("g-2", "n");
     barrier_.SetAnswerBy(PodAt("g-2"), kNever);
   }
-  [[nodiscard]] ReasonCode Look(int64_t now_ms) const { return bindings_.VerifyPlan(GangAt("g"), now_ms).code; }
+  [[nodiscard]] ReasonCode Verify(int64_t now_ms) const { return bindings_.VerifyPlan(GangAt("g"), now_ms).code; }
 };
 
-TEST_F(LastLook, NothingStandsInTheWay) { EXPECT_EQ(Look(kT0), ReasonCode::kNone); }
+TEST_F(VerifyPlanTest, PlanIntact_ReturnsNone) { EXPECT_EQ(Verify(kT0), ReasonCode::kNone); }
 
-TEST_F(LastLook, TheGangMayNotStartNow) {
+TEST_F(VerifyPlanTest, GangInBackOff_ReturnsBackoff) {
   gangs_.SetRetry(GangAt("g"), kT0 + 10);
-  EXPECT_EQ(Look(kT0 + 9), ReasonCode::kBackoff);
-  EXPECT_EQ(Look(kT0 + 10), ReasonCode::kNone);
+  EXPECT_EQ(Verify(kT0 + 9), ReasonCode::kBackoff);
+  EXPECT_EQ(Verify(kT0 + 10), ReasonCode::kNone);
 }
 
-TEST_F(LastLook, AMemberIsMissing) {
+TEST_F(VerifyPlanTest, MemberMissing_ReturnsBarrier) {
   plans_.Release(PodAt("g-2"));
-  EXPECT_EQ(Look(kT0), ReasonCode::kBarrier);
+  EXPECT_EQ(Verify(kT0), ReasonCode::kBarrier);
 }
 
-TEST_F(LastLook, AMemberIsBeingDeleted) {
+TEST_F(VerifyPlanTest, MemberTerminating_ReturnsGone) {
   ChangePod("g-2", [](PodDescription* pod) { pod->deleting = true; });
-  EXPECT_EQ(Look(kT0), ReasonCode::kGone);
+  EXPECT_EQ(Verify(kT0), ReasonCode::kGone);
 }
 
-TEST_F(LastLook, AMemberChanged) {
+TEST_F(VerifyPlanTest, MemberChangedClass_ReturnsGone) {
   PodDescription facts = PodAt("g-2").facts;
-  facts.shape.Own().requests["cpu"] = 2;
+  facts.shape.Mutable().requests["cpu"] = 2;
   gangs_.SetFacts(PodAt("g-2"), facts, *cluster_.AcquireClass(facts.shape));
-  EXPECT_EQ(Look(kT0), ReasonCode::kGone);
+  EXPECT_EQ(Verify(kT0), ReasonCode::kGone);
 }
 
-TEST_F(LastLook, ACallIsTooOld) {
-  EXPECT_EQ(Look(kT0 + kAnswerMs - 10'000), ReasonCode::kNone);
-  EXPECT_EQ(Look(kT0 + kAnswerMs - 9'999), ReasonCode::kHoldExpired);
+TEST_F(VerifyPlanTest, CallTooOld_ReturnsHoldExpired) {
+  EXPECT_EQ(Verify(kT0 + kAnswerMs - 10'000), ReasonCode::kNone);
+  EXPECT_EQ(Verify(kT0 + kAnswerMs - 9'999), ReasonCode::kHoldExpired);
 }
 
-TEST_F(LastLook, ANodeIsGone) {
+TEST_F(VerifyPlanTest, NodeUnschedulable_ReturnsWithdrawn) {
   ChangeNode("n", [](NodeDescription* node) { node->unschedulable = true; });
-  EXPECT_EQ(Look(kT0), ReasonCode::kWithdrawn);
+  EXPECT_EQ(Verify(kT0), ReasonCode::kWithdrawn);
 }
 
-TEST_F(LastLook, ANodeIsTooSmall) {
+TEST_F(VerifyPlanTest, NodeTooSmall_ReturnsWithdrawn) {
   ChangeNode("n", [](NodeDescription* node) { node->allocatable["cpu"] = 1; });
-  EXPECT_EQ(Look(kT0), ReasonCode::kWithdrawn);
+  EXPECT_EQ(Verify(kT0), ReasonCode::kWithdrawn);
 }
 
-TEST_F(LastLook, WhatDoesNotStandIsWithdrawnAndNobodyIsBound) {
+TEST_F(VerifyPlanTest, PlanBroken_IsWithdrawnAndNothingIsBound) {
   ChangeNode("n", [](NodeDescription* node) { node->unschedulable = true; });
   At(kT0 + 5);
   Come("g-2", "n", 2);
   EXPECT_EQ(Done(), (Lines{"answer 1 Withdrawn", "answer 2 Withdrawn"}));
   EXPECT_EQ(plans_.Of(GangAt("g")), nullptr);
-  EXPECT_FALSE(GangAt("g").kept.satisfied);
+  EXPECT_FALSE(GangAt("g").durable.satisfied);
   EXPECT_EQ(PodAt("g-1").state, MemberState::kPending);
   ExpectNothingLeft();
 }
 
-// --- holds that end by their own bound (K-5) ---
+// --- holds that expire (K-5) ---
 
-TEST_F(BindingsTest, AHoldEndsByItsOwnBound) {
+TEST_F(BindingsTest, Hold_AtItsLimit_Expires) {
   Come("g-1", "n", 1);
   const Pod& pod = PodAt("g-1");
   EXPECT_EQ(bindings_.Deadline(pod), kT0 + kHoldMs);
@@ -350,23 +350,23 @@ TEST_F(BindingsTest, AHoldEndsByItsOwnBound) {
   EXPECT_EQ(Done(), Lines{});
 }
 
-// --- what becomes of pods ---
+// --- changes of a pod's state ---
 
-TEST_F(BindingsTest, AWaitingPodThatIsDeletedIsAnsweredAtOnce) {
+TEST_F(BindingsTest, WaitingPodDeleted_IsAnsweredAtOnce) {
   Come("g-1", "n", 1);
   At(kT0 + 1);
   nominations_.Add(PodAt("g-1"));
   Looks(&pod_deadlines_);
   Delete("g-1");
   EXPECT_EQ(Done(), Lines{"answer 1 Gone"});
-  EXPECT_EQ(PodAt("g-1").state, MemberState::kLeaving);
+  EXPECT_EQ(PodAt("g-1").state, MemberState::kTerminating);
   EXPECT_FALSE(nominations_.Remove(PodAt("g-1")));
   EXPECT_TRUE(PodIsLookedAt("g-1"));
   EXPECT_EQ(plans_.Of(GangAt("g")), nullptr) << "nobody else can take its slot";
   ExpectNothingLeft();
 }
 
-TEST_F(BindingsTest, ACommittedPodThatIsDeletedForgetsItsRecord) {
+TEST_F(BindingsTest, CommittedPodDeleted_ItsRecordIsRemoved) {
   Start();
   At(kT0 + 9);
   Delete("g-1");
@@ -374,13 +374,13 @@ TEST_F(BindingsTest, ACommittedPodThatIsDeletedForgetsItsRecord) {
   EXPECT_EQ(UsedOn("n"), 1) << "nothing is charged for it";
   EXPECT_TRUE(cluster_.log_at(cluster_.log_end() - 1).gained);
   Report("g-1", "n", BindingResult::kBound);
-  EXPECT_EQ(PodAt("g-1").state, MemberState::kLeaving);
+  EXPECT_EQ(PodAt("g-1").state, MemberState::kTerminating);
   Report("g-2", "n", BindingResult::kBound);
   EXPECT_EQ(plans_.Of(GangAt("g")), nullptr);
   ExpectNothingPromised();
 }
 
-TEST_F(BindingsTest, ALeavingPodUsesItsNodeUntilItIsGone) {
+TEST_F(BindingsTest, TerminatingPod_UsesItsNodeUntilItIsGone) {
   Start();
   Report("g-1", "n", BindingResult::kBound);
   Report("g-2", "n", BindingResult::kBound);
@@ -388,18 +388,18 @@ TEST_F(BindingsTest, ALeavingPodUsesItsNodeUntilItIsGone) {
   Delete("g-1");
   EXPECT_EQ(UsedOn("n"), 2);
   EXPECT_EQ(Done(), Lines{}) << "no record is left to forget";
-  bindings_.Follow(PodAt("g-2"), MemberState::kFailed, At(kT0 + 10));
+  bindings_.OnStateChanged(PodAt("g-2"), MemberState::kFailed, At(kT0 + 10));
   EXPECT_EQ(UsedOn("n"), 1) << "a pod that is over uses nothing";
-  bindings_.Follow(PodAt("g-1"), MemberState::kPending, At(kT0 + 10));
-  EXPECT_EQ(PodAt("g-1").state, MemberState::kLeaving) << "nobody comes back";
+  bindings_.OnStateChanged(PodAt("g-1"), MemberState::kPending, At(kT0 + 10));
+  EXPECT_EQ(PodAt("g-1").state, MemberState::kTerminating) << "nobody comes back";
 }
 
-TEST_F(BindingsTest, AWaitingPodBoundBySomebodyElse) {
+TEST_F(BindingsTest, WaitingPodBoundByAnother_IsChargedThere) {
   AddNode("m", 4);
   Come("g-1", "n", 1);
   gangs_.SetNode(PodAt("g-1"), "m");
   At(kT0 + 1);
-  bindings_.Follow(PodAt("g-1"), MemberState::kRunning, &*step_);
+  bindings_.OnStateChanged(PodAt("g-1"), MemberState::kRunning, &*ctx_);
   EXPECT_EQ(Done(), Lines{"answer 1 Gone"});
   EXPECT_EQ(PodAt("g-1").state, MemberState::kRunning);
   EXPECT_EQ(UsedOn("m"), 1);
@@ -408,11 +408,11 @@ TEST_F(BindingsTest, AWaitingPodBoundBySomebodyElse) {
   EXPECT_EQ(plans_.SlotIndex(PodAt("g-1")), -1);
 }
 
-TEST_F(BindingsTest, ACommittedPodBoundElsewhere) {
+TEST_F(BindingsTest, CommittedPodBoundElsewhere_BindingFails) {
   AddNode("m", 4);
   Start();
   gangs_.SetNode(PodAt("g-1"), "m");
-  bindings_.Follow(PodAt("g-1"), MemberState::kBound, At(kT0 + 9));
+  bindings_.OnStateChanged(PodAt("g-1"), MemberState::kBound, At(kT0 + 9));
   EXPECT_EQ(Done(), (Lines{"answer 1 Gone", "drop commit/g-1"}));
   EXPECT_EQ(BindingOf("g-1").phase, BindingPhase::kFailed);
   EXPECT_EQ(PodAt("g-1").state, MemberState::kBound);
@@ -421,18 +421,18 @@ TEST_F(BindingsTest, ACommittedPodBoundElsewhere) {
   EXPECT_EQ(plans_.Of(GangAt("g"))->bound, 1);
 }
 
-TEST_F(BindingsTest, ARetryIsForgottenOnceThePodIsSeenOnItsNode) {
+TEST_F(BindingsTest, PendingRetry_PodSeenOnItsNode_Succeeds) {
   Start();
   Report("g-1", "n", BindingResult::kRetry, "timeout");
   gangs_.SetNode(PodAt("g-1"), "n");
-  bindings_.Follow(PodAt("g-1"), MemberState::kBound, At(kT0 + 9));
+  bindings_.OnStateChanged(PodAt("g-1"), MemberState::kBound, At(kT0 + 9));
   EXPECT_EQ(Done(), (Lines{"answer 1 permitted", "drop commit/g-1"}));
   EXPECT_EQ(BindingOf("g-1").phase, BindingPhase::kSucceeded);
   EXPECT_EQ(BindingOf("g-1").next_try_ms, kNever);
 }
 
-// G-13: who is bound while its gang is being evicted goes too.
-TEST_F(BindingsTest, BoundTooLate) {
+// G-13: a pod that is bound while its gang is being evicted is evicted too.
+TEST_F(BindingsTest, PodBoundDuringEviction_IsEvicted) {
   Start();
   gangs_.SetEvicting(GangAt("g"), true);
   At(kT0 + 9);
@@ -440,16 +440,16 @@ TEST_F(BindingsTest, BoundTooLate) {
   EXPECT_EQ(Done(), (Lines{"evict g-1", "answer 1 permitted", "drop commit/g-1"}));
 }
 
-TEST_F(BindingsTest, APodThatIsGoneIsForgotten) {
+TEST_F(BindingsTest, PodRemoved_ItsBindingIsRemoved) {
   Start();
   bindings_.End(PodAt("g-1"), {ReasonCode::kGone, "deleted"}, At(kT0 + 9));
   EXPECT_EQ(Done(), (Lines{"answer 1 Gone", "drop commit/g-1"}));
-  bindings_.Forget(PodAt("g-1"));
+  bindings_.Remove(PodAt("g-1"));
   EXPECT_EQ(BindingOf("g-1").phase, BindingPhase::kNone);
   EXPECT_EQ(BindingOf("g-1").attempts, 0);
 }
 
-TEST(BindingPhaseNames, AreThoseOfTheSpecification) {
+TEST(BindingPhaseNames, ToString_MatchesSpecification) {
   EXPECT_EQ(ToString(BindingPhase::kNone), "None");
   EXPECT_EQ(ToString(BindingPhase::kPending), "Pending");
   EXPECT_EQ(ToString(BindingPhase::kSucceeded), "Succeeded");

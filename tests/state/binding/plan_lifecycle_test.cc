@@ -1,4 +1,4 @@
-// SPEC P-11, G-3, G-6, G-7, D-10: how plans come and go.
+// SPEC P-11, G-3, G-6, G-7, D-10: the life of a plan, from its adoption to its commit or withdrawal.
 #include "state/binding/plan_lifecycle.h"
 
 #include "tests/support/rooms_fixture.h"
@@ -6,17 +6,17 @@
 namespace muster {
 namespace {
 
-class ClaimsTest : public RoomsTest {
+class PlanLifecycleTest : public RoomsTest {
  protected:
   void Withdraw(const std::string& gang) {
-    claims_.Withdraw(GangAt(gang), ReasonCode::kWithdrawn, "of a test", &*step_);
+    lifecycle_.Withdraw(GangAt(gang), ReasonCode::kWithdrawn, "of a test", &*ctx_);
   }
   // Two gangs of two members that start together, planned on n.
   void PlanPair() {
     for (const char* name : {"a", "b"}) {
       for (int i = 1; i <= 2; ++i) {
         PodDescription facts = Facts(absl::StrCat(name, "-", i), 1, name, 2);
-        facts.gang.declaration.Own().groups = {"d/a", "d/b"};
+        facts.gang.declaration.Mutable().groups = {"d/a", "d/b"};
         Put(facts);
       }
     }
@@ -27,109 +27,109 @@ class ClaimsTest : public RoomsTest {
 
 // --- kube-scheduler finds no node for a member (K-5, K-7) ---
 
-TEST_F(ClaimsTest, AnotherMemberTakesThePlaceOfOneThatFindsNoNode) {
+TEST_F(PlanLifecycleTest, UnplaceableMember_SlotGoesToAnotherMember) {
   AddNode("n", 2);
   for (const char* name : {"g-1", "g-2", "g-3"}) Put(Facts(name, 1, "g", 2));
   const Gang& gang = GangAt("g");
   PlanNow(gang);
   plans_.Offer(PodAt("g-1"), 0);
-  calls_.NoteRefused(PodAt("g-3"));
+  activations_.MarkUnschedulable(PodAt("g-3"));
   At(kT0);
-  claims_.NoteUnplaceable(PodAt("g-1"), &*step_);
-  EXPECT_EQ(Done(), Lines{"call g-3"});
+  lifecycle_.OnUnplaceable(PodAt("g-1"), &*ctx_);
+  EXPECT_EQ(Done(), Lines{"activate g-3"});
   EXPECT_EQ(plans_.SlotIndex(PodAt("g-1")), -1);
   ASSERT_NE(plans_.Of(gang), nullptr);
-  EXPECT_EQ(gang.kept.requeues, 0);
-  // Now two of three cannot: nobody is left for the second place.
-  claims_.NoteUnplaceable(PodAt("g-3"), &*step_);
+  EXPECT_EQ(gang.durable.requeues, 0);
+  // Now two of three members are unplaceable: no member is left for the second slot.
+  lifecycle_.OnUnplaceable(PodAt("g-3"), &*ctx_);
   EXPECT_EQ(plans_.Of(gang), nullptr);
-  EXPECT_EQ(gang.kept.requeues, 1);
+  EXPECT_EQ(gang.durable.requeues, 1);
   EXPECT_EQ(gang.retry_at_ms, kT0 + 250);
 }
 
-TEST_F(ClaimsTest, WhoHasNoPlaceStopsNobody) {
+TEST_F(PlanLifecycleTest, UnplaceableMemberWithoutSlot_KeepsPlan) {
   AddNode("n", 2);
   for (const char* name : {"g-1", "g-2", "g-3"}) Put(Facts(name, 1, "g", 2));
   PlanNow(GangAt("g"));
   for (const char* name : {"g-1", "g-2"}) plans_.Offer(PodAt(name), name[2] - '1');
   At(kT0);
-  claims_.NoteUnplaceable(PodAt("g-3"), &*step_);
+  lifecycle_.OnUnplaceable(PodAt("g-3"), &*ctx_);
   EXPECT_NE(plans_.Of(GangAt("g")), nullptr);
   EXPECT_EQ(Done(), Lines{});
 }
 
-TEST_F(ClaimsTest, APlanThatAMemberCannotJoinIsGivenUpWithItsMatesLaterEachTime) {
+TEST_F(PlanLifecycleTest, UnplaceableMember_WithdrawsGroupWithBackOff) {
   AddNode("n", 4);
   PlanPair();
   PodDescription facts = PodAt("a-2").facts;
   facts.unschedulable = "no claim";
   gangs_.SetFacts(PodAt("a-2"), facts, PodAt("a-2").cls);
-  claims_.NoteUnplaceable(PodAt("a-2"), &*step_);
+  lifecycle_.OnUnplaceable(PodAt("a-2"), &*ctx_);
   for (const char* name : {"a", "b"}) {
     EXPECT_EQ(plans_.Of(GangAt(name)), nullptr) << name;
     EXPECT_EQ(GangAt(name).retry_at_ms, kT0 + 250) << name;
-    EXPECT_EQ(GangAt(name).kept.requeues, 1) << "it goes behind its equals";
+    EXPECT_EQ(GangAt(name).durable.requeues, 1) << "it goes behind its equals";
   }
   EXPECT_EQ(GangAt("a").root_cause, "kube-scheduler found no node for member a-2: no claim");
   int64_t pause = 250;
   for (int i = 0; i < 12; ++i) {
     PlanNow(GangAt("a"));
-    claims_.NoteUnplaceable(PodAt("a-2"), At(kT0));
+    lifecycle_.OnUnplaceable(PodAt("a-2"), At(kT0));
     pause = std::min<int64_t>(2 * pause, 60'000);
     EXPECT_EQ(GangAt("a").retry_at_ms, kT0 + pause);
   }
 }
 
-// Who failed is left out while others can start without it, and tried again when they cannot.
-TEST_F(ClaimsTest, ANewPlanTriesThoseWhoFailedLast) {
+// An unplaceable member is left out while the gang can start without it, and is tried again when it cannot.
+TEST_F(PlanLifecycleTest, NewPlan_UnplaceableMembers_AreUsedLast) {
   AddNode("n", 2);
   for (const char* name : {"g-1", "g-2"}) Put(Facts(name, 1, "g", 2));
   const Gang& gang = GangAt("g");
-  for (const char* name : {"g-1", "g-2"}) calls_.NoteRefused(PodAt(name));
+  for (const char* name : {"g-1", "g-2"}) activations_.MarkUnschedulable(PodAt(name));
   PlanNow(gang);
-  claims_.NoteUnplaceable(PodAt("g-1"), At(kT0));
-  EXPECT_TRUE(PodAt("g-1").stuck);
-  for (const char* name : {"g-1", "g-2"}) calls_.NoteCalled(PodAt(name), false);
+  lifecycle_.OnUnplaceable(PodAt("g-1"), At(kT0));
+  EXPECT_TRUE(PodAt("g-1").unplaceable);
+  for (const char* name : {"g-1", "g-2"}) activations_.SetActivated(PodAt(name), false);
   At(kT0);
   PlanNow(gang);
-  EXPECT_EQ(Done(), (Lines{"call g-1", "call g-2"})) << "without it there are too few";
-  EXPECT_FALSE(PodAt("g-1").stuck);
-  claims_.NoteUnplaceable(PodAt("g-1"), At(kT0));
+  EXPECT_EQ(Done(), (Lines{"activate g-1", "activate g-2"})) << "without it there are too few";
+  EXPECT_FALSE(PodAt("g-1").unplaceable);
+  lifecycle_.OnUnplaceable(PodAt("g-1"), At(kT0));
   Put(Facts("g-3", 1, "g", 2));
-  calls_.NoteRefused(PodAt("g-3"));
-  for (const char* name : {"g-1", "g-2"}) calls_.NoteCalled(PodAt(name), false);
+  activations_.MarkUnschedulable(PodAt("g-3"));
+  for (const char* name : {"g-1", "g-2"}) activations_.SetActivated(PodAt(name), false);
   At(kT0);
   PlanNow(gang);
-  EXPECT_EQ(Done(), (Lines{"call g-2", "call g-3"}));
+  EXPECT_EQ(Done(), (Lines{"activate g-2", "activate g-3"}));
 }
 
-// --- a plan comes ---
+// --- a plan is adopted ---
 
-TEST_F(ClaimsTest, APlanCallsItsMembersAndStartsTheClock) {
+TEST_F(PlanLifecycleTest, Adopt_Plan_ActivatesMembersAndStartsClock) {
   AddNode("n", 4);
   const Gang& gang = PutGang("g", 2);
   gangs_.SetRootCause(gang, "before");
   backlog_.Block(gang.id, eligibility_.KeyOf(gang), "needs", {}, {ReasonCode::kNoRoom, "before"});
-  calls_.NoteRefused(PodAt("g-1"));
-  calls_.NoteCalled(PodAt("g-1"), true);
-  barrier_.NoteArrived(PodAt("g-2"));
+  activations_.MarkUnschedulable(PodAt("g-1"));
+  activations_.SetActivated(PodAt("g-1"), true);
+  barrier_.MarkArrived(PodAt("g-2"));
   PlanNow(gang);
-  EXPECT_EQ(Done(), Lines{"call g-1"}) << "g-2 is in its scheduler's queue";
+  EXPECT_EQ(Done(), Lines{"activate g-1"}) << "g-2 is in its scheduler's queue";
   EXPECT_EQ(gang.root_cause, "");
   EXPECT_TRUE(backlog_.why(gang.id).none());
   EXPECT_TRUE(clock_.running(gang));
   EXPECT_FALSE(barrier_.Of(PodAt("g-2")).arrived) << "of this plan";
   EXPECT_EQ(plans_.promised_holds(), 2);
   clock_.Stop(gang, kT0 + 5);
-  EXPECT_EQ(gang.kept.held_ms, 5) << "what a plan holds adds up";
+  EXPECT_EQ(gang.durable.held_ms, 5) << "what a plan holds adds up";
 }
 
-TEST_F(ClaimsTest, ASubmittedGangGetsItsPlacesAtOnce) {
+TEST_F(PlanLifecycleTest, Adopt_SubmittedGang_OffersSlotsAtOnce) {
   AddNode("n", 4);
   for (const char* name : {"g-1", "g-2", "g-3"}) Put(Facts(name, 1, "g", 2), /*submitted=*/true);
   const Gang& gang = GangAt("g");
   submissions_.Open(gang, "s", 5'000, 0);
-  calls_.NoteRefused(PodAt("g-1"));
+  activations_.MarkUnschedulable(PodAt("g-1"));
   At(kT0 + 9);
   PlanNow(gang);
   EXPECT_EQ(Done(), Lines{}) << "its caller asks";
@@ -137,12 +137,12 @@ TEST_F(ClaimsTest, ASubmittedGangGetsItsPlacesAtOnce) {
   EXPECT_EQ(plans_.SlotIndex(PodAt("g-2")), 1);
   EXPECT_EQ(plans_.SlotIndex(PodAt("g-3")), -1);
   EXPECT_EQ(plans_.promised_holds(), 0);
-  EXPECT_EQ(plans_.Of(gang)->next_wake_ms, kNever);
+  EXPECT_EQ(plans_.Of(gang)->next_activation_ms, kNever);
   EXPECT_EQ(submissions_.Of(gang)->expires_ms, kT0 + 9 + 5'000);
   EXPECT_FALSE(clock_.running(gang));
 }
 
-TEST_F(ClaimsTest, SubmittedPodsGetPlacesOfTheirOwnClass) {
+TEST_F(PlanLifecycleTest, Adopt_SubmittedPods_GetSlotsOfTheirClass) {
   AddNode("n", 4);
   Put(Facts("g-1", 1, "g", 2), true);
   Put(Facts("g-2", 2, "g", 2), true);
@@ -156,36 +156,36 @@ TEST_F(ClaimsTest, SubmittedPodsGetPlacesOfTheirOwnClass) {
   EXPECT_EQ(plans_.SlotIndex(PodAt("g-3")), -1);
 }
 
-// --- a plan goes ---
+// --- a plan is withdrawn ---
 
-TEST_F(ClaimsTest, AWithdrawnPlanGivesEverythingBack) {
+TEST_F(PlanLifecycleTest, Withdraw_Plan_ReleasesEverything) {
   AddNode("n", 4);
   const Gang& gang = PutGang("g", 2);
   PlanNow(gang);
   Come("g-1", "n", 1);
   Take("g-2", "n");
   const Pod& guarded = PutLone("lone", 3);
-  calls_.NoteGuarded(guarded);
+  activations_.AddGuarded(guarded);
   const Gang& waits = PutGang("w", 1);
   backlog_.Block(waits.id, eligibility_.KeyOf(waits), "needs", {{}, /*holds=*/true}, {ReasonCode::kTooManyHolds, "x"});
   Touched(gang);
   At(kT0 + 9);
   Withdraw("g");
-  calls_.CallGuarded(&*step_);
-  EXPECT_EQ(Done(), (Lines{"call lone", "answer 1 Withdrawn"}));
+  activations_.ActivateGuarded(&*ctx_);
+  EXPECT_EQ(Done(), (Lines{"activate lone", "answer 1 Withdrawn"}));
   EXPECT_EQ(out_.answers[0].reason.text, "gang d/g: of a test");
   EXPECT_EQ(plans_.Of(gang), nullptr);
   EXPECT_EQ(PodAt("g-1").state, MemberState::kPending);
-  EXPECT_TRUE(calls_.Of(PodAt("g-1")).refused);
-  EXPECT_TRUE(calls_.Of(PodAt("g-2")).refused) << "it has no place to come for any more";
+  EXPECT_TRUE(activations_.Of(PodAt("g-1")).unschedulable);
+  EXPECT_TRUE(activations_.Of(PodAt("g-2")).unschedulable) << "it has no place to come for any more";
   EXPECT_FALSE(clock_.running(gang));
-  EXPECT_EQ(gang.kept.held_ms, 9);
+  EXPECT_EQ(gang.durable.held_ms, 9);
   EXPECT_TRUE(Touched(gang)) << "it is settled: it may be queued again";
   EXPECT_TRUE(backlog_.Due()) << "held binds are free for others";
   ExpectNothingPromised();
 }
 
-TEST_F(ClaimsTest, OfACommittedPlanOnlyWhatIsOpenGoes) {
+TEST_F(PlanLifecycleTest, Withdraw_CommittedPlan_ReleasesOnlyOpenSlots) {
   AddNode("n", 4);
   const Gang& gang = PutGang("g", 2);
   PlanNow(gang);
@@ -204,7 +204,7 @@ TEST_F(ClaimsTest, OfACommittedPlanOnlyWhatIsOpenGoes) {
   ExpectNothingPromised();
 }
 
-TEST_F(ClaimsTest, NothingOpenWakesNobody) {
+TEST_F(PlanLifecycleTest, Withdraw_NoOpenSlots_WakesNothing) {
   AddNode("n", 4);
   const Gang& gang = PutGang("g", 1);
   PlanNow(gang);
@@ -217,7 +217,7 @@ TEST_F(ClaimsTest, NothingOpenWakesNobody) {
   EXPECT_TRUE(backlog_.Due()) << "its hold ended";
 }
 
-TEST_F(ClaimsTest, PlansMadeTogetherGoTogether) {
+TEST_F(PlanLifecycleTest, Withdraw_Group_WithdrawsAllPlans) {
   AddNode("n", 4);
   PlanPair();
   Come("b-1", "n", 1);
@@ -232,7 +232,7 @@ TEST_F(ClaimsTest, PlansMadeTogetherGoTogether) {
   ExpectNothingPromised();
 }
 
-TEST_F(ClaimsTest, WhatIsCommittedTogetherIsNotGivenUpTogether) {
+TEST_F(PlanLifecycleTest, Withdraw_CommittedGroup_KeepsPeersPlan) {
   AddNode("n", 4);
   PlanPair();
   HoldToken token = 1;
@@ -244,65 +244,65 @@ TEST_F(ClaimsTest, WhatIsCommittedTogetherIsNotGivenUpTogether) {
   EXPECT_EQ(plans_.Of(GangAt("b"))->size(), 2) << "b is under repair on its own";
 }
 
-TEST_F(ClaimsTest, AWithdrawnPlanTakesTheConfirmationAlong) {
+TEST_F(PlanLifecycleTest, Withdraw_ConfirmedPlan_ClearsConfirmation) {
   AddNode("n", 4);
   Put(Facts("g-1", 1, "g", 1), true);
   submissions_.Open(GangAt("g"), "s", 5'000, 0);
   PlanNow(GangAt("g"));
-  submissions_.SetConfirmed(GangAt("g"));
+  submissions_.MarkConfirmed(GangAt("g"));
   At(kT0 + 3'000);
   Withdraw("g");
   EXPECT_EQ(submissions_.Of(GangAt("g"))->expires_ms, kT0 + 5'000) << "nobody asked since it was planned";
   EXPECT_FALSE(submissions_.Of(GangAt("g"))->confirmed);
 }
 
-// --- a member goes ---
+// --- a member is lost ---
 
-TEST_F(ClaimsTest, AnotherOfItsClassTakesThePlace) {
+TEST_F(PlanLifecycleTest, MemberLost_AnotherOfItsClass_PlanStays) {
   AddNode("n", 4);
   for (const char* name : {"g-1", "g-2", "g-3"}) PutMember(name, 1, "g", 2);
   PlanNow(GangAt("g"));
   Take("g-1", "n");
   Touched(GangAt("g"));
-  claims_.FreeSlot(PodAt("g-1"));
+  lifecycle_.ReleaseSlot(PodAt("g-1"));
   RemoveMember("g-1");
-  claims_.NoteMemberLoss(GangAt("g"), &*step_);
+  lifecycle_.OnMemberLost(GangAt("g"), &*ctx_);
   EXPECT_NE(plans_.Of(GangAt("g")), nullptr);
   EXPECT_TRUE(Touched(GangAt("g")));
   RemoveMember("g-2");
-  claims_.NoteMemberLoss(GangAt("g"), &*step_);
+  lifecycle_.OnMemberLost(GangAt("g"), &*ctx_);
   EXPECT_EQ(plans_.Of(GangAt("g")), nullptr) << "one of two is left";
   ExpectNothingPromised();
 }
 
-TEST_F(ClaimsTest, AMemberOfAnotherClassDoesNot) {
+TEST_F(PlanLifecycleTest, MemberLost_OnlyOtherClassLeft_PlanIsWithdrawn) {
   AddNode("n", 4);
   PutMember("g-1", 1, "g", 2);
   PutMember("g-2", 1, "g", 2);
   PutMember("g-3", 2, "g", 2);
   PlanNow(GangAt("g"));
   RemoveMember("g-1");
-  claims_.NoteMemberLoss(GangAt("g"), &*step_);
+  lifecycle_.OnMemberLost(GangAt("g"), &*ctx_);
   EXPECT_EQ(plans_.Of(GangAt("g")), nullptr);
 }
 
-TEST_F(ClaimsTest, AMemberThatHasAPlaceTakesNoSecondOne) {
+TEST_F(PlanLifecycleTest, MemberLost_NoPlaceableMemberLeft_PlanIsWithdrawn) {
   AddNode("n", 4);
   for (const char* name : {"g-1", "g-2", "g-3"}) PutMember(name, 1, "g", 2);
   PlanNow(GangAt("g"));
   Take("g-2", "n");
-  // g-1 is gone: of the two slots g-2 has one, and g-3, which nobody may plan, cannot take the other.
+  // g-1 is gone. g-2 has one of the two slots; g-3 has another gate and cannot take the other slot.
   RemoveMember("g-1");
   ChangePod("g-3", [](PodDescription* pod) { pod->other_gates = true; });
-  claims_.NoteMemberLoss(GangAt("g"), &*step_);
+  lifecycle_.OnMemberLost(GangAt("g"), &*ctx_);
   EXPECT_EQ(plans_.Of(GangAt("g")), nullptr);
 }
 
-TEST_F(ClaimsTest, ALossUnderACommittedPlanOrWithoutOneIsLookedAtLater) {
+TEST_F(PlanLifecycleTest, MemberLost_CommittedPlanOrNone_KeepsPlan) {
   AddNode("n", 4);
   const Gang& gang = PutGang("g", 2);
   Touched(gang);
-  claims_.NoteMemberLoss(gang, &*step_);
+  lifecycle_.OnMemberLost(gang, &*ctx_);
   EXPECT_TRUE(Touched(gang));
   PlanNow(gang);
   Come("g-1", "n", 1);
@@ -310,59 +310,59 @@ TEST_F(ClaimsTest, ALossUnderACommittedPlanOrWithoutOneIsLookedAtLater) {
   Report("g-2", "n", BindingResult::kRefused, "no");
   RemoveMember("g-2");
   At(kT0);
-  claims_.NoteMemberLoss(gang, &*step_);
+  lifecycle_.OnMemberLost(gang, &*ctx_);
   ASSERT_NE(plans_.Of(gang), nullptr);
   EXPECT_EQ(plans_.Of(gang)->size(), 2) << "G-13: the place is kept for a member that comes again";
 }
 
-TEST_F(ClaimsTest, ASubmittedPlanIsItsPods) {
+TEST_F(PlanLifecycleTest, MemberLost_SubmittedPodWithSlot_PlanIsWithdrawn) {
   AddNode("n", 4);
   for (const char* name : {"g-1", "g-2", "g-3"}) Put(Facts(name, 1, "g", 2), true);
   submissions_.Open(GangAt("g"), "s", 5'000, 0);
   PlanNow(GangAt("g"));
   RemoveMember("g-3");
-  claims_.NoteMemberLoss(GangAt("g"), &*step_);
+  lifecycle_.OnMemberLost(GangAt("g"), &*ctx_);
   EXPECT_NE(plans_.Of(GangAt("g")), nullptr) << "it had no place";
   Put(Facts("g-4", 1, "g", 2), true);
-  claims_.FreeSlot(PodAt("g-1"));
+  lifecycle_.ReleaseSlot(PodAt("g-1"));
   RemoveMember("g-1");
-  claims_.NoteMemberLoss(GangAt("g"), &*step_);
+  lifecycle_.OnMemberLost(GangAt("g"), &*ctx_);
   EXPECT_EQ(plans_.Of(GangAt("g")), nullptr) << "its caller saw who goes where";
 }
 
-TEST_F(ClaimsTest, AFreedSlotIsThereUntilItsPlanIsDone) {
+TEST_F(PlanLifecycleTest, ReleaseSlot_PlanStaysUntilDone) {
   AddNode("n", 4);
   const Gang& gang = PutGang("g", 1);
   PlanNow(gang);
   Take("g-1", "n");
   Touched(gang);
-  claims_.FreeSlot(PodAt("g-1"));
+  lifecycle_.ReleaseSlot(PodAt("g-1"));
   EXPECT_FALSE(Touched(gang)) << "the plan is as it was";
   EXPECT_NE(plans_.Of(gang), nullptr);
   Come("g-1", "n", 1);
   ledger_.DischargePod(PodAt("g-1").id, true);
   Touched(gang);
-  claims_.FreeSlot(PodAt("g-1"));
+  lifecycle_.ReleaseSlot(PodAt("g-1"));
   EXPECT_EQ(plans_.Of(gang), nullptr);
   EXPECT_TRUE(Touched(gang));
   ExpectNothingPromised();
 }
 
-TEST_F(ClaimsTest, ACommittedSlotThatIsFreedLeavesTheOthers) {
+TEST_F(PlanLifecycleTest, ReleaseSlot_CommittedSlot_KeepsTheOthers) {
   AddNode("n", 4);
   const Gang& gang = PutGang("g", 2);
   PlanNow(gang);
   Come("g-1", "n", 1);
   Come("g-2", "n", 2);
   Touched(gang);
-  claims_.FreeSlot(PodAt("g-1"));
+  lifecycle_.ReleaseSlot(PodAt("g-1"));
   EXPECT_EQ(plans_.Of(gang)->size(), 1);
   EXPECT_TRUE(Touched(gang)) << "one of its members is missing";
 }
 
 // --- a node changes ---
 
-TEST_F(ClaimsTest, TheLastInOrderGivesWay) {
+TEST_F(PlanLifecycleTest, NodeShrinks_LastInOrderIsWithdrawn) {
   AddNode("n", 3);
   PutGang("old", 1);
   PodDescription young = Facts("young-1", 1, "young", 1);
@@ -374,31 +374,31 @@ TEST_F(ClaimsTest, TheLastInOrderGivesWay) {
   Put(urgent);
   for (const char* gang : {"young", "old", "urgent"}) PlanNow(GangAt(gang));
   ChangeNode("n", [](NodeDescription* node) { node->allocatable["cpu"] = 2; });
-  claims_.ReverifyNode(cluster_.FindNode("n"), At(kT0));
+  lifecycle_.WithdrawBrokenPlans(cluster_.FindNode("n"), At(kT0));
   EXPECT_EQ(plans_.Of(GangAt("young")), nullptr);
   EXPECT_NE(plans_.Of(GangAt("old")), nullptr);
   EXPECT_NE(plans_.Of(GangAt("urgent")), nullptr);
   ChangeNode("n", [](NodeDescription* node) { node->allocatable["cpu"] = 1; });
-  claims_.ReverifyNode(cluster_.FindNode("n"), At(kT0));
+  lifecycle_.WithdrawBrokenPlans(cluster_.FindNode("n"), At(kT0));
   EXPECT_EQ(plans_.Of(GangAt("old")), nullptr);
   EXPECT_NE(plans_.Of(GangAt("urgent")), nullptr);
 }
 
-TEST_F(ClaimsTest, WhoMayNotUseTheNodeGivesWay) {
+TEST_F(PlanLifecycleTest, NodeTainted_IntolerantPlanIsWithdrawn) {
   AddNode("n", 4);
   PodDescription tolerant = Facts("a-1", 1, "a", 1);
-  tolerant.shape.Own().tolerations.push_back({"k", true, "", std::nullopt});
+  tolerant.shape.Mutable().tolerations.push_back({"k", true, "", std::nullopt});
   Put(tolerant);
   PutGang("b", 1);
   PlanNow(GangAt("a"));
   PlanNow(GangAt("b"));
   ChangeNode("n", [](NodeDescription* node) { node->taints.push_back({"k", "", TaintEffect::kNoSchedule}); });
-  claims_.ReverifyNode(cluster_.FindNode("n"), At(kT0));
+  lifecycle_.WithdrawBrokenPlans(cluster_.FindNode("n"), At(kT0));
   EXPECT_NE(plans_.Of(GangAt("a")), nullptr);
   EXPECT_EQ(plans_.Of(GangAt("b")), nullptr);
 }
 
-TEST_F(ClaimsTest, NominationsGiveWayAfterPlans) {
+TEST_F(PlanLifecycleTest, NodeShrinks_LastNominationIsReleased) {
   AddNode("n", 2);
   PodDescription facts = Facts("a", 1);
   facts.nominated_node = "n";
@@ -408,13 +408,13 @@ TEST_F(ClaimsTest, NominationsGiveWayAfterPlans) {
   const Pod& second = Put(facts);
   nominations_.Add(second);
   ChangeNode("n", [](NodeDescription* node) { node->allocatable["cpu"] = 1; });
-  claims_.ReverifyNode(cluster_.FindNode("n"), At(kT0));
+  lifecycle_.WithdrawBrokenPlans(cluster_.FindNode("n"), At(kT0));
   EXPECT_TRUE(ledger_.Reserves(first.id));
   EXPECT_FALSE(ledger_.Reserves(second.id));
   EXPECT_TRUE(cluster_.log_at(cluster_.log_end() - 1).gained);
 }
 
-TEST_F(ClaimsTest, APodThatIsOnANodeUsesItWhateverWasThereBefore) {
+TEST_F(PlanLifecycleTest, BoundPod_IsChargedOnItsNodeInAnyCase) {
   AddNode("n", 2);
   AddNode("m", 2);
   PutGang("g", 2);
@@ -423,57 +423,57 @@ TEST_F(ClaimsTest, APodThatIsOnANodeUsesItWhateverWasThereBefore) {
   const Pod& pod = Put(facts, false, MemberState::kBound);
   PlanNow(GangAt("g"));
   ASSERT_EQ(ReservedOn("m"), 2);
-  claims_.UseNode(pod, &*step_);
+  lifecycle_.ChargeBoundPod(pod, &*ctx_);
   EXPECT_EQ(UsedOn("n"), 1);
   const int64_t log = cluster_.log_end();
-  claims_.UseNode(pod, &*step_);
+  lifecycle_.ChargeBoundPod(pod, &*ctx_);
   EXPECT_EQ(cluster_.log_end(), log) << "nothing is charged twice";
   gangs_.SetNode(pod, "m");  // it was announced on another node
-  claims_.UseNode(pod, &*step_);
+  lifecycle_.ChargeBoundPod(pod, &*ctx_);
   EXPECT_EQ(UsedOn("n"), 0);
   EXPECT_EQ(UsedOn("m"), 1);
   EXPECT_EQ(plans_.Of(GangAt("g")), nullptr) << "2 were promised of 2";
   gangs_.SetNode(pod, "unheard-of");
-  claims_.UseNode(pod, &*step_);
+  lifecycle_.ChargeBoundPod(pod, &*ctx_);
   EXPECT_EQ(NodeAt("unheard-of").used_pods, 1);
   PodDescription invalid = Facts("b", 1);
   invalid.invalid = "cpu: not a quantity";
   invalid.node_name = "n";
-  claims_.UseNode(Put(invalid, false, MemberState::kBound), &*step_);
+  lifecycle_.ChargeBoundPod(Put(invalid, false, MemberState::kBound), &*ctx_);
   EXPECT_EQ(NodeAt("n").used_pods, 0);
 }
 
-TEST_F(ClaimsTest, WhatWasReservedForAPodBecomesUsed) {
+TEST_F(PlanLifecycleTest, BoundPod_ItsReservationBecomesUsed) {
   AddNode("n", 2);
   PodDescription facts = Facts("a", 1);
   facts.nominated_node = facts.node_name = "n";
   const Pod& pod = Put(facts);
   nominations_.Add(pod);
   ASSERT_EQ(ReservedOn("n"), 1);
-  claims_.UseNode(pod, &*step_);
+  lifecycle_.ChargeBoundPod(pod, &*ctx_);
   EXPECT_EQ(ReservedOn("n"), 0);
   EXPECT_EQ(UsedOn("n"), 1);
 }
 
 // --- time (G-6) ---
 
-TEST_F(ClaimsTest, BackOffDoublesUpToAMinute) {
+TEST_F(PlanLifecycleTest, Requeue_BackOffDoublesUpToOneMinute) {
   const Gang& gang = PutGang("g", 1);
   int32_t requeues = 0;
   for (const int64_t delay : {1'000, 2'000, 4'000, 8'000, 16'000, 32'000, 60'000, 60'000}) {
     Touched(gang);
-    claims_.Requeue(gang, kT0);
+    lifecycle_.Requeue(gang, kT0);
     EXPECT_EQ(gang.retry_at_ms, kT0 + delay);
-    EXPECT_EQ(gang.kept.requeues, ++requeues);
+    EXPECT_EQ(gang.durable.requeues, ++requeues);
     EXPECT_TRUE(Touched(gang));
   }
   gangs_.SetRequeues(gang, 1 << 20);
-  claims_.Requeue(gang, kT0);
+  lifecycle_.Requeue(gang, kT0);
   EXPECT_EQ(gang.retry_at_ms, kT0 + 60'000);
-  EXPECT_EQ(gang.kept.requeues, 1 << 20) << "it is counted no further";
+  EXPECT_EQ(gang.durable.requeues, 1 << 20) << "it is counted no further";
 }
 
-TEST_F(ClaimsTest, UnderPolicyFailEveryMemberIsMarkedOnce) {
+TEST_F(PlanLifecycleTest, ExpireWait_PolicyFail_MarksEveryMemberOnce) {
   AddNode("n", 4);
   const Gang& gang = PutGang("g", 2);
   PodDescription marked = Facts("g-3", 1, "g", 2);
@@ -483,52 +483,53 @@ TEST_F(ClaimsTest, UnderPolicyFailEveryMemberIsMarkedOnce) {
   Come("g-1", "n", 1);
   Touched(gang);
   At(kT0 + 600'000);
-  claims_.ExpireWait(gang, &*step_);
+  lifecycle_.ExpireWait(gang, &*ctx_);
   EXPECT_EQ(Done(), (Lines{"mark g-1", "warn g-1 TimedOut", "mark g-2", "warn g-2 TimedOut", "answer 1 TimedOut"}));
-  EXPECT_TRUE(gang.kept.timed_out);
-  EXPECT_EQ(gang.kept.held_ms, 0) << "forgotten: its next life starts anew";
-  EXPECT_EQ(gang.kept.requeues, 0);
+  EXPECT_TRUE(gang.durable.timed_out);
+  EXPECT_EQ(gang.durable.held_ms, 0) << "forgotten: its next life starts anew";
+  EXPECT_EQ(gang.durable.requeues, 0);
   EXPECT_TRUE(PodAt("g-2").facts.timed_out_mark);
   EXPECT_TRUE(Touched(gang));
   EXPECT_EQ(plans_.Of(gang), nullptr);
   ExpectNothingPromised();
-  EXPECT_EQ(Claims::TimedOutReason(gang).text, "gang d/g: the wait time of 600 s ran out before the gang could start");
+  EXPECT_EQ(PlanLifecycle::TimedOutReason(gang).text,
+            "gang d/g: the wait time of 600 s ran out before the gang could start");
 }
 
-TEST_F(ClaimsTest, UnderPolicyRequeueItGoesBack) {
+TEST_F(PlanLifecycleTest, ExpireWait_PolicyRequeue_GangIsRequeued) {
   AddNode("n", 4);
   PodDescription facts = Facts("g-1", 1, "g", 2);
-  facts.gang.declaration.Own().on_timeout = OnTimeout::kRequeue;
+  facts.gang.declaration.Mutable().on_timeout = OnTimeout::kRequeue;
   const Pod& pod = Put(facts);
   const Gang& gang = GangAt("g");
-  // It waits by a Permit, without a plan.
+  // The pod waits in a Permit call, without a plan.
   ledger_.ChargePod(pod.id, cluster_.FindNode("n"), pod.cls, ChargeKind::kUsed);
   barrier_.AddHold(pod, 1);
   gangs_.SetState(pod, MemberState::kWaiting);
   clock_.Start(gang, false, kT0);
   At(kT0 + 9);
-  claims_.ExpireWait(gang, &*step_);
+  lifecycle_.ExpireWait(gang, &*ctx_);
   EXPECT_EQ(Done(), Lines{"answer 1 TimedOut"});
-  EXPECT_FALSE(gang.kept.timed_out);
-  EXPECT_EQ(gang.kept.requeues, 1);
+  EXPECT_FALSE(gang.durable.timed_out);
+  EXPECT_EQ(gang.durable.requeues, 1);
   EXPECT_EQ(gang.retry_at_ms, kT0 + 9 + 1'000);
   EXPECT_FALSE(clock_.running(gang));
   EXPECT_EQ(UsedOn("n"), 0);
 }
 
-TEST_F(ClaimsTest, AGroupTimesOutAsOne) {
+TEST_F(PlanLifecycleTest, ExpireWait_Group_AllGangsTimeOut) {
   AddNode("n", 4);
   PlanPair();
   Come("b-1", "n", 1);
   gangs_.SetHeld(GangAt("b"), 3);
   At(kT0 + 600'000);
-  claims_.ExpireWait(GangAt("a"), &*step_);
-  EXPECT_TRUE(GangAt("a").kept.timed_out);
-  EXPECT_TRUE(GangAt("b").kept.timed_out);
-  EXPECT_EQ(GangAt("b").kept.held_ms, 0);
+  lifecycle_.ExpireWait(GangAt("a"), &*ctx_);
+  EXPECT_TRUE(GangAt("a").durable.timed_out);
+  EXPECT_TRUE(GangAt("b").durable.timed_out);
+  EXPECT_EQ(GangAt("b").durable.held_ms, 0);
 }
 
-TEST_F(ClaimsTest, TheReleasedGroupKnowsWhy) {
+TEST_F(PlanLifecycleTest, ReleaseGroup_PeersGetTheRootCause) {
   AddNode("n", 4);
   PlanPair();
   Come("a-1", "n", 1);
@@ -536,14 +537,14 @@ TEST_F(ClaimsTest, TheReleasedGroupKnowsWhy) {
   gangs_.SetRootCause(GangAt("a"), "no node for a-2");
   for (const char* gang : {"a", "b"}) Touched(GangAt(gang));
   At(kT0);
-  claims_.ReleaseGroup(GangAt("a"), {ReasonCode::kMemberUnschedulable, "x"}, &*step_);
+  lifecycle_.ReleaseGroup(GangAt("a"), {ReasonCode::kMemberUnschedulable, "x"}, &*ctx_);
   EXPECT_EQ(Done(), (Lines{"answer 1 MemberUnschedulable", "answer 2 MemberUnschedulable"}));
   EXPECT_EQ(GangAt("b").root_cause, "no node for a-2");
   EXPECT_EQ(GangAt("a").root_cause, "no node for a-2");
   EXPECT_EQ(gangs_.TakeTouched(), &GangAt("a"));
   EXPECT_EQ(gangs_.TakeTouched(), &GangAt("b"));
   gangs_.SetRootCause(GangAt("b"), "its own");
-  claims_.ReleaseGroup(GangAt("a"), {ReasonCode::kMemberUnschedulable, "x"}, &*step_);
+  lifecycle_.ReleaseGroup(GangAt("a"), {ReasonCode::kMemberUnschedulable, "x"}, &*ctx_);
   EXPECT_EQ(GangAt("b").root_cause, "its own");
 }
 

@@ -1,4 +1,4 @@
-// The room muster_placement: for each class its nodes, best first (SPEC P-4), against a scan of all nodes.
+// muster_cluster: the nodes of each class, best first (SPEC P-4), compared with a scan of all nodes.
 #include "state/cluster/class_index.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ class ClassIndexTest : public ClusterTest {
     }
     return out;
   }
-  // The deliberately simple twin: every node is asked.
+  // The deliberately simple twin: it evaluates every node.
   Names Scanned(ClassId cls) {
     std::vector<std::pair<int32_t, std::string>> nodes;
     for (NodeId id = 0; id < cluster_.node_limit(); ++id) {
@@ -46,8 +46,8 @@ class ClassIndexTest : public ClusterTest {
   }
 };
 
-// Ranks that were given anew are read anew.
-TEST_F(ClassIndexTest, ByNameHoweverManyCameBetweenTwo) {
+// The index reads ranks again after they were reassigned.
+TEST_F(ClassIndexTest, ReassignedRanks_AreReadAgain) {
   const ClassId cls = Acquire(1);
   Put("a", 10);
   const int64_t epoch = cluster_.order().epoch();
@@ -60,7 +60,7 @@ TEST_F(ClassIndexTest, ByNameHoweverManyCameBetweenTwo) {
   EXPECT_EQ(Best(cls), Scanned(cls));
 }
 
-TEST_F(ClassIndexTest, TheFullestNodeFirstThenByName) {
+TEST_F(ClassIndexTest, Best_FullestFirstThenByName) {
   const ClassId cls = Acquire(2);
   EXPECT_EQ(Best(cls), Names{});
   Put("c", 10);
@@ -85,8 +85,8 @@ TEST_F(ClassIndexTest, TheFullestNodeFirstThenByName) {
   EXPECT_EQ(Best(cls), (Names{"b", "aa", "c"}));
 }
 
-// The order stays as it was asked for while the cluster is charged; who has no room any more is passed over.
-TEST_F(ClassIndexTest, TheOrderStandsUntilTheNextCall) {
+// The order of one call does not change while the cluster is charged; nodes without room are skipped.
+TEST_F(ClassIndexTest, Order_FixedUntilNextCall) {
   const NodeId a = Put("a", 10);
   const NodeId b = Put("b", 10);
   Put("c", 10);
@@ -103,8 +103,8 @@ TEST_F(ClassIndexTest, TheOrderStandsUntilTheNextCall) {
   EXPECT_EQ(Best(cls), (Names{"a", "c"}));
 }
 
-// A class that comes again has another id, or its old id is another's: what was kept of it is kept by its template.
-TEST_F(ClassIndexTest, FollowsAClassThatComesAgain) {
+// A class that returns may have another id, and its old id another class: the index stores its lists by template.
+TEST_F(ClassIndexTest, ReturningClass_IsIndexedByTemplate) {
   const NodeId a = Put("a", 10);
   const NodeId b = Put("b", 10);
   const ClassId first = Acquire(4);
@@ -118,7 +118,7 @@ TEST_F(ClassIndexTest, FollowsAClassThatComesAgain) {
 }
 
 // A reader that is too far behind starts over.
-TEST_F(ClassIndexTest, CatchesUpHoweverFarBehind) {
+TEST_F(ClassIndexTest, LaggingReader_CatchesUp) {
   const NodeId a = Put("a", 100);
   const NodeId b = Put("b", 100);
   const ClassId cls = Acquire(1);
@@ -135,8 +135,8 @@ TEST_F(ClassIndexTest, CatchesUpHoweverFarBehind) {
   }
 }
 
-// So many nodes that the log is shorter than what a reader may be behind.
-TEST_F(ClassIndexTest, StartsOverWhenTheLogForgot) {
+// With this many nodes the log is shorter than the lag that a reader may have.
+TEST_F(ClassIndexTest, TruncatedLog_RebuildsList) {
   const int64_t log = 1 << 16;
   for (int i = 0; i < log / 2 + 100; ++i) Put(absl::StrCat("n", i), 10);
   const ClassId cls = Acquire(8);
@@ -151,11 +151,11 @@ TEST_F(ClassIndexTest, StartsOverWhenTheLogForgot) {
   EXPECT_EQ(Best(cls).size(), all);
 }
 
-// More families than are kept: whoever was dropped is listed anew.
-TEST_F(ClassIndexTest, ForgetsWhoIsNotUsed) {
+// More families than the index retains: a dropped family is listed again on its next use.
+TEST_F(ClassIndexTest, UnusedFamily_DroppedAndRebuilt) {
   constexpr int kMany = 100;
   ASSERT_GT(kMany, static_cast<int>(ClassIndex::kMinFamilies));
-  // So many nodes that no more lists are kept than the least.
+  // With this many nodes the index retains only the minimum number of lists.
   for (int i = 0; i < 60'000; ++i) {
     NodeDescription far = NodeWith(absl::StrCat("far-", i), {{"cpu", 0}, {"pods", 1}});
     far.unschedulable = true;
@@ -178,7 +178,7 @@ TEST_F(ClassIndexTest, ForgetsWhoIsNotUsed) {
   }
 }
 
-TEST_F(ClassIndexTest, AgreesWithAScan) {
+TEST_F(ClassIndexTest, RandomChanges_AgreeWithScan) {
   const int seeds = ShareOf(30);
   for (uint64_t seed = 1; seed <= static_cast<uint64_t>(seeds); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
@@ -195,7 +195,7 @@ TEST_F(ClassIndexTest, AgreesWithAScan) {
       classes.push_back(Acquire(shape));
     };
     for (int i = 0; i < 5; ++i) acquire();
-    const int names = seed % 5 == 0 ? 300 : 12;  // so many that a list is in several stretches
+    const int names = seed % 5 == 0 ? 300 : 12;  // enough for a list of several stretches
     const int steps = seed % 5 == 0 ? 3000 : 400;
     for (int step = 0; step < steps; ++step) {
       SCOPED_TRACE(absl::StrCat("step ", step));
@@ -219,7 +219,7 @@ TEST_F(ClassIndexTest, AgreesWithAScan) {
         case 4:
           if (node == kNoNode) break;
           Use(node, cls);
-          cluster_.HoldClass(cls, 1);
+          cluster_.RetainClass(cls, 1);
           pods.emplace_back(node, cls);
           break;
         case 5: {

@@ -1,4 +1,4 @@
-// The room muster_placement: what is charged on nodes, and whether more fits (SPEC Q-7, P-3, P-4).
+// muster_cluster: the amounts charged on nodes, and whether more fits (SPEC Q-7, P-3, P-4).
 #include <gtest/gtest.h>
 
 #include <string>
@@ -24,7 +24,7 @@ class Charges : public ClusterTest {
 };
 
 // free = allocatable - used - reserved.
-TEST_F(Charges, UsedAndReservedAreKeptApart) {
+TEST_F(Charges, UsedAndReserved_AreBookedSeparately) {
   const ClassId two = Acquire(2);
   Use(a_, two, 2);
   Reserve(a_, two, 1);
@@ -50,7 +50,7 @@ TEST_F(Charges, UsedAndReservedAreKeptApart) {
   EXPECT_EQ(node.free.Get(kPods), 6);
 }
 
-TEST_F(Charges, AreLogged) {
+TEST_F(Charges, EachChange_IsLogged) {
   const ClassId cls = Acquire(1);
   const int64_t from = cluster_.log_end();
   Use(a_, cls);
@@ -60,7 +60,7 @@ TEST_F(Charges, AreLogged) {
   EXPECT_EQ(LogSince(from), (Lines{"a", "a", "a", "a+"}));
 }
 
-TEST_F(Charges, ANewAmountOfTheNodeLeavesTheChargesAlone) {
+TEST_F(Charges, AllocatableChange_KeepsCharges) {
   Use(a_, Acquire(2), 2);
   Reserve(a_, Acquire(3));
   Put("a", 20, 7);
@@ -69,7 +69,7 @@ TEST_F(Charges, ANewAmountOfTheNodeLeavesTheChargesAlone) {
   EXPECT_EQ(cluster_.node(a_).free.Get(kCpu), -2);
 }
 
-TEST_F(Charges, RoomToTheLastPod) {
+TEST_F(Charges, Room_CountsToLastPod) {
   const ClassId three = Acquire(3);
   const ClassId nothing = Acquire(Wants({}));
   EXPECT_EQ(cluster_.Room(a_, three, 100), 3);
@@ -86,7 +86,7 @@ TEST_F(Charges, RoomToTheLastPod) {
   EXPECT_EQ(cluster_.Room(a_, three, 100), 0);
 }
 
-TEST_F(Charges, AHostPortIsTakenOncePerAddress) {
+TEST_F(Charges, HostPort_UsedOncePerAddress) {
   const HostPort any{Protocol::kTcp, 80, "0.0.0.0"};
   const HostPort one{Protocol::kTcp, 80, "10.0.0.1"};
   const HostPort two{Protocol::kTcp, 80, "10.0.0.2"};
@@ -109,8 +109,8 @@ TEST_F(Charges, AHostPortIsTakenOncePerAddress) {
   EXPECT_EQ(cluster_.Room(a_, with_one, 5), 1);
 }
 
-// The outside world may put two pods with one port on a node: the port is free when the last of them is gone.
-TEST_F(Charges, APortIsHeldUntilItsLastUserGoes) {
+// Another scheduler may place two pods with one host port on a node; the port is free after the last of them is gone.
+TEST_F(Charges, HostPort_FreeAfterLastUser) {
   const HostPort port{Protocol::kTcp, 80, "0.0.0.0"};
   const HostPort other{Protocol::kTcp, 90, "0.0.0.0"};
   const ClassId both = Acquire(WithPorts({port, other}));
@@ -135,8 +135,8 @@ TEST_F(Charges, APortIsHeldUntilItsLastUserGoes) {
   EXPECT_TRUE(cluster_.node(a_).ports.empty());
 }
 
-// P-3: a port that is promised to one is taken by another that the outside world put there.
-TEST_F(Charges, PortsCollideWhenSomebodyElseHoldsThem) {
+// P-3: a reserved port conflicts with a pod that another scheduler placed on the node.
+TEST_F(Charges, ReservedPort_ConflictsWithOtherUser) {
   const HostPort any{Protocol::kTcp, 80, "0.0.0.0"};
   const HostPort one{Protocol::kTcp, 80, "10.0.0.1"};
   const HostPort two{Protocol::kTcp, 80, "10.0.0.2"};
@@ -145,46 +145,47 @@ TEST_F(Charges, PortsCollideWhenSomebodyElseHoldsThem) {
   const ClassId with_two = Acquire(WithPorts({two}));
   const ClassId with_any = Acquire(WithPorts({any}));
   const ClassId plain = Acquire(1);
-  EXPECT_FALSE(cluster_.PortsCollide(a_, with_one)) << "nobody holds any";
+  EXPECT_FALSE(cluster_.HasPortConflict(a_, with_one)) << "nobody holds any";
   Reserve(a_, with_one);
-  EXPECT_FALSE(cluster_.PortsCollide(a_, with_one)) << "it holds them itself";
-  EXPECT_TRUE(cluster_.Carries(a_, with_one));
+  EXPECT_FALSE(cluster_.HasPortConflict(a_, with_one)) << "it holds them itself";
+  EXPECT_TRUE(cluster_.ReservationFits(a_, with_one));
   Use(a_, with_two);
-  EXPECT_FALSE(cluster_.PortsCollide(a_, with_one)) << "another address";
-  EXPECT_FALSE(cluster_.PortsCollide(a_, plain));
+  EXPECT_FALSE(cluster_.HasPortConflict(a_, with_one)) << "another address";
+  EXPECT_FALSE(cluster_.HasPortConflict(a_, plain));
   Use(a_, with_any);
-  EXPECT_TRUE(cluster_.PortsCollide(a_, with_one));
-  EXPECT_FALSE(cluster_.Carries(a_, with_one));
-  EXPECT_TRUE(cluster_.Carries(a_, plain)) << "who wants no port does not care";
+  EXPECT_TRUE(cluster_.HasPortConflict(a_, with_one));
+  EXPECT_FALSE(cluster_.ReservationFits(a_, with_one));
+  EXPECT_TRUE(cluster_.ReservationFits(a_, plain)) << "who wants no port does not care";
   Return(a_, with_any);
-  EXPECT_FALSE(cluster_.PortsCollide(a_, with_one));
+  EXPECT_FALSE(cluster_.HasPortConflict(a_, with_one));
   Use(a_, with_one);
-  EXPECT_TRUE(cluster_.PortsCollide(a_, with_one)) << "two of a kind";
+  EXPECT_TRUE(cluster_.HasPortConflict(a_, with_one)) << "two of a kind";
   Return(a_, with_one);
   Return(a_, with_two);
   EXPECT_EQ(cluster_.node(a_).ports.size(), 2U);
   const ClassId with_more = Acquire(WithPorts({{Protocol::kTcp, 90, "0.0.0.0"}, {Protocol::kTcp, 91, "0.0.0.0"}, one}));
   Reserve(a_, with_more);
-  EXPECT_TRUE(cluster_.PortsCollide(a_, with_more)) << "what it holds of other ports is no excuse";
+  EXPECT_TRUE(cluster_.HasPortConflict(a_, with_more)) << "what it holds of other ports is no excuse";
   ReturnReserved(a_, with_more);
   EXPECT_EQ(cluster_.node(a_).ports[0].reserved, 1);
   EXPECT_EQ(cluster_.node(a_).ports[0].used, 0);
 }
 
-TEST_F(Charges, ANodeCarriesWhatItPromised) {
+TEST_F(Charges, ReservationFits_WhileNodeHasCapacity) {
   const ClassId five = Acquire(5);
   Reserve(a_, five, 2);
-  EXPECT_TRUE(cluster_.Carries(a_, five)) << "exactly";
+  EXPECT_TRUE(cluster_.ReservationFits(a_, five)) << "exactly";
   Use(a_, Acquire(1));
-  EXPECT_FALSE(cluster_.Carries(a_, five)) << "one too many";
+  EXPECT_FALSE(cluster_.ReservationFits(a_, five)) << "one too many";
   ReturnReserved(a_, five);
-  EXPECT_TRUE(cluster_.Carries(a_, five));
+  EXPECT_TRUE(cluster_.ReservationFits(a_, five));
   cluster_.Exclude(five, a_, 100);
-  EXPECT_FALSE(cluster_.Carries(a_, five));
+  EXPECT_FALSE(cluster_.ReservationFits(a_, five));
 }
 
-// P-4, P-3: after every node without such a taint, those last that have more of them.
-TEST_F(Charges, ASoftTaintComesAfterAllElse) {
+// P-4, P-3: a node with an untolerated soft taint comes after every node without one; each further taint lowers its
+// score.
+TEST_F(Charges, SoftTaint_LowersScore) {
   NodeDescription node = NodeWith("b", {{"cpu", 4}, {"nvidia.com/gpu", 4}, {"pods", 10}});
   node.taints = {{"spot", "", TaintEffect::kPreferNoSchedule},
                  {"old", "", TaintEffect::kPreferNoSchedule},
@@ -200,8 +201,8 @@ TEST_F(Charges, ASoftTaintComesAfterAllElse) {
   EXPECT_EQ(cluster_.SoftTaints(b, Acquire(pod)), 0);
 }
 
-// Of a resource that is reserved no more than there is may be promised; what pods use beyond it is the world's affair.
-TEST_F(Charges, ReservationsExceedWhatIsLeft) {
+// Reservations exceed a node if they need more of a resource than is left. Overuse by pods alone does not count.
+TEST_F(Charges, ReservationsExceed_OnlyForReservedResources) {
   const ClassId five = Acquire(5);
   Reserve(a_, five, 2);
   EXPECT_FALSE(cluster_.ReservationsExceed(a_)) << "exactly all of it";
@@ -219,9 +220,9 @@ TEST_F(Charges, ReservationsExceedWhatIsLeft) {
   EXPECT_TRUE(cluster_.ReservationsExceed(a_)) << "of the last resource";
 }
 
-// P-4: the mean share of what is requested that is taken, in thousandths; a thousand less where GPUs are free that the
-// pod does not ask for.
-TEST_F(Charges, TheScoreIsTheMeanShareTaken) {
+// P-4: the score is the mean share in use of the requested resources, in thousandths, minus 1000 on a node with free
+// GPUs that the pod does not request.
+TEST_F(Charges, BinpackScore_IsMeanShareInUse) {
   const NodeId b = Put(NodeWith("b", {{"cpu", 8}, {"memory", 1'000}, {"nvidia.com/gpu", 4}, {"pods", 10}}));
   const ClassId cpu = Acquire(1);
   const ClassId gpu = Acquire(Wants({{"nvidia.com/gpu", 1}}));
@@ -257,7 +258,7 @@ TEST_F(Charges, TheScoreIsTheMeanShareTaken) {
   EXPECT_EQ(cluster_.BinpackScore(a_, Acquire(Wants({{"cpu", 1}, {"pods", 9}}))), 700) << "pods are not a share";
 }
 
-TEST_F(Charges, TheScoreIsRoundedDown) {
+TEST_F(Charges, BinpackScore_IsRoundedDown) {
   const NodeId b = Put(NodeWith("b", {{"cpu", 3}, {"memory", kMaxAmount}, {"pods", 9}}));
   Use(b, Acquire(2));
   EXPECT_EQ(cluster_.BinpackScore(b, Acquire(1)), 666);
@@ -269,7 +270,7 @@ TEST_F(Charges, TheScoreIsRoundedDown) {
 
 class ChargesDeath : public Charges {};
 
-TEST_F(ChargesDeath, NothingIsTakenThatIsNotThere) {
+TEST_F(ChargesDeath, DischargeWithoutCharge_Dies) {
   const ClassId cls = Acquire(1);
   const ClassId port = Acquire(WithPorts({{Protocol::kTcp, 80, "0.0.0.0"}}));
   EXPECT_DEATH(Return(a_, cls), "invariant");

@@ -1,4 +1,4 @@
-// The room muster_placement: which nodes and classes there are, and the log of what changed.
+// muster_cluster: nodes, classes, and the log of changes.
 #include "state/cluster/cluster.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ using Lines = std::vector<std::string>;
 
 class Nodes : public ClusterTest {};
 
-TEST_F(Nodes, ComeChangeAndGo) {
+TEST_F(Nodes, UpsertAndRemove_TrackNode) {
   EXPECT_EQ(cluster_.FindNode("a"), kNoNode);
   EXPECT_EQ(cluster_.node_limit(), 0);
   EXPECT_TRUE(*cluster_.UpsertNode(NodeWith("a", {{"cpu", 8}})));
@@ -56,8 +56,8 @@ TEST_F(Nodes, ComeChangeAndGo) {
   EXPECT_EQ(cluster_.FindNode("b"), b);
 }
 
-// Only what placement looks at is a change (P-9: what changes nothing wakes nobody).
-TEST_F(Nodes, WhatMattersIsAChange) {
+// Only facts that placement reads count as a change (P-9: an update without a change wakes no gang).
+TEST_F(Nodes, PlacementFact_CountsAsChange) {
   NodeDescription node = NodeWith("a", {{"cpu", 8}});
   node.labels = {{"zone", "x"}};
   const NodeId a = Put(node);
@@ -91,7 +91,7 @@ TEST_F(Nodes, WhatMattersIsAChange) {
 }
 
 // SPEC S-6: an amount out of range changes nothing.
-TEST_F(Nodes, OutOfRangeIsRefusedWhole) {
+TEST_F(Nodes, OutOfRangeAmount_RefusesWholeUpdate) {
   Put("a", 8);
   const uint64_t before = HashOf(cluster_);
   const int64_t end = cluster_.log_end();
@@ -104,7 +104,7 @@ TEST_F(Nodes, OutOfRangeIsRefusedWhole) {
 }
 
 // A pod may be bound to a node before the node is announced, and outlive it.
-TEST_F(Nodes, WhatIsChargedOutlivesTheNode) {
+TEST_F(Nodes, ChargedPod_OutlivesNode) {
   const ClassId cls = Acquire(3);
   const NodeId a = cluster_.InternNode("a");
   EXPECT_EQ(cluster_.InternNode("a"), a);
@@ -133,7 +133,7 @@ TEST_F(Nodes, WhatIsChargedOutlivesTheNode) {
   EXPECT_EQ(cluster_.FindNode("a"), kNoNode);
 }
 
-TEST_F(Nodes, AnAbsentNodeForgetsItsFacts) {
+TEST_F(Nodes, AbsentNode_LosesFacts) {
   NodeDescription node = NodeWith("a", {{"cpu", 8}});
   node.labels = {{"zone", "x"}};
   node.taints = {{"gpu", "", TaintEffect::kNoSchedule}};
@@ -150,8 +150,8 @@ TEST_F(Nodes, AnAbsentNodeForgetsItsFacts) {
   EXPECT_EQ(cluster_.node(a).free.Get(kCpu), 7);
 }
 
-// Ids are dense; a forgotten node's id serves the next, as if it had never been another's.
-TEST_F(Nodes, IdsAreGivenAgain) {
+// Ids are dense. The next node reuses the id of a removed node without any trace of the old one.
+TEST_F(Nodes, RemovedNode_IdIsReused) {
   PodTemplate port = Wants({{"cpu", 1}});
   port.host_ports = {{Protocol::kTcp, 80, "0.0.0.0"}};
   const ClassId cls = Acquire(port);
@@ -174,8 +174,8 @@ TEST_F(Nodes, IdsAreGivenAgain) {
   EXPECT_EQ(cluster_.InternNode("d"), 2);
 }
 
-// SPEC section 1: far more than can be told is charged, and given back; what is free is exact again.
-TEST_F(Nodes, WhatIsFreeIsExactAfterMoreThanCanBeTold) {
+// SPEC section 1: after charges far beyond the reported range are discharged, the free amount is exact again.
+TEST_F(Nodes, FreeAmount_ExactAfterOverflow) {
   const NodeId node = Put("n", 8, 1'000);
   const ClassId vast = Acquire(kMaxAmount);
   for (int i = 0; i < 600; ++i) Use(node, vast);
@@ -187,7 +187,7 @@ TEST_F(Nodes, WhatIsFreeIsExactAfterMoreThanCanBeTold) {
   EXPECT_EQ(cluster_.TotalFree().Get(kCpu), 8);
 }
 
-TEST_F(Nodes, TotalFreeLeavesOutWhatNobodyCanUse) {
+TEST_F(Nodes, TotalFree_ExcludesUnusableCapacity) {
   EXPECT_EQ(cluster_.TotalFree(), ResourceSum());
   const NodeId a = Put(NodeWith("a", {{"cpu", 8}, {"memory", 4}}));
   const NodeId b = Put(NodeWith("b", {{"cpu", 2}, {"nvidia.com/gpu", 1}}));
@@ -207,7 +207,7 @@ TEST_F(Nodes, TotalFreeLeavesOutWhatNobodyCanUse) {
 
 class Classes : public ClusterTest {};
 
-TEST_F(Classes, OneForEqualTemplates) {
+TEST_F(Classes, EqualTemplates_ShareClass) {
   const ClassId one = Acquire(1);
   EXPECT_EQ(Acquire(1), one);
   const ClassId two = Acquire(2);
@@ -220,11 +220,11 @@ TEST_F(Classes, OneForEqualTemplates) {
   EXPECT_EQ(cluster_.pod_class(two).shape->requests, (ResourceList{{"cpu", 2}}));
 }
 
-TEST_F(Classes, IdsAreGivenAgainWhenNobodyIsLeft) {
+TEST_F(Classes, LastRelease_FreesClassId) {
   const ClassId one = Acquire(1);
   const ClassId two = Acquire(2);
   Acquire(1);
-  cluster_.HoldClass(one, 2);
+  cluster_.RetainClass(one, 2);
   EXPECT_EQ(cluster_.pod_class(one).pods, 4);
   for (int i = 0; i < 3; ++i) cluster_.ReleaseClass(one);
   EXPECT_EQ(cluster_.pod_class(one).pods, 1);
@@ -246,14 +246,14 @@ TEST_F(Classes, IdsAreGivenAgainWhenNobodyIsLeft) {
   EXPECT_EQ(cluster_.class_limit(), 4);
 }
 
-TEST_F(Classes, OutOfRangeIsRefused) {
+TEST_F(Classes, OutOfRangeRequest_Refused) {
   EXPECT_TRUE(absl::IsInvalidArgument(cluster_.AcquireClass(Wants({{"cpu", kMaxAmount + 1}})).status()));
   EXPECT_EQ(cluster_.class_limit(), 0);
 }
 
 class Log : public ClusterTest {};
 
-TEST_F(Log, KeepsTheLatest) {
+TEST_F(Log, FullLog_KeepsLatestChanges) {
   EXPECT_EQ(cluster_.log_start(), 0);
   EXPECT_EQ(cluster_.log_end(), 0);
   const NodeId a = Put("a", 8);
@@ -271,8 +271,8 @@ TEST_F(Log, KeepsTheLatest) {
   EXPECT_TRUE(cluster_.log_at(most + 1).gained) << "the last";
 }
 
-// P-4: equal scores break by name; a node that joins moves nobody else's rank.
-TEST_F(Log, RanksFollowNames) {
+// P-4: equal scores are ordered by name; a new node does not change the rank of other nodes.
+TEST_F(Log, Ranks_FollowNames) {
   const NodeId m = Put("m", 1);
   const NodeId z = Put("z", 1);
   const NodeId a = Put("a", 1);
@@ -289,8 +289,8 @@ TEST_F(Log, RanksFollowNames) {
   EXPECT_EQ(order.epoch(), 0);
 }
 
-// However names come, ranks order them; a new epoch begins only where a gap was used up.
-TEST(NodeOrder, EveryOrderOfNames) {
+// Ranks order names whatever the order of arrival; a new epoch begins only when a gap is used up.
+TEST(NodeOrder, RandomNames_RanksStayOrdered) {
   std::mt19937 random(7);
   for (int world = 0; world < 50; ++world) {
     NodeOrder order;
@@ -298,7 +298,7 @@ TEST(NodeOrder, EveryOrderOfNames) {
     int32_t next = 0;
     std::string low = "m";
     for (int step = 0; step < 200; ++step) {
-      // Half of the worlds crowd into one gap, so that it is used up.
+      // Half of the worlds fill one gap, so that it is used up.
       std::string name = absl::StrCat("n", random() % 1000);
       if (world % 2 == 0) name = low += 'a';
       if (names.contains(name)) {
@@ -324,8 +324,8 @@ TEST(NodeOrder, EveryOrderOfNames) {
 
 class Hashes : public ClusterTest {};
 
-// SPEC P-1: states that differ hash differently, and the same state hashes alike whatever path led there.
-TEST_F(Hashes, TellWhatDiffers) {
+// SPEC P-1: different states hash differently, and equal states hash alike whatever path led to them.
+TEST_F(Hashes, DifferentStates_HashDifferently) {
   std::set<uint64_t> seen;
   const auto is_new = [&](const char* what) { EXPECT_TRUE(seen.insert(HashOf(cluster_)).second) << what; };
   is_new("nothing");
@@ -370,8 +370,8 @@ TEST_F(Hashes, TellWhatDiffers) {
   is_new("the node is gone, its pod is not");
 }
 
-// The same pods, elsewhere or otherwise: sums that agree must not hide it.
-TEST_F(Hashes, TellWhoIsWhere) {
+// The same pods on swapped nodes: equal sums must not hide the difference.
+TEST_F(Hashes, SwappedPods_HashDifferently) {
   PodTemplate http = Wants({});
   http.host_ports = {{Protocol::kTcp, 80, "0.0.0.0"}};
   PodTemplate https = Wants({});
@@ -395,7 +395,7 @@ TEST_F(Hashes, TellWhoIsWhere) {
   }
 }
 
-TEST_F(Hashes, TellNamesApart) {
+TEST_F(Hashes, DifferentNames_HashDifferently) {
   std::set<uint64_t> seen;
   for (const char* name : {"a", "b"}) {
     Put(NodeWith(name, {{"cpu", 5}}));
@@ -420,7 +420,7 @@ TEST_F(Hashes, TellNamesApart) {
   EXPECT_TRUE(seen.insert(HashOf(cluster_)).second) << "a node that offers nothing is not one that is absent";
 }
 
-TEST_F(Hashes, ArePathless) {
+TEST_F(Hashes, EqualStates_HashAlike) {
   Put("a", 8);
   Put("b", 9);
   const ClassId one = Acquire(1);

@@ -1,4 +1,4 @@
-// The room muster_placement: what keeps a class off a node, whatever is free there (SPEC P-3).
+// muster_cluster: obstacles between a class and a node, whatever is free on the node (SPEC P-3).
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace {
 
 class Feasibility : public ClusterTest {
  protected:
-  // The obstacle between a node and a pod that are as given.
+  // The obstacle between this node and this pod.
   Obstacle Between(const NodeDescription& node, const PodTemplate& shape) {
     const NodeId id = Put(node);
     return cluster_.FindObstacle(id, Acquire(shape));
@@ -23,17 +23,17 @@ class Feasibility : public ClusterTest {
 
 NodeSelectorTerm ZoneIs(const char* zone) { return {{{"zone", SelectorOperator::kIn, {zone}}}, {}}; }
 
-TEST_F(Feasibility, AnythingGoesAnywhere) {
+TEST_F(Feasibility, PlainPod_HasNoObstacle) {
   EXPECT_EQ(Between(NodeWith("a", {}), Wants({{"cpu", 5}})), Obstacle::kNone) << "room is another question";
 }
 
-TEST_F(Feasibility, TheNodeMustBeThere) {
+TEST_F(Feasibility, AbsentNode_IsObstacle) {
   const NodeId a = cluster_.InternNode("a");
   EXPECT_EQ(cluster_.FindObstacle(a, Acquire(1)), Obstacle::kAbsent);
 }
 
 // kube-scheduler reads spec.unschedulable as a taint that a pod may tolerate.
-TEST_F(Feasibility, ACordonIsATaint) {
+TEST_F(Feasibility, Cordon_ActsAsTaint) {
   NodeDescription node = NodeWith("a", {});
   node.unschedulable = true;
   PodTemplate pod;
@@ -48,7 +48,7 @@ TEST_F(Feasibility, ACordonIsATaint) {
   EXPECT_EQ(Between(node, pod), Obstacle::kNone) << "the taint has no value";
 }
 
-TEST_F(Feasibility, Taints) {
+TEST_F(Feasibility, UntoleratedTaint_IsObstacle) {
   NodeDescription node = NodeWith("a", {});
   node.taints = {{"gpu", "yes", TaintEffect::kNoSchedule}};
   PodTemplate pod;
@@ -57,7 +57,7 @@ TEST_F(Feasibility, Taints) {
   EXPECT_EQ(Between(node, pod), Obstacle::kNone);
 }
 
-TEST_F(Feasibility, NodeSelector) {
+TEST_F(Feasibility, NodeSelector_RequiresEveryLabel) {
   NodeDescription node = NodeWith("a", {});
   node.labels = {{"zone", "x"}, {"rack", "1"}};
   PodTemplate pod;
@@ -69,7 +69,7 @@ TEST_F(Feasibility, NodeSelector) {
   EXPECT_EQ(Between(node, pod), Obstacle::kSelector) << "a label that is not there is not an empty one";
 }
 
-TEST_F(Feasibility, NodeAffinity) {
+TEST_F(Feasibility, NodeAffinity_RequiresOneTerm) {
   NodeDescription node = NodeWith("a", {});
   node.labels = {{"zone", "x"}};
   PodTemplate pod;
@@ -85,8 +85,8 @@ TEST_F(Feasibility, NodeAffinity) {
   EXPECT_EQ(Between(node, pod), Obstacle::kNone);
 }
 
-// What is said of several obstacles is the first of them, in the order of kube-scheduler's filters.
-TEST_F(Feasibility, TheFirstObstacleIsSaid) {
+// Of several obstacles the first is reported, in the order of kube-scheduler's filters.
+TEST_F(Feasibility, SeveralObstacles_FirstIsReported) {
   NodeDescription node = NodeWith("a", {});
   node.unschedulable = true;
   node.taints = {{"gpu", "", TaintEffect::kNoSchedule}};
@@ -114,7 +114,7 @@ TEST_F(Feasibility, TheFirstObstacleIsSaid) {
   EXPECT_EQ(cluster_.FindObstacle(id, Acquire(pod)), Obstacle::kNone);
 }
 
-TEST(ObstaclePhraseRoom, EveryObstacleHasItsOwn) {
+TEST(ObstaclePhraseTest, Obstacles_HaveUniquePhrases) {
   std::set<absl::string_view> phrases;
   for (int obstacle = 0; obstacle <= static_cast<int>(Obstacle::kLearned); ++obstacle) {
     const absl::string_view phrase = ObstaclePhrase(static_cast<Obstacle>(obstacle));

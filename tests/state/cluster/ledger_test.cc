@@ -1,4 +1,4 @@
-// The room muster_placement: to whom what is charged (SPEC Q-7).
+// muster_cluster: the pod or claim that each charge belongs to (SPEC Q-7).
 #include "state/cluster/ledger.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ class LedgerTest : public ClusterTest {
   const ClassId two_ = Acquire(2);
   Ledger ledger_{&cluster_};
 
-  // (claim, class, places) on a node, in the order in which they are kept.
+  // (claim, class, slots) on a node, in the order of the ledger.
   std::vector<std::tuple<int32_t, ClassId, int32_t>> Promised(NodeId node) {
     std::vector<std::tuple<int32_t, ClassId, int32_t>> out;
     for (const Ledger::Promise& p : ledger_.PromisedOn(node)) out.emplace_back(p.claim, p.cls, p.pods);
@@ -30,11 +30,11 @@ class LedgerTest : public ClusterTest {
   }
   int64_t Used(NodeId node) { return cluster_.node(node).used.Get(kCpu); }
   int64_t Reserved(NodeId node) { return cluster_.node(node).reserved.Get(kCpu); }
-  // The last change of the log: was something gained?
+  // Whether the last change of the log gained capacity.
   bool LastGained() { return cluster_.log_at(cluster_.log_end() - 1).gained; }
 };
 
-TEST_F(LedgerTest, APodIsChargedInOnePlace) {
+TEST_F(LedgerTest, Pod_IsChargedOnOneNode) {
   EXPECT_EQ(ledger_.ChargeOf(5).node, kNoNode);
   ledger_.ChargePod(5, a_, one_, ChargeKind::kReserved);
   EXPECT_EQ(ledger_.ChargeOf(5).node, a_);
@@ -56,7 +56,7 @@ TEST_F(LedgerTest, APodIsChargedInOnePlace) {
   EXPECT_EQ(ledger_.ChargeOf(6).node, kNoNode);
 }
 
-TEST_F(LedgerTest, TheSameAgainChangesNothing) {
+TEST_F(LedgerTest, RepeatedCharge_ChangesNothing) {
   ledger_.ChargePod(5, a_, one_, ChargeKind::kUsed);
   static_cast<void>(ledger_.TakeChanged());
   const int64_t end = cluster_.log_end();
@@ -66,14 +66,14 @@ TEST_F(LedgerTest, TheSameAgainChangesNothing) {
   EXPECT_EQ(ledger_.TakeChanged(), Names{});
 }
 
-TEST_F(LedgerTest, WithoutAClassNothingIsCharged) {
+TEST_F(LedgerTest, PodWithoutClass_NotCharged) {
   ledger_.ChargePod(5, a_, kNoClass, ChargeKind::kUsed);
   EXPECT_EQ(ledger_.ChargeOf(5).node, kNoNode);
   EXPECT_EQ(cluster_.node(a_).used_pods, 0);
   EXPECT_EQ(ledger_.TakeChanged(), Names{});
 }
 
-TEST_F(LedgerTest, ReservesOnlyWhatIsReserved) {
+TEST_F(LedgerTest, Reserves_OnlyReservedCharges) {
   EXPECT_FALSE(ledger_.Reserves(5));
   ledger_.ChargePod(5, a_, one_, ChargeKind::kUsed);
   EXPECT_FALSE(ledger_.Reserves(5));
@@ -83,7 +83,7 @@ TEST_F(LedgerTest, ReservesOnlyWhatIsReserved) {
   EXPECT_FALSE(ledger_.Reserves(5));
 }
 
-TEST_F(LedgerTest, DischargingGivesBackOnce) {
+TEST_F(LedgerTest, Discharge_ReturnsAmountOnce) {
   ledger_.ChargePod(5, a_, one_, ChargeKind::kUsed);
   ledger_.ChargePod(6, a_, two_, ChargeKind::kReserved);
   ledger_.DischargePod(5, /*gained=*/true);
@@ -99,15 +99,15 @@ TEST_F(LedgerTest, DischargingGivesBackOnce) {
   EXPECT_EQ(Reserved(a_), 0);
 }
 
-// What moves from one node to another frees the first.
-TEST_F(LedgerTest, MovingFreesThePlaceItLeft) {
+// A charge that moves to another node frees the first.
+TEST_F(LedgerTest, MovedCharge_FreesFirstNode) {
   ledger_.ChargePod(5, a_, one_, ChargeKind::kUsed);
   const int64_t from = cluster_.log_end();
   ledger_.ChargePod(5, b_, one_, ChargeKind::kUsed);
   EXPECT_EQ(LogSince(from), (Names{"b", "a+"}));
 }
 
-TEST_F(LedgerTest, ANodeThatIsGoneIsNotForgottenWhileThePodStays) {
+TEST_F(LedgerTest, RemovedNode_KnownWhileCharged) {
   ledger_.ChargePod(5, a_, one_, ChargeKind::kReserved);
   cluster_.RemoveNode("a");
   ledger_.ChargePod(5, a_, one_, ChargeKind::kUsed);
@@ -115,18 +115,18 @@ TEST_F(LedgerTest, ANodeThatIsGoneIsNotForgottenWhileThePodStays) {
   EXPECT_EQ(Used(a_), 1);
 }
 
-TEST_F(LedgerTest, AClaimIsPromisedPlacesByClassAndNode) {
+TEST_F(LedgerTest, Slots_CountedPerClaimClassAndNode) {
   EXPECT_TRUE(ledger_.PromisedOn(a_).empty());
   EXPECT_TRUE(ledger_.promised().empty());
   Reserve(a_, one_, 2);
-  ledger_.TakeOver(7, a_, one_, 2);
+  ledger_.AdoptSlots(7, a_, one_, 2);
   EXPECT_EQ(Promised(a_), (decltype(Promised(a_)){{7, one_, 2}}));
   EXPECT_EQ(Reserved(a_), 2) << "the statement had reserved it already";
   EXPECT_EQ(cluster_.pod_class(one_).pods, 3) << "a slot outlives its pods";
-  ledger_.AddPlace(7, a_, one_);
-  ledger_.AddPlace(7, a_, two_);
-  ledger_.AddPlace(8, a_, one_);
-  ledger_.AddPlace(7, b_, one_);
+  ledger_.ReserveSlot(7, a_, one_);
+  ledger_.ReserveSlot(7, a_, two_);
+  ledger_.ReserveSlot(8, a_, one_);
+  ledger_.ReserveSlot(7, b_, one_);
   EXPECT_EQ(Promised(a_), (decltype(Promised(a_)){{7, one_, 3}, {7, two_, 1}, {8, one_, 1}}));
   EXPECT_EQ(Promised(b_), (decltype(Promised(b_)){{7, one_, 1}}));
   EXPECT_EQ(Reserved(a_), 6);
@@ -136,27 +136,27 @@ TEST_F(LedgerTest, AClaimIsPromisedPlacesByClassAndNode) {
   EXPECT_EQ(ledger_.promised().size(), 2U);
 }
 
-TEST_F(LedgerTest, PlacesAreGivenBackOneByOne) {
-  for (int i = 0; i < 3; ++i) ledger_.AddPlace(7, a_, one_);
-  ledger_.AddPlace(8, a_, one_);
-  ledger_.GiveBackPlace(7, a_, one_, /*gained=*/true);
+TEST_F(LedgerTest, ReleaseSlot_ReleasesOneSlot) {
+  for (int i = 0; i < 3; ++i) ledger_.ReserveSlot(7, a_, one_);
+  ledger_.ReserveSlot(8, a_, one_);
+  ledger_.ReleaseSlot(7, a_, one_, /*gained=*/true);
   EXPECT_TRUE(LastGained());
   EXPECT_EQ(Promised(a_), (decltype(Promised(a_)){{7, one_, 2}, {8, one_, 1}}));
   EXPECT_EQ(Reserved(a_), 3);
   EXPECT_EQ(cluster_.pod_class(one_).pods, 4);
-  ledger_.GiveBackPlace(8, a_, one_, /*gained=*/false);
+  ledger_.ReleaseSlot(8, a_, one_, /*gained=*/false);
   EXPECT_FALSE(LastGained());
   EXPECT_EQ(Promised(a_), (decltype(Promised(a_)){{7, one_, 2}}));
-  ledger_.GiveBackPlace(7, a_, one_, true);
-  ledger_.GiveBackPlace(7, a_, one_, true);
+  ledger_.ReleaseSlot(7, a_, one_, true);
+  ledger_.ReleaseSlot(7, a_, one_, true);
   EXPECT_TRUE(ledger_.PromisedOn(a_).empty());
   EXPECT_TRUE(ledger_.promised().empty());
   EXPECT_EQ(Reserved(a_), 0);
   EXPECT_EQ(cluster_.pod_class(one_).pods, 1);
 }
 
-// Readers are told of every node whose charges changed, in order, and once.
-TEST_F(LedgerTest, SaysWhichNodesChanged) {
+// Readers receive each node with changed charges once, in order of names.
+TEST_F(LedgerTest, TakeChanged_ListsChangedNodesOnce) {
   EXPECT_EQ(ledger_.TakeChanged(), Names{});
   ledger_.ChargePod(5, b_, one_, ChargeKind::kUsed);
   ledger_.ChargePod(6, b_, one_, ChargeKind::kUsed);
@@ -166,11 +166,11 @@ TEST_F(LedgerTest, SaysWhichNodesChanged) {
   ledger_.ChargePod(5, a_, one_, ChargeKind::kUsed);
   EXPECT_EQ(ledger_.TakeChanged(), (Names{"a", "b"})) << "both ends of a move";
   Reserve(a_, one_);
-  ledger_.TakeOver(7, a_, one_, 1);
+  ledger_.AdoptSlots(7, a_, one_, 1);
   EXPECT_EQ(ledger_.TakeChanged(), Names{"a"});
-  ledger_.AddPlace(7, b_, one_);
+  ledger_.ReserveSlot(7, b_, one_);
   EXPECT_EQ(ledger_.TakeChanged(), Names{"b"});
-  ledger_.GiveBackPlace(7, b_, one_, true);
+  ledger_.ReleaseSlot(7, b_, one_, true);
   EXPECT_EQ(ledger_.TakeChanged(), Names{"b"});
   ledger_.MarkNode(b_);
   ledger_.MarkNode(a_);
@@ -179,25 +179,25 @@ TEST_F(LedgerTest, SaysWhichNodesChanged) {
   EXPECT_EQ(ledger_.TakeChanged(), Names{});
 }
 
-TEST_F(LedgerTest, SaysWhichNodesWent) {
+TEST_F(LedgerTest, TakeChanged_ListsRemovedNodes) {
   ledger_.MarkNode(a_);
-  ledger_.NoteRemoved("a");
+  ledger_.MarkRemoved("a");
   cluster_.RemoveNode("a");
   EXPECT_EQ(ledger_.TakeChanged(), Names{"a"});
   EXPECT_EQ(ledger_.TakeChanged(), Names{});
-  // Its id serves another node before readers are told.
+  // Another node reuses its id before the readers are notified.
   ledger_.MarkNode(b_);
-  ledger_.NoteRemoved("b");
+  ledger_.MarkRemoved("b");
   cluster_.RemoveNode("b");
   const NodeId c = Put("c", 1);
   EXPECT_EQ(c, b_);
   ledger_.MarkNode(c);
   EXPECT_EQ(ledger_.TakeChanged(), (Names{"b", "c"}));
-  ledger_.NoteRemoved("c");
-  ledger_.NoteRemoved("a");
+  ledger_.MarkRemoved("c");
+  ledger_.MarkRemoved("a");
   ledger_.MarkNode(c);
   EXPECT_EQ(ledger_.TakeChanged(), (Names{"a", "c"})) << "each name once";
-  // Never announced, and forgotten with its only pod: there is nothing to show.
+  // A node that was never announced and is removed with its only pod is not listed.
   const NodeId ghost = cluster_.InternNode("ghost");
   ledger_.ChargePod(5, ghost, one_, ChargeKind::kUsed);
   ledger_.DischargePod(5, true);
@@ -205,11 +205,11 @@ TEST_F(LedgerTest, SaysWhichNodesWent) {
   EXPECT_EQ(ledger_.TakeChanged(), Names{});
 }
 
-TEST_F(LedgerTest, DeathOfAPromiseThatIsNotThere) {
-  EXPECT_DEATH(ledger_.GiveBackPlace(7, a_, one_, true), "invariant");
-  ledger_.AddPlace(7, a_, one_);
-  EXPECT_DEATH(ledger_.GiveBackPlace(8, a_, one_, true), "invariant");
-  EXPECT_DEATH(ledger_.GiveBackPlace(7, a_, two_, true), "invariant");
+TEST_F(LedgerTest, ReleaseUnknownSlot_Dies) {
+  EXPECT_DEATH(ledger_.ReleaseSlot(7, a_, one_, true), "invariant");
+  ledger_.ReserveSlot(7, a_, one_);
+  EXPECT_DEATH(ledger_.ReleaseSlot(8, a_, one_, true), "invariant");
+  EXPECT_DEATH(ledger_.ReleaseSlot(7, a_, two_, true), "invariant");
 }
 
 }  // namespace

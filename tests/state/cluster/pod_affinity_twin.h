@@ -1,5 +1,6 @@
-// Which pods may be near which, said again as simply as possible: a list of pods, looked through for every question.
-// After k8s.io/kubernetes/pkg/scheduler/framework/plugins/{interpodaffinity,podtopologyspread} (SPEC P-3).
+// The rules of pod affinity (SPEC P-3) in their simplest form, for comparison in tests: a list of pods, scanned for
+// every question. After k8s.io/kubernetes/pkg/scheduler/framework/plugins/{interpodaffinity,podtopologyspread}. Not
+// thread-safe.
 #ifndef MUSTER_TESTS_STATE_CLUSTER_POD_AFFINITY_TWIN_H_
 #define MUSTER_TESTS_STATE_CLUSTER_POD_AFFINITY_TWIN_H_
 
@@ -21,53 +22,53 @@ struct TwinPod {
   std::string node;
 };
 
-class NeighboursTwin {
+class PodAffinityTwin {
  public:
   std::map<std::string, NodeDescription> nodes;
-  std::map<std::string, Labels> namespaces;  // those that are known
+  std::map<std::string, Labels> namespaces;  // only known ones
   std::vector<TwinPod> pods;
 
-  // One more pod like this may go to the node, as far as its neighbours go.
+  // Whether the rules of pod affinity allow one more such pod on the node.
   [[nodiscard]] bool Fits(const TwinPod& pod, const std::string& node) const {
-    for (const NeighbourTerm& term : pod.shape.neighbours.anti_affinity) {
+    for (const PodAffinityTerm& term : pod.shape.pod_affinity.anti_affinity) {
       if (CountNear(node, term.topology_key, {term.selector}) > 0) return false;
     }
     for (const TwinPod& other : pods) {
-      for (const NeighbourTerm& term : other.shape.neighbours.anti_affinity) {
+      for (const PodAffinityTerm& term : other.shape.pod_affinity.anti_affinity) {
         const std::string domain = Domain(node, term.topology_key);
         const bool near = !domain.empty() && Domain(other.node, term.topology_key) == domain;
-        if (near && Means(term.selector, pod)) return false;
+        if (near && Selects(term.selector, pod)) return false;
       }
     }
-    if (!AffinityHolds(pod, node)) return false;
-    for (const SpreadConstraint& each : pod.shape.neighbours.spread) {
-      const int64_t self = Means(each.selector, pod) ? 1 : 0;
+    if (!AffinitySatisfied(pod, node)) return false;
+    for (const SpreadConstraint& each : pod.shape.pod_affinity.spread) {
+      const int64_t self = Selects(each.selector, pod) ? 1 : 0;
       const int64_t there = CountEven(pod, each, Domain(node, each.topology_key));
       if (!Included(pod, each, node) || there + self - Least(pod, each) > each.max_skew) return false;
     }
     return true;
   }
 
-  // How much such a pod would like to be there.
-  [[nodiscard]] int64_t Liked(const TwinPod& pod, const std::string& node) const {
+  // The preference of such a pod for the node: the sum of the weights that apply.
+  [[nodiscard]] int64_t PreferenceScore(const TwinPod& pod, const std::string& node) const {
     int64_t sum = 0;
     const NodeDescription& at = nodes.at(node);
     for (const PreferredNode& each : pod.shape.preferences.nodes) {
       if (Matches(each.term, at.name, at.labels)) sum += each.weight;
     }
-    for (const PreferredNeighbour& each : pod.shape.preferences.neighbours) {
+    for (const WeightedPodAffinityTerm& each : pod.shape.preferences.pod_affinity) {
       sum += each.weight * CountNear(node, each.term.topology_key, {each.term.selector});
     }
     return sum;
   }
 
-  // Nobody there is in anybody's way: what every one of the pods asks for holds, now that all are there.
+  // Whether the rules of every pod are met now that all are placed; of the pods on node `on` only, unless it is empty.
   [[nodiscard]] bool AllHold(const std::string& on = "") const {
     return std::all_of(pods.begin(), pods.end(),
                        [&](const TwinPod& pod) { return !on.empty() && pod.node != on ? true : Holds(pod); });
   }
   [[nodiscard]] bool Holds(const TwinPod& pod) const {
-    NeighboursTwin others = *this;
+    PodAffinityTwin others = *this;
     for (auto each = others.pods.begin(); each != others.pods.end(); ++each) {
       const bool same = each->node == pod.node && each->name_space == pod.name_space && each->labels == pod.labels &&
                         each->shape.Key() == pod.shape.Key();
@@ -76,9 +77,9 @@ class NeighboursTwin {
       break;
     }
     TwinPod plain = pod;
-    plain.shape.neighbours.spread.clear();
+    plain.shape.pod_affinity.spread.clear();
     if (!others.Fits(plain, pod.node)) return false;
-    for (const SpreadConstraint& each : pod.shape.neighbours.spread) {
+    for (const SpreadConstraint& each : pod.shape.pod_affinity.spread) {
       if (!Included(pod, each, pod.node)) return false;
       const int64_t there = CountEven(pod, each, Domain(pod.node, each.topology_key));
       if (there - Least(pod, each) > each.max_skew) return false;
@@ -87,7 +88,7 @@ class NeighboursTwin {
   }
 
  private:
-  // Empty: none.
+  // The node's domain for the label `key`; empty if it has none.
   [[nodiscard]] std::string Domain(const std::string& node, const std::string& key) const {
     const auto known = nodes.find(node);
     if (known == nodes.end()) return "";
@@ -95,8 +96,8 @@ class NeighboursTwin {
     if (label != known->second.labels.end()) return "=" + label->second;
     return key == "kubernetes.io/hostname" ? "=" + node : "";
   }
-  // AffinityTerm.Matches: a namespace that is named, or one of which the labels are meant.
-  [[nodiscard]] bool Means(const PodSelector& selector, const TwinPod& pod) const {
+  // AffinityTerm.Matches: the namespace is named, or its labels match.
+  [[nodiscard]] bool Selects(const PodSelector& selector, const TwinPod& pod) const {
     const auto meets = [](const SelectorRequirement& each, const std::string& key, const Labels& labels) {
       const auto label = labels.find(key);
       return Meets(each, label == labels.end() ? nullptr : &label->second);
@@ -113,51 +114,51 @@ class NeighboursTwin {
     for (const SelectorRequirement& each : selector.requirements) there = there && meets(each, each.key, pod.labels);
     return there;
   }
-  [[nodiscard]] bool MeansAll(const std::vector<PodSelector>& selectors, const TwinPod& pod) const {
-    return std::all_of(selectors.begin(), selectors.end(), [&](const PodSelector& each) { return Means(each, pod); });
+  [[nodiscard]] bool AllSelect(const std::vector<PodSelector>& selectors, const TwinPod& pod) const {
+    return std::all_of(selectors.begin(), selectors.end(), [&](const PodSelector& each) { return Selects(each, pod); });
   }
-  // Pods that are meant in the node's domain.
+  // The number of selected pods in the node's domain.
   [[nodiscard]] int64_t CountNear(const std::string& node, const std::string& key,
                                   const std::vector<PodSelector>& selectors) const {
     const std::string domain = Domain(node, key);
     return domain.empty() ? 0 : std::count_if(pods.begin(), pods.end(), [&](const TwinPod& pod) {
-      return Domain(pod.node, key) == domain && MeansAll(selectors, pod);
+      return Domain(pod.node, key) == domain && AllSelect(selectors, pod);
     });
   }
-  [[nodiscard]] bool AffinityHolds(const TwinPod& pod, const std::string& node) const {
-    const std::vector<NeighbourTerm>& terms = pod.shape.neighbours.affinity;
+  [[nodiscard]] bool AffinitySatisfied(const TwinPod& pod, const std::string& node) const {
+    const std::vector<PodAffinityTerm>& terms = pod.shape.pod_affinity.affinity;
     std::vector<PodSelector> all;
-    for (const NeighbourTerm& term : terms) all.push_back(term.selector);
+    for (const PodAffinityTerm& term : terms) all.push_back(term.selector);
     bool there = true;
-    bool anybody = false;
-    // A pod counts if all of the terms mean it; where no namespace is known, those that go by labels are not judged.
+    bool any_match = false;
+    // A pod counts if all terms select it. While no namespace is known, terms with a namespace selector are not judged.
     const bool by_labels = std::any_of(all.begin(), all.end(), [](const PodSelector& each) { return each.by_labels; });
     if (by_labels && namespaces.empty()) return true;
-    for (const NeighbourTerm& term : terms) {
+    for (const PodAffinityTerm& term : terms) {
       if (Domain(node, term.topology_key).empty()) return false;
       there = there && CountNear(node, term.topology_key, all) > 0;
       for (const TwinPod& other : pods) {
-        anybody = anybody || (MeansAll(all, other) && !Domain(other.node, term.topology_key).empty());
+        any_match = any_match || (AllSelect(all, other) && !Domain(other.node, term.topology_key).empty());
       }
     }
-    return there || (!anybody && MeansAll(all, pod));
+    return there || (!any_match && AllSelect(all, pod));
   }
-  // calPreFilterState: a node counts if it has every label of the pod's constraints, and by this one's policies. What
-  // is left out is no place for the pod either: another of kube-scheduler's filters refuses it.
+  // calPreFilterState: a node counts if it has every label of the pod's constraints and meets the policies of this one.
+  // A node that does not count is not feasible either: another filter of kube-scheduler refuses it.
   [[nodiscard]] bool Included(const TwinPod& pod, const SpreadConstraint& of, const std::string& node) const {
     const auto known = nodes.find(node);
     if (known == nodes.end()) return false;
-    for (const SpreadConstraint& each : pod.shape.neighbours.spread) {
+    for (const SpreadConstraint& each : pod.shape.pod_affinity.spread) {
       if (Domain(node, each.topology_key).empty()) return false;
     }
-    if (of.honor_affinity && OwnObstacle(known->second, pod.shape) != Obstacle::kNone) return false;
+    if (of.honor_affinity && PodSideObstacle(known->second, pod.shape) != Obstacle::kNone) return false;
     return !of.honor_taints || FirstUntolerated(known->second.taints, pod.shape.tolerations) == nullptr;
   }
-  // Pods that are meant on the domain's nodes that count.
+  // The number of selected pods on the counted nodes of the domain.
   [[nodiscard]] int64_t CountEven(const TwinPod& pod, const SpreadConstraint& of, const std::string& domain) const {
     return std::count_if(pods.begin(), pods.end(), [&](const TwinPod& there) {
       return Domain(there.node, of.topology_key) == domain && Included(pod, of, there.node) &&
-             MeansAll({of.selector}, there);
+             AllSelect({of.selector}, there);
     });
   }
   [[nodiscard]] int64_t Least(const TwinPod& pod, const SpreadConstraint& of) const {

@@ -1,4 +1,4 @@
-// The room muster_placement: domains and their room, beside sums over all nodes (SPEC P-4).
+// muster_cluster: topology domains and their room, compared with sums over all nodes (SPEC P-4).
 #include "state/cluster/topology.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace muster {
 namespace {
 
-// By name of the domain; those without room left out.
+// Room by domain name, without the domains that have none.
 std::map<std::string, int64_t> RoomsOf(Topology* topology, const std::string& key, ClassId cls) {
   std::map<std::string, int64_t> out;
   const std::vector<int64_t> rooms = topology->Rooms(key, cls);
@@ -42,7 +42,7 @@ std::map<std::string, int64_t> SimpleRooms(const Cluster& cluster, const std::st
   return out;
 }
 
-TEST(TopologyTest, AgreesWithASumOverAllNodes) {
+TEST(TopologyTest, RandomChanges_AgreeWithSumOverNodes) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     std::mt19937_64 random(seed);
@@ -84,13 +84,13 @@ TEST(TopologyTest, AgreesWithASumOverAllNodes) {
   }
 }
 
-TEST(TopologyTest, LevelsLieWithinEachOther) {
+TEST(TopologyTest, Levels_AreNested) {
   Cluster cluster;
   Topology topology(&cluster, {"zone", "block", "rack"});
-  EXPECT_EQ(topology.WiderThan("rack"), "block");
-  EXPECT_EQ(topology.WiderThan("block"), "zone");
-  EXPECT_EQ(topology.WiderThan("zone"), "");
-  EXPECT_EQ(topology.WiderThan("other"), "");
+  EXPECT_EQ(topology.ParentLevel("rack"), "block");
+  EXPECT_EQ(topology.ParentLevel("block"), "zone");
+  EXPECT_EQ(topology.ParentLevel("zone"), "");
+  EXPECT_EQ(topology.ParentLevel("other"), "");
   NodeDescription node = NodeWith("a", {{"cpu", 1}});
   node.labels = {{"zone", "z"}, {"block", "1"}, {"rack", "1"}};
   ASSERT_TRUE(cluster.UpsertNode(node).ok());

@@ -1,4 +1,4 @@
-// SPEC K-2 to K-6, K-9: how kube-scheduler is answered.
+// SPEC K-2 to K-6, K-9: answers to kube-scheduler.
 #include "state/frontends/extender_frontend.h"
 
 #include "tests/state/frontends/frontends_fixture.h"
@@ -6,28 +6,28 @@
 namespace muster {
 namespace {
 
-class KubeSchedulerTest : public DriversTest {};
+class ExtenderFrontendTest : public FrontendsTest {};
 
 // --- filter ---
 
-TEST_F(KubeSchedulerTest, WhoIsNotKnownIsRemembered) {
+TEST_F(ExtenderFrontendTest, Filter_UnknownPod_IsRefusedAndRecorded) {
   EXPECT_EQ(Ask("a", {"n"}), "refuse UnknownPod");
-  EXPECT_TRUE(calls_.TakeAskedEarly("a"));
+  EXPECT_TRUE(activations_.TakeUnknownQuery("a"));
 }
 
-TEST_F(KubeSchedulerTest, BeforeEverythingIsReadNobodyPasses) {
+TEST_F(ExtenderFrontendTest, Filter_FactsNotRead_IsRefused) {
   Sources unread;
-  KubeScheduler early({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &unread, &reasons_, &plans_, &calls_,
-                       &barrier_, &claims_, &bindings_, &domains_, &queues_},
-                      {kLearnedMs, 0});
+  ExtenderFrontend early({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &unread, &reasons_, &plans_,
+                          &activations_, &barrier_, &lifecycle_, &bindings_, &domains_, &queues_},
+                         {kLearnedMs, 0});
   PutLone("a", 1);
-  const FilterReply reply = early.OnFilter({"a", std::make_shared<NodeOffer>(std::vector<std::string>{"n"})}, &*step_);
+  const FilterReply reply = early.OnFilter({"a", std::make_shared<NodeOffer>(std::vector<std::string>{"n"})}, &*ctx_);
   EXPECT_EQ(reply.kind, FilterReply::Kind::kRefuse);
   EXPECT_EQ(reply.reason.code, ReasonCode::kStarting);
-  EXPECT_TRUE(calls_.Of(PodAt("a")).refused) << "it comes back when it is called";
+  EXPECT_TRUE(activations_.Of(PodAt("a")).unschedulable) << "it comes back when it is called";
 }
 
-TEST_F(KubeSchedulerTest, ALonePodPassesButForPromisedCapacity) {
+TEST_F(ExtenderFrontendTest, Filter_LonePod_PassesExceptPromisedNodes) {
   AddNode("m", 3);
   AddNode("n", 3);
   PutGang("g", 2);
@@ -42,15 +42,15 @@ TEST_F(KubeSchedulerTest, ALonePodPassesButForPromisedCapacity) {
   const FilterReply reply = Filter("big", {"m"});
   EXPECT_EQ(reply.reason.code, ReasonCode::kGuarded);
   EXPECT_TRUE(Filter("small", {"m"}).reason.none());
-  calls_.CallGuarded(At(kT0));
-  EXPECT_EQ(Done(), Lines{"call big"});
+  activations_.ActivateGuarded(At(kT0));
+  EXPECT_EQ(Done(), Lines{"activate big"});
   PodDescription invalid = Facts("invalid", 1);
   invalid.invalid = "cpu: not a quantity";
   Put(invalid);
   EXPECT_EQ(Ask("invalid", {"m"}), "pass") << "kube-scheduler reads it in its own way";
 }
 
-TEST_F(KubeSchedulerTest, GuardedNodesAreInOrder) {
+TEST_F(ExtenderFrontendTest, Filter_GuardedNodes_AreSortedByName) {
   for (const char* node : {"c", "a", "b"}) AddNode(node, 1);
   PutGang("g", 3);
   PlanNow(GangAt("g"));
@@ -59,7 +59,7 @@ TEST_F(KubeSchedulerTest, GuardedNodesAreInOrder) {
 }
 
 // K-3: before its commit a reservation yields to a pod of higher priority, not to an equal one.
-TEST_F(KubeSchedulerTest, AReservationYieldsToHigherPriority) {
+TEST_F(ExtenderFrontendTest, Filter_LonePodOfHigherPriority_ReservationYields) {
   AddNode("n", 2);
   PodDescription member = Facts("g-1", 1, "g", 2);
   member.priority = 5;
@@ -73,7 +73,7 @@ TEST_F(KubeSchedulerTest, AReservationYieldsToHigherPriority) {
   EXPECT_EQ(Ask("equal", {"n"}), "pass but n");
   lone.uid = lone.name = "higher";
   lone.priority = 6;
-  lone.shape.Own().requests["cpu"] = 2;
+  lone.shape.Mutable().requests["cpu"] = 2;
   Put(lone);
   EXPECT_EQ(Ask("higher", {"n"}), "pass") << "both places yield";
   Bind("g-1", "n", 1);
@@ -81,23 +81,23 @@ TEST_F(KubeSchedulerTest, AReservationYieldsToHigherPriority) {
   Bind("g-1", "n", 1);
   Take("g-2", "n");
   Bind("g-2", "n", 2);
-  Report("g-1", "n", BindingResult::kRefused, "no");  // a place under repair, of a committed plan
+  Report("g-1", "n", BindingResult::kRefused, "no");  // a slot under repair, of a committed plan
   EXPECT_EQ(Ask("higher", {"n"}), "pass but n");
 }
 
-TEST_F(KubeSchedulerTest, AMemberWithoutAPlanHearsWhy) {
+TEST_F(ExtenderFrontendTest, Filter_MemberWithoutPlan_ReturnsReason) {
   PutMember("g-1", 1, "g", 2);
-  calls_.NoteCalled(PodAt("g-1"), true);
+  activations_.SetActivated(PodAt("g-1"), true);
   const FilterReply reply = Filter("g-1", {"n"});
   EXPECT_EQ(reply.kind, FilterReply::Kind::kRefuse);
   EXPECT_EQ(reply.reason.code, ReasonCode::kNotEnoughPods);
   EXPECT_EQ(reply.reason.text, "gang d/g: 1 of 2 pods exist");
-  EXPECT_TRUE(calls_.Of(PodAt("g-1")).refused);
-  EXPECT_FALSE(calls_.Of(PodAt("g-1")).called);
-  EXPECT_EQ(calls_.Of(PodAt("g-1")).said.code, ReasonCode::kNotEnoughPods);
+  EXPECT_TRUE(activations_.Of(PodAt("g-1")).unschedulable);
+  EXPECT_FALSE(activations_.Of(PodAt("g-1")).activated);
+  EXPECT_EQ(activations_.Of(PodAt("g-1")).last_refusal.code, ReasonCode::kNotEnoughPods);
 }
 
-TEST_F(KubeSchedulerTest, AMemberThatIsNotAsked) {
+TEST_F(ExtenderFrontendTest, Filter_MemberThatCannotBePlaced_IsRefused) {
   AddNode("n", 4);
   PodDescription invalid = Facts("i-1", 1, "i", 1);
   invalid.invalid = "cpu: not a quantity";
@@ -114,7 +114,7 @@ TEST_F(KubeSchedulerTest, AMemberThatIsNotAsked) {
   EXPECT_EQ(Ask("g-1", {"n"}), "refuse Gone");
 }
 
-TEST_F(KubeSchedulerTest, WhoeverAsksAnewHasForgottenItsCall) {
+TEST_F(ExtenderFrontendTest, Filter_WaitingPod_EndsItsHold) {
   AddNode("n", 4);
   PutGang("g", 2);
   PlanNow(GangAt("g"));
@@ -124,8 +124,8 @@ TEST_F(KubeSchedulerTest, WhoeverAsksAnewHasForgottenItsCall) {
   EXPECT_EQ(Ask("g-1", {"n"}), "node n");
   EXPECT_EQ(Done(), Lines{"answer 1 Gone"});
   EXPECT_EQ(barrier_.held_binds(), 0);
-  EXPECT_FALSE(calls_.Of(PodAt("g-1")).refused) << "it has a node again";
-  // Whoever waits by a Permit, without a plan, is not ended by a filter call.
+  EXPECT_FALSE(activations_.Of(PodAt("g-1")).unschedulable) << "it has a node again";
+  // A filter call does not end the wait of a pod in a Permit call without a plan.
   const Pod& waits = PutMember("v-1", 1, "v", 2);
   PutMember("v-2", 1, "v", 2);
   ledger_.ChargePod(waits.id, cluster_.FindNode("n"), waits.cls, ChargeKind::kUsed);
@@ -134,14 +134,14 @@ TEST_F(KubeSchedulerTest, WhoeverAsksAnewHasForgottenItsCall) {
   EXPECT_EQ(waits.state, MemberState::kWaiting);
 }
 
-TEST_F(KubeSchedulerTest, APlannedMemberGetsOneNode) {
+TEST_F(ExtenderFrontendTest, Filter_PlannedMember_ReturnsOneNode) {
   AddNode("m", 1);
   AddNode("n", 1);
   for (const char* name : {"g-1", "g-2", "g-3"}) PutMember(name, 1, "g", 2);
   PlanNow(GangAt("g"));
-  calls_.NoteRefused(PodAt("g-1"));
+  activations_.MarkUnschedulable(PodAt("g-1"));
   EXPECT_EQ(Ask("g-1", {"n"}), "node n") << "whichever slot of its class is offered";
-  EXPECT_FALSE(calls_.Of(PodAt("g-1")).refused);
+  EXPECT_FALSE(activations_.Of(PodAt("g-1")).unschedulable);
   EXPECT_EQ(Ask("g-1", {"m", "n"}), "node n") << "its own";
   EXPECT_EQ(Ask("g-1", {"m"}), "node m") << "another free one";
   EXPECT_EQ(plans_.Of(GangAt("g"))->slots[1].state, SlotState::kFree) << "the first is free again";
@@ -150,7 +150,7 @@ TEST_F(KubeSchedulerTest, APlannedMemberGetsOneNode) {
   EXPECT_EQ(plans_.SlotIndex(PodAt("g-3")), -1);
 }
 
-TEST_F(KubeSchedulerTest, ASlotMovesToAnOfferedNode) {
+TEST_F(ExtenderFrontendTest, Filter_SlotNotOffered_MovesToOfferedNode) {
   AddNode("m", 1);
   AddNode("n", 1);
   PutGang("g", 1);
@@ -168,7 +168,7 @@ TEST_F(KubeSchedulerTest, ASlotMovesToAnOfferedNode) {
   EXPECT_EQ(UsedOn("m"), 1);
 }
 
-TEST_F(KubeSchedulerTest, ASlotOfAnotherClassIsNone) {
+TEST_F(ExtenderFrontendTest, Filter_OnlySlotsOfAnotherClass_IsRefused) {
   AddNode("n", 9);
   PutMember("g-1", 1, "g", 1);
   PlanNow(GangAt("g"));
@@ -177,25 +177,25 @@ TEST_F(KubeSchedulerTest, ASlotOfAnotherClassIsNone) {
   EXPECT_EQ(Ask("g-1", {"n"}), "node n");
 }
 
-TEST_F(KubeSchedulerTest, BeyondItsMinimumMembersPassOneByOne) {
+TEST_F(ExtenderFrontendTest, Filter_SatisfiedGang_MemberPassesIndividually) {
   AddNode("n", 4);
   PutGang("g", 1);
   gangs_.SetSatisfied(GangAt("g"), true);
-  calls_.NoteRefused(PodAt("g-1"));
+  activations_.MarkUnschedulable(PodAt("g-1"));
   EXPECT_EQ(Ask("g-1", {"n"}), "pass");
-  EXPECT_FALSE(calls_.Of(PodAt("g-1")).refused);
+  EXPECT_FALSE(activations_.Of(PodAt("g-1")).unschedulable);
   PutGang("p", 4);
   PlanNow(GangAt("p"));
   EXPECT_EQ(Ask("g-1", {"n"}), "pass but n");
-  EXPECT_TRUE(calls_.Of(PodAt("g-1")).refused);
-  EXPECT_EQ(calls_.Guarded(), std::vector<absl::string_view>{"g-1"}) << "it is called when there is room";
+  EXPECT_TRUE(activations_.Of(PodAt("g-1")).unschedulable);
+  EXPECT_EQ(activations_.Guarded(), std::vector<absl::string_view>{"g-1"}) << "it is called when there is room";
 }
 
-// --- absences (K-6) ---
+// --- missing offers (K-6) ---
 
-class Absences : public KubeSchedulerTest {
+class MissingOffersTest : public ExtenderFrontendTest {
  protected:
-  Absences() {
+  MissingOffersTest() {
     AddNode("n", 1);
     PutGang("g", 1);
     PlanNow(GangAt("g"));
@@ -204,39 +204,40 @@ class Absences : public KubeSchedulerTest {
   }
 };
 
-TEST_F(Absences, ARefusalIsCalledAgainSoon) {
+TEST_F(MissingOffersTest, NodeNotOffered_MemberIsReactivatedSoon) {
   At(kT0 + 100);
   EXPECT_EQ(Ask("g-1", {"a"}), "refuse NodeNotOffered");
-  EXPECT_EQ(plans_.Of(GangAt("g"))->soon_ms, kT0 + 100 + 250);
+  EXPECT_EQ(plans_.Of(GangAt("g"))->reactivate_ms, kT0 + 100 + 250);
   EXPECT_TRUE(Touched(GangAt("g")));
-  EXPECT_TRUE(calls_.Of(PodAt("g-1")).refused);
+  EXPECT_TRUE(activations_.Of(PodAt("g-1")).unschedulable);
 }
 
-TEST_F(Absences, OnlyCompleteOffersProveAndOnlyOnceThePlanHasSettled) {
+TEST_F(MissingOffersTest, CompleteOffers_SomeTimeAfterPlan_CountAndWithdrawPlan) {
   At(kT0 + 1'999);
   for (int i = 0; i < 3; ++i) Ask("g-1", {"a", "b"});
-  EXPECT_EQ(plans_.Of(GangAt("g"))->absences, 0) << "kube-scheduler's snapshot may be older";
+  EXPECT_EQ(plans_.Of(GangAt("g"))->missing_offers, 0) << "kube-scheduler's snapshot may be older";
   At(kT0 + 2'000);
   Ask("g-1", {"a", "b", "x"});
-  EXPECT_EQ(plans_.Of(GangAt("g"))->absences, 0) << "3 of 3 nodes: it may have looked no further";
+  EXPECT_EQ(plans_.Of(GangAt("g"))->missing_offers, 0) << "3 of 3 nodes: it may have looked no further";
   Ask("g-1", {"a", "b"});
-  EXPECT_EQ(plans_.Of(GangAt("g"))->absences, 1);
+  EXPECT_EQ(plans_.Of(GangAt("g"))->missing_offers, 1);
   ChangePod("g-1", [](PodDescription* pod) { pod->nominated_node = "a"; });
   Ask("g-1", {"a"});
-  EXPECT_EQ(plans_.Of(GangAt("g"))->absences, 1) << "the nominated node is offered alone: nothing else was looked at";
+  EXPECT_EQ(plans_.Of(GangAt("g"))->missing_offers, 1)
+      << "the nominated node is offered alone: nothing else was looked at";
   Ask("g-1", {"a", "b"});
   EXPECT_EQ(plans_.Of(GangAt("g")), nullptr) << "the second proof";
-  EXPECT_EQ(kube_scheduler_.refusals_until_ms(), kT0 + 2'000 + kLearnedMs);
+  EXPECT_EQ(extender_frontend_.refusals_until_ms(), kT0 + 2'000 + kLearnedMs);
 }
 
-TEST_F(Absences, WithoutItsNominationOneNodeIsAnOffer) {
+TEST_F(MissingOffersTest, SingleNodeOffer_NotTheNominatedNode_Counts) {
   At(kT0 + 2'000);
   ChangePod("g-1", [](PodDescription* pod) { pod->nominated_node = "b"; });
   Ask("g-1", {"a"});
-  EXPECT_EQ(plans_.Of(GangAt("g"))->absences, 1);
+  EXPECT_EQ(plans_.Of(GangAt("g"))->missing_offers, 1);
 }
 
-TEST_F(Absences, ACommittedPlanIsNotGivenUp) {
+TEST_F(MissingOffersTest, CommittedPlan_IsNotWithdrawn) {
   PutGang("h", 2);
   AddNode("o", 2);
   PlanNow(GangAt("h"));
@@ -250,18 +251,19 @@ TEST_F(Absences, ACommittedPlanIsNotGivenUp) {
   EXPECT_NE(plans_.Of(GangAt("h")), nullptr);
 }
 
-// The sample size of kube-scheduler: all below 100 nodes, then a share that shrinks, at least 100.
+// The sample size of kube-scheduler: all nodes of a cluster below 100 nodes, then a decreasing share, at least 100
+// nodes.
 struct Sample {
   int32_t nodes;
   int32_t percentage;
   int32_t size;
 };
-class SampleSize : public DriversTest, public testing::WithParamInterface<Sample> {};
+class SampleSize : public FrontendsTest, public testing::WithParamInterface<Sample> {};
 
-TEST_P(SampleSize, FewerNodesOfferedProveARefusal) {
-  KubeScheduler kube({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources_, &reasons_, &plans_, &calls_,
-                      &barrier_, &claims_, &bindings_, &domains_, &queues_},
-                     {kLearnedMs, GetParam().percentage});
+TEST_P(SampleSize, OfferBelowSampleSize_ProvesRefusal) {
+  ExtenderFrontend kube({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources_, &reasons_, &plans_,
+                         &activations_, &barrier_, &lifecycle_, &bindings_, &domains_, &queues_},
+                        {kLearnedMs, GetParam().percentage});
   AddNode("n", 1);
   for (int32_t i = 1; i < GetParam().nodes; ++i) AddNode(absl::StrCat("full-", i), 0);
   PutGang("g", 1);
@@ -269,11 +271,11 @@ TEST_P(SampleSize, FewerNodesOfferedProveARefusal) {
   At(kT0 + 10'000);
   std::vector<std::string> offered;
   for (int32_t i = 0; i < GetParam().size; ++i) offered.push_back(absl::StrCat("other-", i));
-  static_cast<void>(kube.OnFilter({"g-1", std::make_shared<NodeOffer>(offered)}, &*step_));
-  EXPECT_EQ(plans_.Of(GangAt("g"))->absences, 0) << "it may have stopped looking";
+  static_cast<void>(kube.OnFilter({"g-1", std::make_shared<NodeOffer>(offered)}, &*ctx_));
+  EXPECT_EQ(plans_.Of(GangAt("g"))->missing_offers, 0) << "it may have stopped looking";
   offered.pop_back();
-  static_cast<void>(kube.OnFilter({"g-1", std::make_shared<NodeOffer>(offered)}, &*step_));
-  EXPECT_EQ(plans_.Of(GangAt("g"))->absences, 1);
+  static_cast<void>(kube.OnFilter({"g-1", std::make_shared<NodeOffer>(offered)}, &*ctx_));
+  EXPECT_EQ(plans_.Of(GangAt("g"))->missing_offers, 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Clusters, SampleSize,
@@ -284,9 +286,9 @@ INSTANTIATE_TEST_SUITE_P(Clusters, SampleSize,
 
 // --- preemption (K-9) ---
 
-class Preemption : public KubeSchedulerTest {
+class PreemptionTest : public ExtenderFrontendTest {
  protected:
-  Preemption() {
+  PreemptionTest() {
     for (int i = 1; i <= 3; ++i) {
       Put(Facts(absl::StrCat("r-", i), 1, "r", 2), false, i == 1 ? MemberState::kBound : MemberState::kRunning);
     }
@@ -295,50 +297,50 @@ class Preemption : public KubeSchedulerTest {
     PutGang("w", 2);
   }
   Lines Ask(const std::string& uid, const std::vector<std::string>& victims, bool names_gang = false) {
-    now_ms_ += 60'000;  // what was said before is long over
-    return kube_scheduler_.OnPreempt({uid, {{"n", victims}}, names_gang}, At(now_ms_)).nodes;
+    now_ms_ += 60'000;  // earlier replies have expired
+    return extender_frontend_.OnPreempt({uid, {{"n", victims}}, names_gang}, At(now_ms_)).nodes;
   }
   int64_t now_ms_ = 0;
   const Lines yes_{"n"};
   const Lines no_;
 };
 
-TEST_F(Preemption, AMemberThatWaitsForItsGangTakesNobodysPlace) {
+TEST_F(PreemptionTest, WaitingMember_MayNotPreempt) {
   EXPECT_EQ(Ask("w-1", {"lone"}), no_);
   EXPECT_EQ(Ask("r-1", {"lone"}), yes_) << "its minimum runs: the rest comes one by one";
   EXPECT_EQ(Ask("nobody", {"lone"}), yes_);
   EXPECT_EQ(Ask("lone", {"nobody"}), yes_);
 }
 
-// No filter call comes before where no built-in filter passes.
-TEST_F(Preemption, AMemberThatIsNotKnownYetTakesNobodysPlace) {
+// If no node passes kube-scheduler's built-in filters, no filter call comes before.
+TEST_F(PreemptionTest, UnknownMember_MayNotPreempt) {
   for (const char* uid : {"nobody", "lone"}) {
     EXPECT_EQ(Ask(uid, {"x"}, /*names_gang=*/true), no_) << uid;
   }
   EXPECT_EQ(Ask("r-1", {"x"}, /*names_gang=*/true), yes_);
 }
 
-TEST_F(Preemption, NobodyIsTakenForWhoHasAPlace) {
+TEST_F(PreemptionTest, PodBeingBound_MayNotPreempt) {
   gangs_.SetState(PodAt("r-1"), MemberState::kCommitted);
   EXPECT_EQ(Ask("r-1", {"lone"}), no_) << "it is being bound";
   gangs_.SetState(PodAt("r-1"), MemberState::kPending);
   EXPECT_EQ(Ask("r-1", {"lone"}), yes_);
 }
 
-// Who is not read yet may be one whom the eviction would break.
-TEST_F(KubeSchedulerTest, UntilAllIsReadNobodyIsTaken) {
+// A pod that is not read yet may belong to a gang that the eviction would break.
+TEST_F(ExtenderFrontendTest, Preempt_FactsNotRead_IsRefused) {
   Sources sources({"pods"});
-  KubeScheduler kube({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources, &reasons_, &plans_, &calls_,
-                      &barrier_, &claims_, &bindings_, &domains_, &queues_},
-                     {kLearnedMs, 0});
+  ExtenderFrontend kube({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources, &reasons_, &plans_,
+                         &activations_, &barrier_, &lifecycle_, &bindings_, &domains_, &queues_},
+                        {kLearnedMs, 0});
   PutLone("lone", 1);
-  const auto ask = [&](const char* uid) { return kube.OnPreempt({uid, {{"n", {"stranger"}}}}, &*step_).nodes; };
+  const auto ask = [&](const char* uid) { return kube.OnPreempt({uid, {{"n", {"stranger"}}}}, &*ctx_).nodes; };
   for (const char* uid : {"lone", "nobody"}) EXPECT_EQ(ask(uid), Lines()) << uid;
   sources.Complete("pods");
   for (const char* uid : {"lone", "nobody"}) EXPECT_EQ(ask(uid), Lines{"n"}) << uid;
 }
 
-TEST_F(Preemption, ARunningGangKeepsItsMinimum) {
+TEST_F(PreemptionTest, RunningGang_KeepsItsMinimum) {
   EXPECT_EQ(Ask("lone", {"r-1"}), yes_) << "two of them remain";
   EXPECT_EQ(Ask("lone", {"r-1", "r-2"}), no_);
   EXPECT_EQ(Ask("lone", {"one-1"}), yes_) << "a minimum of one is no gang";
@@ -347,7 +349,7 @@ TEST_F(Preemption, ARunningGangKeepsItsMinimum) {
   EXPECT_EQ(Ask("lone", {"r-1"}), no_) << "a member that is being bound is not there yet";
 }
 
-TEST_F(Preemption, AStartIsNotBroken) {
+TEST_F(PreemptionTest, StartingGang_IsNotPreempted) {
   gangs_.SetState(PodAt("w-1"), MemberState::kWaiting);
   EXPECT_EQ(Ask("lone", {"w-1"}), no_);
   gangs_.SetState(PodAt("w-1"), MemberState::kCommitted);
@@ -356,9 +358,9 @@ TEST_F(Preemption, AStartIsNotBroken) {
 
 // --- bind ---
 
-class Binds : public KubeSchedulerTest {
+class BindCallTest : public ExtenderFrontendTest {
  protected:
-  Binds() {
+  BindCallTest() {
     AddNode("m", 1);
     AddNode("n", 2);
     PutGang("g", 2);
@@ -366,9 +368,9 @@ class Binds : public KubeSchedulerTest {
   }
 };
 
-TEST_F(Binds, WhoIsNotKnownIsRefused) { EXPECT_EQ(Bind("nobody", "n", 7), Lines{"answer 7 UnknownPod"}); }
+TEST_F(BindCallTest, UnknownPod_IsRefused) { EXPECT_EQ(Bind("nobody", "n", 7), Lines{"answer 7 UnknownPod"}); }
 
-TEST_F(Binds, RepeatedCallsJoinTheSameWait) {
+TEST_F(BindCallTest, RepeatedCalls_JoinTheSameWait) {
   const std::string node = cluster_.node(plans_.Of(GangAt("g"))->slots[0].node).facts.name;
   const std::string other = cluster_.node(plans_.Of(GangAt("g"))->slots[1].node).facts.name;
   Take("g-1", node);
@@ -385,7 +387,7 @@ TEST_F(Binds, RepeatedCallsJoinTheSameWait) {
   EXPECT_EQ(Bind("g-1", "elsewhere", 6), Lines{"answer 6 Gone"});
 }
 
-TEST_F(Binds, AnotherNodeThanTheOneItWaitsWith) {
+TEST_F(BindCallTest, NodeOtherThanItsSlot_IsRefused) {
   Take("g-1", "n");
   EXPECT_EQ(Bind("g-1", "m", 1), Lines{"answer 1 Withdrawn"}) << "the reservation is on n";
   EXPECT_EQ(PodAt("g-1").state, MemberState::kPending);
@@ -395,9 +397,9 @@ TEST_F(Binds, AnotherNodeThanTheOneItWaitsWith) {
   EXPECT_EQ(barrier_.Of(PodAt("g-1")).holds, std::vector<HoldToken>{2});
 }
 
-TEST_F(Binds, WhoCannotBeBoundAnyMore) {
+TEST_F(BindCallTest, PodThatCannotBeBound_IsRefused) {
   PutLone("a", 1);
-  gangs_.SetState(PodAt("a"), MemberState::kLeaving);
+  gangs_.SetState(PodAt("a"), MemberState::kTerminating);
   EXPECT_EQ(Bind("a", "n", 1), Lines{"answer 1 Gone"});
   PutLone("b", 1);
   EXPECT_EQ(Bind("b", "unheard-of", 2), Lines{"answer 2 Withdrawn"});
@@ -408,14 +410,14 @@ TEST_F(Binds, WhoCannotBeBoundAnyMore) {
   EXPECT_EQ(Bind("s-1", "n", 4), Lines{"answer 4 Planned"});
 }
 
-TEST_F(Binds, AMemberWithoutAPlaceIsSentBack) {
+TEST_F(BindCallTest, MemberWithoutSlot_IsRefused) {
   PutGang("h", 2);
   EXPECT_EQ(Bind("h-1", "n", 1), Lines{"answer 1 Withdrawn"});
   EXPECT_EQ(out_.answers[0].reason.text, "gang d/h has no plan for this pod now: about to be planned");
-  EXPECT_TRUE(calls_.Of(PodAt("h-1")).refused);
+  EXPECT_TRUE(activations_.Of(PodAt("h-1")).unschedulable);
 }
 
-TEST_F(Binds, WhoHasNoQuorumToWaitForIsBoundAtOnce) {
+TEST_F(BindCallTest, NoQuorumToWaitFor_IsBoundAtOnce) {
   PutLone("a", 1);
   EXPECT_EQ(Bind("a", "m", 1), (Lines{"bind a to m by 45000", "keep commit/a"}));
   PutGang("h", 1);
@@ -423,7 +425,7 @@ TEST_F(Binds, WhoHasNoQuorumToWaitForIsBoundAtOnce) {
   EXPECT_EQ(Bind("h-1", "n", 2).front(), "bind h-1 to n by 45000");
 }
 
-TEST_F(Binds, AMemberThatCameByPermitBefore) {
+TEST_F(BindCallTest, MemberOfEarlierPermit_GetsHoldDeadline) {
   Take("g-1", "n");
   barrier_.SetByPermit(PodAt("g-1"), true);
   Bind("g-1", "n", 1);

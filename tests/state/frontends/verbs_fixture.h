@@ -1,4 +1,4 @@
-// One node of four CPUs, and members whose scheduler places them itself.
+// Fixture for tests of the verbs: one node with four CPUs, and pods whose own scheduler places them.
 #ifndef MUSTER_TESTS_STATE_FRONTENDS_VERBS_FIXTURE_H_
 #define MUSTER_TESTS_STATE_FRONTENDS_VERBS_FIXTURE_H_
 
@@ -8,23 +8,25 @@
 
 namespace muster {
 
-class VerbsTest : public DriversTest {
+class VerbsTest : public FrontendsTest {
  protected:
   VerbsTest() {
     AddNode("n", 4);
     scheduler_ = "mine";
   }
-  // Pods put from here on are placed by Muster.
+  // Pods added after this call are placed by Muster.
   void Serve() { scheduler_.clear(); }
   const Pod& PutNonStrict(const std::string& name, const std::string& gang, int32_t min) {
     PodDescription facts = Facts(name, 1, gang, min);
-    facts.gang.declaration.Own().mode = GangMode::kNonStrict;
+    facts.gang.declaration.Mutable().mode = GangMode::kNonStrict;
     return Put(facts);
   }
   void PostFilter(const std::string& uid, const std::string& message = "") {
-    verbs_.OnPostFilter(PodAt(uid), message, &*step_);
+    verbs_frontend_.OnPostFilter(PodAt(uid), message, &*ctx_);
   }
-  void Unreserve(const std::string& uid, UnreserveCause cause) { verbs_.OnUnreserve(PodAt(uid), cause, &*step_); }
+  void Unreserve(const std::string& uid, UnreserveCause cause) {
+    verbs_frontend_.OnUnreserve(PodAt(uid), cause, &*ctx_);
+  }
 };
 
 }  // namespace muster

@@ -1,10 +1,10 @@
-// SPEC G-4, G-5, G-7, G-8: a pod has a node; may it start?
+// SPEC G-4, G-5, G-7, G-8: Permit decides whether a pod may start on its node.
 #include "tests/state/frontends/verbs_fixture.h"
 
 namespace muster {
 namespace {
 
-TEST_F(VerbsTest, TheQuorumIsPermittedInOneStep) {
+TEST_F(VerbsTest, Permit_QuorumReached_PermitsAllMembers) {
   PutGang("g", 2);
   At(kT0 + 1);
   const PermitReply first = AskPermit("g-1", "n", 1);
@@ -24,20 +24,20 @@ TEST_F(VerbsTest, TheQuorumIsPermittedInOneStep) {
   EXPECT_EQ(Done(),
             (Lines{"answer 1 permitted", "answer 2 permitted", "keep start/1", "keep commit/g-1", "keep commit/g-2"}))
       << "call 3 ends with its reply";
-  EXPECT_TRUE(GangAt("g").kept.satisfied);
+  EXPECT_TRUE(GangAt("g").durable.satisfied);
   EXPECT_EQ(bindings_.Deadline(PodAt("g-2")), kT0 + 1'001 + kBindWithinMs);
   EXPECT_EQ(Permit("g-2", "n", 4), "permit") << "the same again";
   EXPECT_EQ(Permit("g-2", "elsewhere", 4), "reject Gone");
 }
 
-TEST_F(VerbsTest, TheCallerMaySayHowLongItNeeds) {
+TEST_F(VerbsTest, Permit_BindTimeFromCaller_SetsDeadline) {
   PutLone("a", 1);
-  EXPECT_EQ(verbs_.OnPermit({"a", "n", 1, 1}, &*step_).kind, PermitReply::Kind::kPermit);
+  EXPECT_EQ(verbs_frontend_.OnPermit({"a", "n", 1, 1}, &*ctx_).kind, PermitReply::Kind::kPermit);
   EXPECT_EQ(bindings_.Deadline(PodAt("a")), kT0 + 1);
   EXPECT_EQ(UsedOn("n"), 1);
 }
 
-TEST_F(VerbsTest, WhatKeepsAPodFromItsNode) {
+TEST_F(VerbsTest, Permit_Obstacle_IsRejectedWithReason) {
   EXPECT_EQ(Permit("nobody", "n", 1), "reject UnknownPod");
   PutLone("a", 1);
   EXPECT_EQ(Permit("a", "unheard-of", 1), "reject NoRoom");
@@ -57,7 +57,7 @@ TEST_F(VerbsTest, WhatKeepsAPodFromItsNode) {
   gangs_.SetTimedOut(GangAt("t"), true);
   EXPECT_EQ(Permit("t-1", "n", 1), "reject TimedOut");
   PodDescription grouped = Facts("o-1", 1, "o", 1);
-  grouped.gang.declaration.Own().groups = {"d/o", "d/absent"};
+  grouped.gang.declaration.Mutable().groups = {"d/o", "d/absent"};
   Put(grouped);
   EXPECT_EQ(Permit("o-1", "n", 1), "reject UnknownGang");
   PutLone("r", 1);
@@ -65,23 +65,23 @@ TEST_F(VerbsTest, WhatKeepsAPodFromItsNode) {
   EXPECT_EQ(Permit("r", "n", 1), "reject Gone");
 }
 
-TEST_F(VerbsTest, AGangWithoutAMinimumConstrainsNobody) {
+TEST_F(VerbsTest, Permit_GangWithoutMinimum_IsPermitted) {
   PutMember("z-1", 1, "z", 0);
   gangs_.SetTimedOut(GangAt("z"), true);
   EXPECT_EQ(Permit("z-1", "n", 1), "permit");
   EXPECT_EQ(Done(), Lines{"keep commit/z-1"});
 }
 
-TEST_F(VerbsTest, TheLastCallSaysHowLongItsCallerHas) {
+TEST_F(VerbsTest, Permit_RepeatedCall_LastBindTimeCounts) {
   PutGang("g", 2);
-  EXPECT_EQ(verbs_.OnPermit({"g-1", "n", 1, 5'000}, &*step_).kind, PermitReply::Kind::kWait);
-  EXPECT_EQ(verbs_.OnPermit({"g-1", "n", 2, 0}, &*step_).kind, PermitReply::Kind::kWait);
-  EXPECT_EQ(verbs_.OnPermit({"g-2", "n", 3, 7'000}, &*step_).kind, PermitReply::Kind::kPermit);
+  EXPECT_EQ(verbs_frontend_.OnPermit({"g-1", "n", 1, 5'000}, &*ctx_).kind, PermitReply::Kind::kWait);
+  EXPECT_EQ(verbs_frontend_.OnPermit({"g-1", "n", 2, 0}, &*ctx_).kind, PermitReply::Kind::kWait);
+  EXPECT_EQ(verbs_frontend_.OnPermit({"g-2", "n", 3, 7'000}, &*ctx_).kind, PermitReply::Kind::kPermit);
   EXPECT_EQ(bindings_.Deadline(PodAt("g-1")), kT0 + kBindWithinMs);
   EXPECT_EQ(bindings_.Deadline(PodAt("g-2")), kT0 + 7'000);
 }
 
-TEST_F(VerbsTest, OneWaitHasOneNode) {
+TEST_F(VerbsTest, Permit_WaitingPodOnAnotherNode_IsRejected) {
   AddNode("m", 4);
   PutGang("g", 2);
   Permit("g-1", "n", 1);
@@ -90,7 +90,7 @@ TEST_F(VerbsTest, OneWaitHasOneNode) {
   EXPECT_EQ(barrier_.Of(PodAt("g-1")).holds, std::vector<HoldToken>{1});
 }
 
-TEST_F(VerbsTest, ThePodsOwnNominationIsNotInItsWay) {
+TEST_F(VerbsTest, Permit_OwnNomination_DoesNotBlock) {
   PodDescription facts = Facts("a", 4);
   facts.nominated_node = "n";
   const Pod& pod = Put(facts);
@@ -101,7 +101,7 @@ TEST_F(VerbsTest, ThePodsOwnNominationIsNotInItsWay) {
   EXPECT_EQ(Permit("a", "n", 1), "permit");
   EXPECT_EQ(ReservedOn("n"), 0);
   EXPECT_EQ(UsedOn("n"), 4);
-  verbs_.OnUnreserve(pod, UnreserveCause::kRejected, &*step_);
+  verbs_frontend_.OnUnreserve(pod, UnreserveCause::kRejected, &*ctx_);
   EXPECT_EQ(UsedOn("n"), 0);
   ASSERT_EQ(ReservedOn("n"), 4) << "pending again: its nomination stands (K-3)";
   AddNode("full", 0);
@@ -109,8 +109,8 @@ TEST_F(VerbsTest, ThePodsOwnNominationIsNotInItsWay) {
   EXPECT_EQ(ReservedOn("n"), 4) << "refused: its nomination stands again";
 }
 
-// A place of the plan is the pod's to take, whatever the gang's other members may do by themselves (G-13).
-TEST_F(VerbsTest, AMemberWithAPlaceTakesIt) {
+// A member with a slot takes the slot, even if the gang's members are scheduled individually (G-13).
+TEST_F(VerbsTest, Permit_MemberWithSlot_TakesIt) {
   Serve();
   const Gang& gang = PutGang("g", 1);
   Statement statement(&cluster_);
@@ -119,31 +119,31 @@ TEST_F(VerbsTest, AMemberWithAPlaceTakesIt) {
   plans_.Make(gang, 7, kT0, statement.Commit(), {{cls, 0, 1}}, 0, true);
   plans_.Offer(PodAt("g-1"), 0);
   gangs_.SetSatisfied(gang, true);
-  ASSERT_TRUE(eligibility_.PassesOneByOne(gang));
+  ASSERT_TRUE(eligibility_.SchedulesIndividually(gang));
   Permit("g-1", "n", 1);
   EXPECT_EQ(UsedOn("n") + ReservedOn("n"), 1) << "once";
 }
 
-// G-8: once satisfied, nobody of a once-satisfied gang is held. G-7: nobody is held twice.
-TEST_F(VerbsTest, ASatisfiedGangHoldsNobody) {
+// G-8: once satisfied, a once-satisfied gang holds no member. G-7: no member is held twice.
+TEST_F(VerbsTest, Permit_SatisfiedGang_HoldsNoMember) {
   PutGang("g", 3);
   gangs_.SetSatisfied(GangAt("g"), true);
   EXPECT_EQ(Permit("g-1", "n", 1), "permit");
   EXPECT_EQ(Done(), Lines{"keep commit/g-1"});
   PodDescription only = Facts("o-1", 1, "o", 2);
-  only.gang.declaration.Own().match_policy = MatchPolicy::kOnlyWaiting;
+  only.gang.declaration.Mutable().match_policy = MatchPolicy::kOnlyWaiting;
   Put(only);
   gangs_.SetSatisfied(GangAt("o"), true);
   EXPECT_EQ(Permit("o-1", "n", 2), "wait Barrier");
-  barrier_.EndAll(GangAt("o"), {ReasonCode::kGone, "x"}, &*step_);
-  bindings_.NotePermitted(PodAt("o-1"));
+  barrier_.EndAllWaits(GangAt("o"), {ReasonCode::kGone, "x"}, &*ctx_);
+  bindings_.MarkPermitted(PodAt("o-1"));
   EXPECT_EQ(Permit("o-1", "n", 3), "permit");
   gangs_.SetSatisfied(GangAt("o"), false);
-  bindings_.EndPermit(PodAt("o-1"), &*step_);
+  bindings_.EndPermit(PodAt("o-1"), &*ctx_);
   EXPECT_EQ(Permit("o-1", "n", 4), "wait Barrier");
 }
 
-TEST_F(VerbsTest, ANodeThatIsGoneAtTheQuorumIsSaidAtOnce) {
+TEST_F(VerbsTest, Permit_NodeGoneAtQuorum_EndsThatWait) {
   AddNode("m", 4);
   PutGang("g", 2);
   Permit("g-1", "m", 1);
@@ -155,10 +155,10 @@ TEST_F(VerbsTest, ANodeThatIsGoneAtTheQuorumIsSaidAtOnce) {
   EXPECT_EQ(UsedOn("m"), 0);
 }
 
-TEST_F(VerbsTest, WhoWasPermittedAndIsBoundMayAskAgain) {
+TEST_F(VerbsTest, Permit_PermittedAndBound_MayAskAgain) {
   PutLone("a", 1);
   Permit("a", "n", 1);
-  EXPECT_TRUE(verbs_.OnPostBind(PodAt("a"), "n", &*step_).ok());
+  EXPECT_TRUE(verbs_frontend_.OnPostBind(PodAt("a"), "n", &*ctx_).ok());
   EXPECT_EQ(Permit("a", "n", 2), "permit");
   EXPECT_EQ(Permit("a", "m", 3), "reject Gone");
   gangs_.SetState(PodAt("a"), MemberState::kRunning);
@@ -171,8 +171,8 @@ TEST_F(VerbsTest, WhoWasPermittedAndIsBoundMayAskAgain) {
   EXPECT_EQ(Permit("b", "n", 6), "reject Gone") << "nobody permitted it";
 }
 
-// A gang that Muster places: the member takes a place of the plan.
-TEST_F(VerbsTest, APlaceOfThePlan) {
+// A gang that Muster places: the member takes a slot of the plan.
+TEST_F(VerbsTest, Permit_PlannedGang_MemberTakesSlot) {
   Serve();
   AddNode("m", 0);
   PutGang("g", 2);
@@ -197,7 +197,7 @@ TEST_F(VerbsTest, APlaceOfThePlan) {
   EXPECT_EQ(UsedOn("n"), 2);
 }
 
-TEST_F(VerbsTest, AnotherNodeThanItsPlace) {
+TEST_F(VerbsTest, Permit_NodeOtherThanItsSlot_IsRejected) {
   Serve();
   AddNode("m", 4);
   PutGang("g", 2);
@@ -208,7 +208,7 @@ TEST_F(VerbsTest, AnotherNodeThanItsPlace) {
   EXPECT_EQ(Permit("g-1", node, 1), "wait Barrier");
 }
 
-TEST_F(VerbsTest, APlanThatDoesNotStandTheLastLook) {
+TEST_F(VerbsTest, Permit_BrokenPlan_IsWithdrawn) {
   Serve();
   AddNode("m", 1);
   AddNode("o", 1);
@@ -227,11 +227,11 @@ TEST_F(VerbsTest, APlanThatDoesNotStandTheLastLook) {
   ExpectNothingPromised();
 }
 
-TEST_F(VerbsTest, OnlyTheFirstOfAGroupSaysWhoComesNext) {
+TEST_F(VerbsTest, Permit_FirstOfGroup_NamesPodsToActivate) {
   for (const char* gang : {"a", "b"}) {
     for (int i = 1; i <= 2; ++i) {
       PodDescription facts = Facts(absl::StrCat(gang, "-", i), 1, gang, 2);
-      facts.gang.declaration.Own().groups = {"d/a", "d/b"};
+      facts.gang.declaration.Mutable().groups = {"d/a", "d/b"};
       facts.other_gates = gang[0] == 'b' && i == 2;
       Put(facts);
     }
@@ -240,7 +240,7 @@ TEST_F(VerbsTest, OnlyTheFirstOfAGroupSaysWhoComesNext) {
   EXPECT_EQ(AskPermit("b-1", "n", 2).activate, Lines{});
 }
 
-TEST_F(VerbsTest, TenThousandAreNamedAtMost) {
+TEST_F(VerbsTest, Permit_LargeGang_NamesAtMostTenThousandPods) {
   for (int i = 0; i < 10'002; ++i) PutMember(absl::StrCat("g-", i), 1, "g", 10'002);
   EXPECT_EQ(AskPermit("g-1", "n", 1).activate.size(), 10'000U);
 }

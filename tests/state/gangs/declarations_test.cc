@@ -1,4 +1,4 @@
-// The room muster_gangs: what pods and PodGroups said of a gang, and what counts (SPEC D-8, D-9).
+// muster_gangs: the declarations of a gang by pods and PodGroups, and which of them count (SPEC D-8, D-9).
 #include <gtest/gtest.h>
 
 #include <string>
@@ -35,7 +35,7 @@ class DeclarationsTest : public GangWorld {
   }
 };
 
-TEST_F(DeclarationsTest, AnObjectThatSaysTheSameChangesNothing) {
+TEST_F(DeclarationsTest, SameDeclaration_ChangesNothing) {
   const Gang& gang = *gangs_.Intern("d", "g", 900, 0).gang;
   GangObject object = Object("g", Minimum(3));
   EXPECT_TRUE(gangs_.PutObject(gang, object));
@@ -43,7 +43,7 @@ TEST_F(DeclarationsTest, AnObjectThatSaysTheSameChangesNothing) {
   object.uid = "another";
   EXPECT_FALSE(gangs_.PutObject(gang, object)) << "its status changed";
   EXPECT_EQ(gang.objects.at(GangDialect::kPodGroupSigs).uid, "another");
-  object.declaration.Own().min_member = 4;
+  object.declaration.Mutable().min_member = 4;
   EXPECT_TRUE(gangs_.PutObject(gang, object));
   object.created_ms = 600;
   EXPECT_TRUE(gangs_.PutObject(gang, object));
@@ -56,8 +56,8 @@ TEST_F(DeclarationsTest, AnObjectThatSaysTheSameChangesNothing) {
   EXPECT_EQ(gang.objects.size(), 1U);
 }
 
-// D-9: the first readable declaration wins; who contradicts it later is reported.
-TEST_F(DeclarationsTest, TheFirstPodThatDeclaresWins) {
+// D-9: the first readable declaration wins; a later contradiction is reported.
+TEST_F(DeclarationsTest, FirstDeclaration_Wins) {
   const Pod& silent = Add("silent", "g");
   EXPECT_FALSE(gangs_.Adopt(silent)) << "it says nothing";
   const Gang& gang = GangOf("g");
@@ -81,11 +81,11 @@ TEST_F(DeclarationsTest, TheFirstPodThatDeclaresWins) {
   EXPECT_TRUE(Warns(gang, "minimum 4 against 3")) << gang.warnings[0];
 }
 
-// D-8: who declares no minimum says too little to stand against one that does.
-TEST_F(DeclarationsTest, ADeclarationWithoutAMinimumYields) {
+// D-8: a declaration without a minimum yields to one with a minimum.
+TEST_F(DeclarationsTest, DeclarationWithoutMinimum_Yields) {
   PodDescription facts = Declaring("vague", "g", 0);
-  facts.gang.declaration.Own().min_member.reset();
-  facts.gang.declaration.Own().queue = "blue";
+  facts.gang.declaration.Mutable().min_member.reset();
+  facts.gang.declaration.Mutable().queue = "blue";
   Add(facts);
   const Gang& gang = GangOf("g");
   EXPECT_EQ(gang.declared_by, "vague");
@@ -102,13 +102,13 @@ TEST_F(DeclarationsTest, ADeclarationWithoutAMinimumYields) {
   EXPECT_EQ(gang.declared_by, "clear");
 }
 
-// G-6, D-13: the defaults are those of the dialect whose minimum counts.
-TEST_F(DeclarationsTest, DefaultsAreThoseOfTheDialect) {
+// G-6, D-13: the defaults are those of the dialect that declares the effective minimum.
+TEST_F(DeclarationsTest, Defaults_FollowDialectOfMinimum) {
   const Gang& x = Declare("x", Minimum(2), GangDialect::kPodGroupX);
   EXPECT_EQ(x.rules.on_timeout, OnTimeout::kRequeue);
   PodDescription facts = Declaring("a", "x", 0);
-  facts.gang.declaration.Own().min_member.reset();
-  facts.gang.declaration.Own().queue = "blue";
+  facts.gang.declaration.Mutable().min_member.reset();
+  facts.gang.declaration.Mutable().queue = "blue";
   Add(facts);
   EXPECT_EQ(x.rules.queue, "blue");
   EXPECT_EQ(x.rules.on_timeout, OnTimeout::kRequeue) << "the pod declares a queue, the PodGroup the minimum";
@@ -120,15 +120,15 @@ TEST_F(DeclarationsTest, DefaultsAreThoseOfTheDialect) {
   EXPECT_EQ(GangOf("pods").rules.on_timeout, OnTimeout::kRequeue);
 }
 
-TEST_F(DeclarationsTest, TheDialectOfWhoDeclaredIsKnown) {
+TEST_F(DeclarationsTest, DeclaringDialect_IsRecorded) {
   PodDescription facts = Declaring("a", "g", 3);
   facts.gang.dialect = GangDialect::kSigsPods;
   Add(facts);
   EXPECT_EQ(GangOf("g").declared_as, GangDialect::kSigsPods);
 }
 
-// D-8: a minimum that cannot be read leaves the gang uninitialised, with what was read; a readable one still counts.
-TEST_F(DeclarationsTest, WhatCannotBeReadIsSaid) {
+// D-8: an unreadable minimum leaves the gang uninitialised and is quoted; a later readable minimum still counts.
+TEST_F(DeclarationsTest, UnreadableMinimum_IsReported) {
   PodDescription facts = Declaring("a", "g", 0);
   facts.gang.declaration = Unreadable("min-available \"many\"");
   const Pod& a = Add(facts);
@@ -147,21 +147,21 @@ TEST_F(DeclarationsTest, WhatCannotBeReadIsSaid) {
   EXPECT_EQ(gang.declared_by, "c");
 }
 
-TEST_F(DeclarationsTest, RepairsAreToldOnceAndNotWithoutEnd) {
+TEST_F(DeclarationsTest, Warnings_UniqueAndBounded) {
   PodDescription facts = Declaring("a", "g", 2);
-  facts.gang.declaration.Own().warnings = {"bad mode", "bad mode", "bad wait"};
+  facts.gang.declaration.Mutable().warnings = {"bad mode", "bad mode", "bad wait"};
   Add(facts);
   const Gang& gang = GangOf("g");
   EXPECT_EQ(gang.warnings, (std::vector<std::string>{"pod a: bad mode", "pod a: bad wait"}));
   for (int i = 0; i < 13; ++i) {
     PodDescription more = Declaring(absl::StrCat("p", i), "g", 2);
-    more.gang.declaration.Own().warnings = {"bad mode"};
+    more.gang.declaration.Mutable().warnings = {"bad mode"};
     Add(more);
   }
   EXPECT_EQ(gang.warnings.size(), 15U);
   for (const char* name : {"x", "y", "z"}) {
     PodDescription more = Declaring(name, "g", 2);
-    more.gang.declaration.Own().warnings = {"bad mode"};
+    more.gang.declaration.Mutable().warnings = {"bad mode"};
     Add(more);
   }
   EXPECT_EQ(gang.warnings.size(), 16U);
@@ -170,8 +170,8 @@ TEST_F(DeclarationsTest, RepairsAreToldOnceAndNotWithoutEnd) {
   EXPECT_EQ(gang.rules.min_member, 2);
 }
 
-// A PodGroup's repairs are the user's to see as well.
-TEST_F(DeclarationsTest, TheObjectsRepairsAreTold) {
+// Warnings about a PodGroup are shown to users as well.
+TEST_F(DeclarationsTest, PodGroupWarnings_AreReported) {
   GangDeclaration declaration = Minimum(2);
   declaration.warnings = {"bad mode"};
   const Gang& gang = Declare("g", declaration);
@@ -179,8 +179,8 @@ TEST_F(DeclarationsTest, TheObjectsRepairsAreTold) {
   EXPECT_EQ(gang.warnings, std::vector<std::string>{"PodGroup: bad mode"});
 }
 
-// Who declared goes first when all is read again; when it is gone, who was created first.
-TEST_F(DeclarationsTest, WhoDeclaredStandsWhenAllIsReadAgain) {
+// When all pods are read again, the declaring pod goes first; after it is gone, the pod created first.
+TEST_F(DeclarationsTest, Redeclare_KeepsDeclaringPod) {
   Add(CreatedAt(Declaring("late", "g", 3), 300));
   const Pod& early = Add(CreatedAt(Declaring("early", "g", 4), 100));
   Add(CreatedAt(Declaring("middle", "g", 5), 200), MemberState::kRunning);
@@ -209,7 +209,7 @@ TEST_F(DeclarationsTest, WhoDeclaredStandsWhenAllIsReadAgain) {
   EXPECT_TRUE(gang.warnings.empty());
 }
 
-TEST_F(DeclarationsTest, WhatWasUnreadableIsForgottenWithItsPod) {
+TEST_F(DeclarationsTest, RemovedPod_ClearsUnreadableMinimum) {
   PodDescription facts = Declaring("a", "g", 0);
   facts.gang.declaration = Unreadable("bad");
   const Pod& a = Add(facts);
@@ -221,8 +221,8 @@ TEST_F(DeclarationsTest, WhatWasUnreadableIsForgottenWithItsPod) {
   EXPECT_EQ(gang.unreadable, "");
 }
 
-// D-9: annotations win over the PodGroup, field by field, and that is said.
-TEST_F(DeclarationsTest, AnnotationsOverrideThePodGroup) {
+// D-9: annotations take precedence over the PodGroup, field by field, and a warning says so.
+TEST_F(DeclarationsTest, Annotations_OverridePodGroup) {
   GangDeclaration object = Minimum(2);
   object.queue = "blue";
   const Gang& gang = Declare("g", object);
@@ -241,7 +241,7 @@ TEST_F(DeclarationsTest, AnnotationsOverrideThePodGroup) {
   EXPECT_EQ(gang.rules.queue, "default");
 }
 
-TEST_F(DeclarationsTest, DefaultsAreTheOperators) {
+TEST_F(DeclarationsTest, Defaults_ComeFromSettings) {
   Gangs gangs(GangsSettings{{.wait_time_ms = 77, .match_policy = MatchPolicy::kOnlyWaiting}, {}, false});
   const Gang& gang = *gangs.Intern("d", "g", 0, 0).gang;
   gangs.PutObject(gang, Object("g", Minimum(2)));
@@ -250,8 +250,8 @@ TEST_F(DeclarationsTest, DefaultsAreTheOperators) {
   EXPECT_EQ(gang.rules.match_policy, MatchPolicy::kOnlyWaiting);
 }
 
-// D-10: a group of the gang itself is no group.
-TEST_F(DeclarationsTest, AGroupOfOneIsNone) {
+// D-10: a group that lists only the gang itself is no group.
+TEST_F(DeclarationsTest, GroupOfOne_IsNoGroup) {
   EXPECT_TRUE(Declare("g", 1, {"d/g"}).rules.group.empty());
   EXPECT_TRUE(Declare("g", 1, {"d/g", "d/g"}).rules.group.empty());
   EXPECT_EQ(Declare("g", 1, {"d/h"}).rules.group, std::vector<std::string>{"d/h"});

@@ -1,4 +1,5 @@
-// Pods and gangs in a line each, for the tests of the room muster_gangs. No cluster: a class is a number.
+// Short builders of pods and gangs, and a fixture, for tests of muster_gangs. There is no cluster: a class is a number.
+// Not thread-safe.
 #ifndef MUSTER_TESTS_STATE_GANGS_GANG_WORLD_H_
 #define MUSTER_TESTS_STATE_GANGS_GANG_WORLD_H_
 
@@ -21,7 +22,7 @@ class GangWorld : public testing::Test {
       : gangs_(GangsSettings{{}, {"default-scheduler", "other-scheduler"}, one_priority}),
         eligibility_(&gangs_, &queue_tree_, cross_namespace_groups) {}
 
-  // A pod d/NAME that names gang d/GANG by a PodGroup; empty: in no gang.
+  // Pod d/NAME that names gang d/GANG by a PodGroup; in no gang if `gang` is empty.
   static PodDescription Facts(const std::string& name, const std::string& gang) {
     PodDescription facts;
     facts.uid = facts.name = name;
@@ -37,7 +38,7 @@ class GangWorld : public testing::Test {
     PodDescription facts = Facts(name, gang);
     facts.gang.dialect = GangDialect::kKoordinator;
     facts.gang.declares = true;
-    facts.gang.declaration.Own().min_member = minimum;
+    facts.gang.declaration.Mutable().min_member = minimum;
     return facts;
   }
   const Pod& Add(PodDescription facts, MemberState state = MemberState::kPending, ClassId cls = 1,
@@ -76,7 +77,7 @@ class GangWorld : public testing::Test {
     declaration.groups = std::move(groups);
     return Declare(name, std::move(declaration));
   }
-  // Gang d/NAME with a minimum and so many members in a state, named NAME-0 and so on.
+  // Gang d/NAME with a minimum and a number of members in one state, named NAME-0 and so on.
   const Gang& With(const std::string& name, int32_t minimum, int32_t members, MemberState state,
                    std::vector<std::string> groups = {}) {
     const Gang& gang = Declare(name, minimum, std::move(groups));
@@ -84,7 +85,7 @@ class GangWorld : public testing::Test {
     return gang;
   }
   const Gang& GangOf(const std::string& name) { return *gangs_.FindGang("d/" + name); }
-  void Settle() {
+  void ClearTouched() {
     while (gangs_.TakeTouched() != nullptr) {
     }
   }
@@ -100,8 +101,8 @@ inline std::vector<std::string> Keys(const Group& group) {
   return keys;
 }
 
-// A reason with this code, whose text has this part.
-inline testing::AssertionResult Says(const Reason& reason, ReasonCode code, absl::string_view part = "") {
+// Succeeds if the reason has this code and its text contains `part`.
+inline testing::AssertionResult IsReason(const Reason& reason, ReasonCode code, absl::string_view part = "") {
   if (reason.code == code && absl::StrContains(reason.text, part)) return testing::AssertionSuccess();
   return testing::AssertionFailure() << ReasonName(reason.code) << ": " << reason.text;
 }

@@ -1,4 +1,4 @@
-// The room muster_gangs: which pods and gangs there are, and what is to be looked at again.
+// muster_gangs: the tables of pods and gangs, and the gangs that must be reconciled.
 #include "state/gangs/gangs.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ using Names = std::vector<std::string>;
 
 class GangsTest : public GangWorld {};
 
-TEST_F(GangsTest, PodsAreFoundByUidAndId) {
+TEST_F(GangsTest, Pods_FoundByUidAndId) {
   EXPECT_EQ(gangs_.FindPod("a"), nullptr);
   EXPECT_EQ(gangs_.pod_count(), 0U);
   PodDescription facts = Facts("b", "");
@@ -44,7 +44,7 @@ TEST_F(GangsTest, PodsAreFoundByUidAndId) {
   EXPECT_EQ(gangs_.pod(a.id).facts.uid, "a");
 }
 
-TEST_F(GangsTest, GangsAreInternedOnce) {
+TEST_F(GangsTest, Gang_InternedOnce) {
   EXPECT_EQ(gangs_.FindGang("d/g"), nullptr);
   const auto [gang, fresh] = gangs_.Intern("d", "g", 70, 90);
   EXPECT_TRUE(fresh);
@@ -64,31 +64,31 @@ TEST_F(GangsTest, GangsAreInternedOnce) {
   EXPECT_NE(gangs_.Intern("e", "g", 1, 2).gang, gang) << "names are namespaced";
 }
 
-TEST_F(GangsTest, AreVisitedInOrderOfKeys) {
+TEST_F(GangsTest, ForEachGang_VisitsInKeyOrder) {
   for (const char* name : {"m", "a", "z"}) static_cast<void>(gangs_.Intern("d", name, 0, 0));
   Names visited;
   gangs_.ForEachGang([&](const Gang& gang) { visited.push_back(gang.key); });
   EXPECT_EQ(visited, (Names{"d/a", "d/m", "d/z"}));
 }
 
-TEST_F(GangsTest, AForgottenGangIsGone) {
+TEST_F(GangsTest, RemovedGang_IsGone) {
   const Gang& a = *gangs_.Intern("d", "a", 0, 0).gang;
   const Gang& b = *gangs_.Intern("d", "b", 0, 0).gang;
   const GangId id = a.id;
   gangs_.Touch(a);
   gangs_.Touch(b);
-  gangs_.Forget(a);
+  gangs_.RemoveGang(a);
   EXPECT_EQ(gangs_.FindGang("d/a"), nullptr);
   EXPECT_EQ(gangs_.TakeChanged(), Names{"d/a"}) << "readers are told that it went";
   EXPECT_EQ(gangs_.TakeTouched(), &b);
   EXPECT_EQ(gangs_.TakeTouched(), nullptr) << "nobody looks at a gang that is gone";
   EXPECT_EQ(gangs_.Intern("d", "c", 0, 0).gang->id, id) << "its id is given again";
   EXPECT_EQ(gangs_.Intern("d", "e", 0, 0).gang->id, 2);
-  gangs_.Forget(b);
+  gangs_.RemoveGang(b);
   EXPECT_EQ(gangs_.FindGang("d/b"), nullptr) << "one that was not touched";
 }
 
-TEST_F(GangsTest, TouchedGangsAreTakenInOrderOfKeysAndOnce) {
+TEST_F(GangsTest, TakeTouched_InKeyOrderAndOnce) {
   std::vector<const Gang*> gangs;
   for (const char* name : {"m", "c", "z", "a", "k"}) gangs.push_back(gangs_.Intern("d", name, 0, 0).gang);
   for (const Gang* gang : gangs) {
@@ -104,13 +104,13 @@ TEST_F(GangsTest, TouchedGangsAreTakenInOrderOfKeysAndOnce) {
   while (const Gang* gang = gangs_.TakeTouched()) {
     EXPECT_FALSE(gang->touched);
     taken.push_back(gang->key);
-    // Settling one may touch another, also one that comes before it.
+    // Reconciling one gang may touch another, even one with a smaller key.
     if (gang->key == "d/k") gangs_.Touch(*gangs[3]);
   }
   EXPECT_EQ(taken, (Names{"d/a", "d/c", "d/k", "d/a", "d/z"}));
 }
 
-TEST_F(GangsTest, TheOrderStandsWhoeverIsTakenOut) {
+TEST_F(GangsTest, Untouch_PreservesOrder) {
   std::vector<const Gang*> gangs;
   Names expected;
   for (int i = 0; i < 60; ++i) gangs.push_back(gangs_.Intern("d", absl::StrCat(10 + i * 37 % 60), 0, 0).gang);
@@ -134,7 +134,7 @@ TEST_F(GangsTest, TheOrderStandsWhoeverIsTakenOut) {
   EXPECT_EQ(gangs_.Uids(), uids);
 }
 
-TEST_F(GangsTest, ChangedGangsAreToldInOrderAndOnce) {
+TEST_F(GangsTest, TakeChanged_InKeyOrderAndOnce) {
   const Gang& b = *gangs_.Intern("d", "b", 0, 0).gang;
   const Gang& a = *gangs_.Intern("d", "a", 0, 0).gang;
   EXPECT_EQ(gangs_.TakeChanged(), Names{});
@@ -145,8 +145,8 @@ TEST_F(GangsTest, ChangedGangsAreToldInOrderAndOnce) {
   EXPECT_EQ(gangs_.TakeChanged(), Names{});
   gangs_.MarkChanged(b);
   EXPECT_EQ(gangs_.TakeChanged(), Names{"d/b"}) << "it changed again";
-  // It went and came: its key once.
-  gangs_.Forget(b);
+  // Removed and added again: its key is listed once.
+  gangs_.RemoveGang(b);
   const Gang& again = *gangs_.Intern("d", "b", 0, 0).gang;
   gangs_.MarkChanged(again);
   EXPECT_EQ(gangs_.TakeChanged(), Names{"d/b"});
@@ -154,51 +154,52 @@ TEST_F(GangsTest, ChangedGangsAreToldInOrderAndOnce) {
   EXPECT_EQ(gangs_.TakeChanged(), Names{"d/b"});
 }
 
-TEST_F(GangsTest, WhatWasKeptIsRestored) {
+TEST_F(GangsTest, Restore_SetsRecordedState) {
   const Gang& gang = *gangs_.Intern("d", "g", 0, 0).gang;
   EXPECT_FALSE(gang.recorded);
-  gangs_.Restore(gang, Kept{.satisfied = true, .timed_out = false, .held_ms = 5, .requeues = 2});
-  EXPECT_EQ(gang.kept, (Kept{.satisfied = true, .timed_out = false, .held_ms = 5, .requeues = 2}));
-  EXPECT_EQ(gang.written, gang.kept);
+  gangs_.Restore(gang, DurableGangState{.satisfied = true, .timed_out = false, .held_ms = 5, .requeues = 2});
+  EXPECT_EQ(gang.durable, (DurableGangState{.satisfied = true, .timed_out = false, .held_ms = 5, .requeues = 2}));
+  EXPECT_EQ(gang.written, gang.durable);
   EXPECT_TRUE(gang.recorded);
-  EXPECT_FALSE(gang.cycles_used);
-  gangs_.Restore(gang, Kept{.cycle = 2});
-  EXPECT_TRUE(gang.cycles_used);
-  gangs_.Restore(gang, Kept{.cycle = 1});
-  EXPECT_FALSE(gang.cycles_used);
-  gangs_.Restore(gang, Kept{.cycle = 1, .cycle_valid = false});
-  EXPECT_TRUE(gang.cycles_used);
+  EXPECT_FALSE(gang.has_cycle_attempts);
+  gangs_.Restore(gang, DurableGangState{.cycle = 2});
+  EXPECT_TRUE(gang.has_cycle_attempts);
+  gangs_.Restore(gang, DurableGangState{.cycle = 1});
+  EXPECT_FALSE(gang.has_cycle_attempts);
+  gangs_.Restore(gang, DurableGangState{.cycle = 1, .cycle_valid = false});
+  EXPECT_TRUE(gang.has_cycle_attempts);
 }
 
-TEST_F(GangsTest, WhatIsSetStays) {
+TEST_F(GangsTest, Setters_StoreValues) {
   const Gang& gang = *gangs_.Intern("d", "g", 0, 0).gang;
   gangs_.SetSatisfied(gang, true);
   gangs_.SetTimedOut(gang, true);
   gangs_.SetHeld(gang, 5);
   gangs_.SetRequeues(gang, 6);
-  EXPECT_EQ(gang.kept, (Kept{.satisfied = true, .timed_out = true, .held_ms = 5, .requeues = 6}));
-  EXPECT_NE(gang.kept, gang.written);
-  gangs_.NoteWritten(gang, true);
-  EXPECT_EQ(gang.kept, gang.written);
+  EXPECT_EQ(gang.durable, (DurableGangState{.satisfied = true, .timed_out = true, .held_ms = 5, .requeues = 6}));
+  EXPECT_NE(gang.durable, gang.written);
+  gangs_.OnRecordWritten(gang, true);
+  EXPECT_EQ(gang.durable, gang.written);
   EXPECT_TRUE(gang.recorded);
-  gangs_.NoteWritten(gang, false);
+  gangs_.OnRecordWritten(gang, false);
   EXPECT_FALSE(gang.recorded);
   gangs_.SetEvicting(gang, true);
   gangs_.SetRetry(gang, 7);
   gangs_.SetRootCause(gang, "full");
   gangs_.SetSubmitted(gang);
   gangs_.SetNotify(gang, 8);
-  EXPECT_TRUE(gang.kept.evicting);
+  EXPECT_TRUE(gang.durable.evicting);
   EXPECT_EQ(gang.retry_at_ms, 7);
   EXPECT_EQ(gang.root_cause, "full");
   EXPECT_TRUE(gang.submitted);
   EXPECT_EQ(gang.notify_at_ms, 8);
-  EXPECT_EQ(gangs_.SetGroupNews(gang, {1, 2, 3}).said, 0);
-  EXPECT_EQ(gangs_.SetGroupNews(gang, {}).explains, 3);
+  EXPECT_EQ(gangs_.SetGroupDigest(gang, {1, 2, 3}).said, 0);
+  EXPECT_EQ(gangs_.SetGroupDigest(gang, {}).explains, 3);
 }
 
-// S-5: since when it waits for this reason; a figure that changes is not another reason, and is told later.
-TEST_F(GangsTest, AReasonLastsWhileItsCodeDoes) {
+// S-5: the gang waits for a reason since its code appeared. A changed figure is not another reason, and its
+// notification may come later.
+TEST_F(GangsTest, SameReasonCode_KeepsStartTime) {
   const Gang& gang = *gangs_.Intern("d", "g", 0, 10).gang;
   gangs_.SetReason(gang, {ReasonCode::kNotEnoughPods, "1 of 3"}, 100, 150, 900);
   EXPECT_EQ(gang.reason, (Reason{ReasonCode::kNotEnoughPods, "1 of 3"}));
@@ -220,7 +221,7 @@ TEST_F(GangsTest, AReasonLastsWhileItsCodeDoes) {
   EXPECT_EQ(gang.notify_at_ms, 950) << "other words are told later";
 }
 
-TEST_F(GangsTest, EveryStateHasANameOfItsOwn) {
+TEST_F(GangsTest, MemberStates_HaveUniqueNames) {
   std::set<absl::string_view> names;
   for (size_t state = 0; state < kMemberStates; ++state) {
     const absl::string_view name = ToString(static_cast<MemberState>(state));
@@ -232,13 +233,13 @@ TEST_F(GangsTest, EveryStateHasANameOfItsOwn) {
 
 class GangsDeath : public GangsTest {};
 
-TEST_F(GangsDeath, NobodyIsLeftBehind) {
+TEST_F(GangsDeath, RemovalOfMember_Dies) {
   const Pod& pod = Add("a", "g");
   EXPECT_DEATH(gangs_.RemovePod(pod), "invariant");
-  EXPECT_DEATH(gangs_.Forget(GangOf("g")), "invariant");
+  EXPECT_DEATH(gangs_.RemoveGang(GangOf("g")), "invariant");
 }
 
-TEST_F(GangsDeath, NobodyIsFirstOfNobody) {
+TEST_F(GangsDeath, FirstMemberOfEmptyGang_Dies) {
   const Gang& gang = *gangs_.Intern("d", "g", 0, 0).gang;
   EXPECT_DEATH(static_cast<void>(Gangs::FirstMember(gang)), "invariant");
 }

@@ -1,4 +1,4 @@
-// The room muster_gangs: gangs that start together (SPEC D-10, G-1, G-4, G-9).
+// muster_gangs: gang groups (SPEC D-10, G-1, G-4, G-9).
 #include <gtest/gtest.h>
 
 #include <string>
@@ -17,7 +17,7 @@ class GroupsTest : public GangWorld {
   const Ids both_ = {"d/a", "d/b"};
 };
 
-TEST_F(GroupsTest, AGangAloneStands) {
+TEST_F(GroupsTest, GangWithoutGroup_IsItsOwnGroup) {
   const Gang& gang = With("a", 1, 0, MemberState::kPending);
   EXPECT_TRUE(eligibility_.GroupReason(gang).none());
   EXPECT_EQ(Keys(eligibility_.GroupOf(gang)), Ids{"d/a"});
@@ -28,8 +28,8 @@ TEST_F(GroupsTest, AGangAloneStands) {
   EXPECT_EQ(&eligibility_.LeaderOf(gang), &gang);
 }
 
-// A list that nobody lists any more leaves its id to the next: ids do not run away.
-TEST(GroupRegisterTest, IdsAreGivenAgain) {
+// The id of a list that no gang uses any more is reused, so ids stay bounded.
+TEST(GroupRegisterTest, UnusedList_IdIsReused) {
   GroupRegister groups;
   groups.Set(0, "d/a", {"d/a", "d/b"});
   const GroupId id = groups.Of(0);
@@ -39,19 +39,20 @@ TEST(GroupRegisterTest, IdsAreGivenAgain) {
   EXPECT_EQ(groups.Of(1), id);
 }
 
-// D-10: a group stands only when every gang in it lists the same set, itself included.
-TEST_F(GroupsTest, EveryGangListsTheSame) {
+// D-10: a group exists only while every gang in it lists the same set, itself included.
+TEST_F(GroupsTest, DifferentLists_GroupDisagrees) {
   const Gang& a = Declare("a", 1, {"d/b", "d/c"});
-  EXPECT_TRUE(Says(eligibility_.GroupReason(a), ReasonCode::kGroupDisagrees, "does not name the gang itself"));
+  EXPECT_TRUE(IsReason(eligibility_.GroupReason(a), ReasonCode::kGroupDisagrees, "does not name the gang itself"));
   EXPECT_EQ(Keys(eligibility_.GroupOf(a)), Ids{"d/a"});
   Declare("a", 1, {"d/b", "d/a"});
-  EXPECT_TRUE(Says(eligibility_.GroupReason(a), ReasonCode::kUnknownGang, "d/b of its group does not exist yet"));
+  EXPECT_TRUE(IsReason(eligibility_.GroupReason(a), ReasonCode::kUnknownGang, "d/b of its group does not exist yet"));
   const Gang& b = Declare("b", 1);
-  EXPECT_TRUE(Says(eligibility_.GroupReason(a), ReasonCode::kGroupDisagrees, "d/b of its group lists no group"));
+  EXPECT_TRUE(IsReason(eligibility_.GroupReason(a), ReasonCode::kGroupDisagrees, "d/b of its group lists no group"));
   EXPECT_TRUE(eligibility_.GroupReason(b).none()) << "nobody is dragged into a group";
   Declare("b", 1, {"d/b", "d/a", "d/c"});
-  EXPECT_TRUE(Says(eligibility_.GroupReason(a), ReasonCode::kGroupDisagrees, "d/b of its group lists d/a, d/b, d/c"));
-  EXPECT_TRUE(Says(eligibility_.GroupReason(b), ReasonCode::kGroupDisagrees, "d/a of its group lists d/a, d/b"));
+  EXPECT_TRUE(
+      IsReason(eligibility_.GroupReason(a), ReasonCode::kGroupDisagrees, "d/b of its group lists d/a, d/b, d/c"));
+  EXPECT_TRUE(IsReason(eligibility_.GroupReason(b), ReasonCode::kGroupDisagrees, "d/a of its group lists d/a, d/b"));
   EXPECT_EQ(Keys(eligibility_.GroupOf(b)), Ids{"d/b"});
   Declare("b", 1, {"d/b", "d/a", "d/a"});
   EXPECT_TRUE(eligibility_.GroupReason(a).none());
@@ -59,7 +60,7 @@ TEST_F(GroupsTest, EveryGangListsTheSame) {
   EXPECT_EQ(Keys(eligibility_.GroupOf(b)), both_) << "in order of keys";
 }
 
-TEST_F(GroupsTest, MayCrossNamespaces) {
+TEST_F(GroupsTest, Group_MayCrossNamespaces) {
   const Gang& here = Declare("a", 1, {"d/a", "e/a"});
   const Gang& there = *gangs_.Intern("e", "a", 0, 0).gang;
   GangObject object = Object("a", here.objects.begin()->second.declaration);
@@ -75,18 +76,18 @@ class OneNamespace : public GroupsTest {
   OneNamespace() : GroupsTest(false, /*cross_namespace_groups=*/false) {}
 };
 
-// D-10's switch.
-TEST_F(OneNamespace, OnlyWhereThatIsAllowed) {
+// D-10: groups across namespaces can be switched off.
+TEST_F(OneNamespace, OtherNamespace_GroupDisagrees) {
   const Gang& a = Declare("a", 1, {"d/a", "dd/a"});
-  EXPECT_TRUE(Says(eligibility_.GroupReason(a), ReasonCode::kGroupDisagrees, "gang dd/a"));
-  EXPECT_TRUE(Says(eligibility_.GroupReason(a), ReasonCode::kGroupDisagrees, "another namespace"));
+  EXPECT_TRUE(IsReason(eligibility_.GroupReason(a), ReasonCode::kGroupDisagrees, "gang dd/a"));
+  EXPECT_TRUE(IsReason(eligibility_.GroupReason(a), ReasonCode::kGroupDisagrees, "another namespace"));
   Declare("a", 1, both_);
   Declare("b", 1, both_);
   EXPECT_TRUE(eligibility_.GroupReason(a).none());
 }
 
-// One of its gangs stands in the queue for all: the first by key that still needs places.
-TEST_F(GroupsTest, TheLeaderIsTheFirstThatNeedsPlaces) {
+// One gang of the group is queued for all of them: the first by key that still needs slots.
+TEST_F(GroupsTest, Leader_FirstGangThatNeedsSlots) {
   const Ids three = {"d/a", "d/b", "d/c"};
   const Gang& a = With("a", 1, 0, MemberState::kPending, three);
   const Gang& b = With("b", 1, 0, MemberState::kPending, three);
@@ -100,20 +101,20 @@ TEST_F(GroupsTest, TheLeaderIsTheFirstThatNeedsPlaces) {
   gangs_.SetSatisfied(c, true);
   EXPECT_EQ(&eligibility_.LeaderOf(b), &b) << "nobody needs any";
   Declare("c", 1);
-  EXPECT_FALSE(eligibility_.PassesOneByOne(a) && !eligibility_.GroupReason(a).none() && !a.once_satisfied());
-  EXPECT_TRUE(eligibility_.PassesOneByOne(a)) << "once satisfied, whatever became of the group";
+  EXPECT_FALSE(eligibility_.SchedulesIndividually(a) && !eligibility_.GroupReason(a).none() && !a.once_satisfied());
+  EXPECT_TRUE(eligibility_.SchedulesIndividually(a)) << "once satisfied, whatever became of the group";
 }
 
-// A minimum that runs is not enough while the group does not stand.
-TEST_F(GroupsTest, WithoutItsGroupNobodyPassesOneByOne) {
+// A running minimum is not enough while the group does not exist.
+TEST_F(GroupsTest, MissingGroup_BlocksIndividualScheduling) {
   const Gang& a = With("a", 1, 1, MemberState::kRunning, both_);
-  EXPECT_FALSE(eligibility_.PassesOneByOne(a));
+  EXPECT_FALSE(eligibility_.SchedulesIndividually(a));
   With("b", 1, 0, MemberState::kPending, both_);
-  EXPECT_TRUE(eligibility_.PassesOneByOne(a));
+  EXPECT_TRUE(eligibility_.SchedulesIndividually(a));
 }
 
-// G-9: the group is one item: its highest priority, its most requeues, its earliest creation.
-TEST_F(GroupsTest, TheGroupIsOneItem) {
+// G-9: the group is one item with its highest priority, its most requeues and its earliest creation.
+TEST_F(GroupsTest, GroupKey_CombinesGangs) {
   const auto declare = [&](const std::string& name, int32_t priority, int64_t created_ms) -> const Gang& {
     GangDeclaration declaration;
     declaration.min_member = 1;
@@ -137,99 +138,100 @@ TEST_F(GroupsTest, TheGroupIsOneItem) {
   declare("b", 9, 50);
   Declare("b", 2, both_);
   Add("b-0", "b", MemberState::kBound);
-  EXPECT_TRUE(eligibility_.KeyOf(a).half_bound) << "its mate is half bound";
+  EXPECT_TRUE(eligibility_.KeyOf(a).partially_bound) << "its mate is half bound";
   gangs_.SetSatisfied(b, true);
-  EXPECT_FALSE(eligibility_.KeyOf(a).half_bound);
+  EXPECT_FALSE(eligibility_.KeyOf(a).partially_bound);
   EXPECT_EQ(eligibility_.KeyOf(a).created_ms, 10) << "who needs no places does not count";
 }
 
-TEST_F(GroupsTest, AHalfBoundGangIsOneWhateverItsMates) {
+TEST_F(GroupsTest, PartiallyBoundGang_MarksGroup) {
   const Gang& a = With("a", 2, 1, MemberState::kRunning, both_);
   const Gang& b = With("b", 1, 1, MemberState::kPending, both_);
-  EXPECT_TRUE(eligibility_.KeyOf(a).half_bound);
-  EXPECT_TRUE(eligibility_.KeyOf(b).half_bound);
+  EXPECT_TRUE(eligibility_.KeyOf(a).partially_bound);
+  EXPECT_TRUE(eligibility_.KeyOf(b).partially_bound);
 }
 
-// G-1: every gang of the group exists, is initialised and has its children; the culprit is named.
-TEST_F(GroupsTest, AMateInTheWayIsNamed) {
+// G-1: every gang of the group exists, is initialised and has its children; the reason names the gang that does not.
+TEST_F(GroupsTest, OtherGangNotReady_IsNamed) {
   const Gang& a = With("a", 1, 1, MemberState::kPending, both_);
-  EXPECT_TRUE(Says(eligibility_.GateReason(a, 0), ReasonCode::kUnknownGang, "d/b"));
+  EXPECT_TRUE(IsReason(eligibility_.GateReason(a, 0), ReasonCode::kUnknownGang, "d/b"));
   const Gang& b = With("b", 2, 1, MemberState::kPending, both_);
   EXPECT_EQ(eligibility_.GateReason(a, 0),
             (Reason{ReasonCode::kNotEnoughPods, "gang d/b of its group: 1 of 2 pods exist"}));
-  EXPECT_TRUE(Says(eligibility_.GateReason(b, 0), ReasonCode::kNotEnoughPods, "1 of 2")) << "its own reason first";
+  EXPECT_TRUE(IsReason(eligibility_.GateReason(b, 0), ReasonCode::kNotEnoughPods, "1 of 2")) << "its own reason first";
   Add("b-1", "b");
   EXPECT_TRUE(eligibility_.GateReason(a, 0).none());
   gangs_.SetTimedOut(b, true);
-  EXPECT_TRUE(Says(eligibility_.GateReason(a, 0), ReasonCode::kTimedOut, "gang d/b of its group: "));
+  EXPECT_TRUE(IsReason(eligibility_.GateReason(a, 0), ReasonCode::kTimedOut, "gang d/b of its group: "));
   gangs_.SetTimedOut(b, false);
   gangs_.SetEvicting(b, true);
-  EXPECT_TRUE(Says(eligibility_.GateReason(a, 0), ReasonCode::kEvicted, "gang d/b of its group: "));
+  EXPECT_TRUE(IsReason(eligibility_.GateReason(a, 0), ReasonCode::kEvicted, "gang d/b of its group: "));
   gangs_.SetEvicting(b, false);
   gangs_.Leave(*gangs_.FindPod("b-1"));
   gangs_.SetSatisfied(b, true);
   EXPECT_TRUE(eligibility_.GateReason(a, 0).none()) << "it needs no places any more";
 }
 
-TEST_F(GroupsTest, EveryMateIsLookedAt) {
+TEST_F(GroupsTest, GateReason_ChecksEveryGangOfGroup) {
   const Ids three = {"d/a", "d/b", "d/c"};
   With("a", 1, 1, MemberState::kPending, three);
   const Gang& b = With("b", 1, 1, MemberState::kPending, three);
   With("c", 2, 1, MemberState::kPending, three);
-  EXPECT_TRUE(Says(eligibility_.GateReason(b, 0), ReasonCode::kNotEnoughPods, "gang d/c of its group: 1 of 2"));
+  EXPECT_TRUE(IsReason(eligibility_.GateReason(b, 0), ReasonCode::kNotEnoughPods, "gang d/c of its group: 1 of 2"));
 }
 
 // S-1: all gangs of a group are submitted as a whole, or none.
-TEST_F(GroupsTest, SubmittedTogetherOrNotAtAll) {
+TEST_F(GroupsTest, PartlySubmittedGroup_Disagrees) {
   const Gang& a = With("a", 1, 1, MemberState::kPending, both_);
   const Gang& b = With("b", 1, 1, MemberState::kPending, both_);
   gangs_.SetSubmitted(b);
-  EXPECT_TRUE(Says(eligibility_.GateReason(a, 0), ReasonCode::kGroupDisagrees, "d/b of its group was submitted"));
-  EXPECT_TRUE(Says(eligibility_.GateReason(b, 0), ReasonCode::kGroupDisagrees, "d/a of its group was not submitted"));
+  EXPECT_TRUE(IsReason(eligibility_.GateReason(a, 0), ReasonCode::kGroupDisagrees, "d/b of its group was submitted"));
+  EXPECT_TRUE(
+      IsReason(eligibility_.GateReason(b, 0), ReasonCode::kGroupDisagrees, "d/a of its group was not submitted"));
   gangs_.SetSatisfied(a, true);
   EXPECT_TRUE(eligibility_.GateReason(b, 0).none()) << "who needs no places may be either";
   gangs_.SetSatisfied(a, false);
   gangs_.SetSubmitted(a);
-  EXPECT_TRUE(Says(eligibility_.GateReason(a, 0), ReasonCode::kNone));
+  EXPECT_TRUE(IsReason(eligibility_.GateReason(a, 0), ReasonCode::kNone));
 }
 
-TEST_F(GroupsTest, APlanNeedsTheMembersOfEveryMate) {
+TEST_F(GroupsTest, PlanReason_ChecksEveryGangOfGroup) {
   const Gang& a = With("a", 1, 1, MemberState::kPending, both_);
   const Gang& b = With("b", 1, 1, MemberState::kPending, both_);
   EXPECT_TRUE(eligibility_.PlanReason(a, 0).none());
   PodDescription foreign = Facts("b-0", "b");
   foreign.scheduler_name = "volcano";
   gangs_.SetFacts(*gangs_.FindPod("b-0"), foreign, 1);
-  EXPECT_TRUE(
-      Says(eligibility_.PlanReason(a, 0), ReasonCode::kGroupDisagrees, "gang d/b of its group is placed pod by pod"));
+  EXPECT_TRUE(IsReason(eligibility_.PlanReason(a, 0), ReasonCode::kGroupDisagrees,
+                       "gang d/b of its group is placed pod by pod"));
   EXPECT_EQ(eligibility_.PlanReason(b, 0).text.find("0 of 1"), 0U) << eligibility_.PlanReason(b, 0).text;
   PodDescription own = Facts("a-own", "a");
   own.scheduler_name = "volcano";
   Add(own);
-  EXPECT_TRUE(Says(eligibility_.PlanReason(a, 0), ReasonCode::kNotServed, "gang d/b of its group: 0 of 1"))
+  EXPECT_TRUE(IsReason(eligibility_.PlanReason(a, 0), ReasonCode::kNotServed, "gang d/b of its group: 0 of 1"))
       << "a has members of both kinds";
   gangs_.Leave(*gangs_.FindPod("a-own"));
   gangs_.SetFacts(*gangs_.FindPod("b-0"), Facts("b-0", "b"), 1);
   gangs_.SetRetry(b, 100);
-  EXPECT_TRUE(Says(eligibility_.PlanReason(a, 99), ReasonCode::kBackoff, "gang d/b of its group: "));
+  EXPECT_TRUE(IsReason(eligibility_.PlanReason(a, 99), ReasonCode::kBackoff, "gang d/b of its group: "));
   EXPECT_TRUE(eligibility_.PlanReason(a, 100).none());
   EXPECT_TRUE(eligibility_.GateReason(a, 99).none()) << "only a plan waits for its mate's next try";
   gangs_.SetSatisfied(b, true);
   EXPECT_TRUE(eligibility_.PlanReason(a, 99).none()) << "b has its places";
 }
 
-// Of whom nobody is left to be planned is not placed as a whole.
-TEST_F(GroupsTest, WhoWaitsAlreadyIsOfNoKind) {
+// A gang without members left to plan is placed neither as a whole nor pod by pod.
+TEST_F(GroupsTest, AllMembersAtBarrier_NoPlacementKind) {
   const Gang& a = With("a", 1, 1, MemberState::kWaiting, both_);
   With("b", 1, 1, MemberState::kPending, both_);
   PodDescription foreign = Facts("b-0", "b");
   foreign.scheduler_name = "volcano";
   gangs_.SetFacts(*gangs_.FindPod("b-0"), foreign, 1);
-  EXPECT_TRUE(Says(eligibility_.PlanReason(a, 0), ReasonCode::kNotServed, "gang d/b of its group: 0 of 1"));
+  EXPECT_TRUE(IsReason(eligibility_.PlanReason(a, 0), ReasonCode::kNotServed, "gang d/b of its group: 0 of 1"));
 }
 
 // G-4, G-5: every gang of the group has its quorum, or had it.
-TEST_F(GroupsTest, TheQuorumOfAGroup) {
+TEST_F(GroupsTest, GroupQuorum_NeedsEveryGang) {
   const Gang& a = With("a", 1, 1, MemberState::kWaiting, both_);
   EXPECT_TRUE(a.quorum().Met());
   EXPECT_FALSE(eligibility_.GroupQuorum(a)) << "the group does not stand";
@@ -250,7 +252,7 @@ TEST_F(GroupsTest, TheQuorumOfAGroup) {
   EXPECT_TRUE(eligibility_.GroupQuorum(alone));
 }
 
-TEST_F(GroupsTest, HowFarTheBarrierIs) {
+TEST_F(GroupsTest, BarrierReason_HasFigures) {
   const Gang& a = With("a", 3, 2, MemberState::kWaiting, both_);
   const Gang& b = With("b", 2, 1, MemberState::kWaiting, both_);
   EXPECT_EQ(eligibility_.BarrierReason(a), (Reason{ReasonCode::kBarrier, "2 of 3 members wait"}))
@@ -265,7 +267,7 @@ TEST_F(GroupsTest, HowFarTheBarrierIs) {
   EXPECT_EQ(eligibility_.BarrierReason(alone).text, "1 of 1 members wait");
 }
 
-TEST_F(GroupsTest, TheFirstMateThatIsBehindIsNamed) {
+TEST_F(GroupsTest, BarrierReason_NamesFirstGangBehind) {
   const Ids four = {"d/a", "d/b", "d/c", "d/e"};
   With("a", 1, 1, MemberState::kWaiting, four);
   const Gang& b = With("b", 1, 1, MemberState::kWaiting, four);
@@ -274,8 +276,8 @@ TEST_F(GroupsTest, TheFirstMateThatIsBehindIsNamed) {
   EXPECT_EQ(eligibility_.BarrierReason(b).text, "1 of 1 members wait; gang d/c of its group: 1 of 2");
 }
 
-// D-10: a gang that lists a group without itself is in nobody's group, though that group stands.
-TEST_F(GroupsTest, WhoListsAGroupOfOthersIsAlone) {
+// D-10: a gang that lists a group without itself is in no group, even if that group exists.
+TEST_F(GroupsTest, ListWithoutItself_GangIsAlone) {
   for (const char* name : {"a", "b"}) With(name, 1, 1, MemberState::kPending, both_);
   const Gang& c = With("c", 1, 1, MemberState::kPending, both_);
   EXPECT_EQ(Keys(eligibility_.GroupOf(c)), Ids{"d/c"});
@@ -284,8 +286,8 @@ TEST_F(GroupsTest, WhoListsAGroupOfOthersIsAlone) {
   EXPECT_FALSE(eligibility_.GroupQuorum(c));
 }
 
-// Who names whom, so that a gang that comes or changes reaches those that wait for it.
-TEST_F(GroupsTest, WhoNamesWhom) {
+// The gangs that name a gang, so that a new or changed gang reaches the gangs that wait for it.
+TEST_F(GroupsTest, Naming_ListsReferringGangs) {
   Declare("a", 1);
   EXPECT_EQ(Keys(eligibility_.Naming("d/a")), Ids{});
   Declare("a", 1, both_);
@@ -301,7 +303,7 @@ TEST_F(GroupsTest, WhoNamesWhom) {
   Declare("a", 1);
   const Gang& b = Declare("b", 1, {"d/b", "d/z"});
   gangs_.DropObject(b, b.objects.begin()->first);
-  gangs_.Forget(b);
+  gangs_.RemoveGang(b);
   EXPECT_FALSE(eligibility_.IsNamed("d/z")) << "who is gone names nobody";
 }
 

@@ -1,4 +1,4 @@
-// The room muster_gangs: members and their states, and who may be planned (SPEC G-10, P-2, D-11).
+// muster_gangs: members and their states, and which members can be planned (SPEC G-10, P-2, D-11).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ class MembersTest : public GangWorld {
 };
 
 // P-2: by priority, then creation, then name; UIDs last, so that no two are equal.
-TEST_F(MembersTest, AreInOrder) {
+TEST_F(MembersTest, Members_OrderedByPriorityCreationName) {
   const auto add = [&](const char* uid, int32_t priority, int64_t created_ms, const char* name) {
     PodDescription facts = Facts(uid, "g");
     facts.priority = priority;
@@ -51,11 +51,11 @@ TEST_F(MembersTest, AreInOrder) {
   EXPECT_EQ(Uids(GangOf("g").in(MemberState::kPending)), (Names{"u9", "u3", "u1", "u2", "u6", "u0"}));
 }
 
-// K-5: whoever found no node when it was called is planned last.
-TEST_F(MembersTest, WhoIsStuckIsPlannedLast) {
+// K-5: an unplaceable member is planned last.
+TEST_F(MembersTest, UnplaceableMember_PlannedLast) {
   const auto add = [&](const char* uid, int64_t cpu, int32_t priority) {
     PodDescription facts = Facts(uid, "g");
-    facts.shape.Own().requests = {{"cpu", cpu}};
+    facts.shape.Mutable().requests = {{"cpu", cpu}};
     facts.priority = priority;
     Add(facts);
     return absl::StrCat(gangs_.FindPod(uid)->cls, "*1@", priority);
@@ -65,17 +65,17 @@ TEST_F(MembersTest, WhoIsStuckIsPlannedLast) {
   const std::string c = add("c", 3, 1);
   const Gang& gang = GangOf("g");
   EXPECT_EQ(Runs(gang), (Names{a, b, c}));
-  gangs_.SetStuck(*gangs_.FindPod("a"), true);
+  gangs_.SetUnplaceable(*gangs_.FindPod("a"), true);
   EXPECT_EQ(Runs(gang), (Names{b, c, a}));
   EXPECT_EQ(gangs_.PlannableMembers(gang), 3);
-  gangs_.SetStuck(*gangs_.FindPod("b"), true);
+  gangs_.SetUnplaceable(*gangs_.FindPod("b"), true);
   EXPECT_EQ(Runs(gang), (Names{c, a, b}));
-  EXPECT_TRUE(gangs_.ForgetStuck(gang));
-  EXPECT_FALSE(gangs_.ForgetStuck(gang));
+  EXPECT_TRUE(gangs_.ClearUnplaceable(gang));
+  EXPECT_FALSE(gangs_.ClearUnplaceable(gang));
   EXPECT_EQ(Runs(gang), (Names{a, b, c}));
 }
 
-TEST_F(MembersTest, EachIsInTheSetOfItsState) {
+TEST_F(MembersTest, Member_InSetOfItsState) {
   const Pod& pod = Add("a", "g");
   Add("b", "g");
   const Gang& gang = GangOf("g");
@@ -83,7 +83,7 @@ TEST_F(MembersTest, EachIsInTheSetOfItsState) {
   EXPECT_EQ(gang.children(), 2);
   for (size_t at = 0; at < kMemberStates; ++at) {
     const auto state = static_cast<MemberState>((at + 1) % kMemberStates);
-    Settle();
+    ClearTouched();
     gangs_.SetState(pod, state);
     EXPECT_EQ(pod.state, state);
     EXPECT_TRUE(gang.in(state).contains(&pod));
@@ -95,15 +95,15 @@ TEST_F(MembersTest, EachIsInTheSetOfItsState) {
     EXPECT_EQ(gang.active(), active ? 1 : 0) << ToString(state);
     const bool on_node = state == MemberState::kBound || state == MemberState::kRunning;
     EXPECT_EQ(pod.on_node(), on_node) << ToString(state);
-    Settle();
+    ClearTouched();
     gangs_.SetState(pod, state);
     EXPECT_FALSE(gang.touched) << "nothing changed";
   }
   EXPECT_EQ(gang.count(MemberState::kPending), 2);
 }
 
-TEST_F(MembersTest, WhoLeavesHoldsItsNode) {
-  const Pod& pod = Add("a", "g", MemberState::kLeaving);
+TEST_F(MembersTest, TerminatingPod_HoldsItsNode) {
+  const Pod& pod = Add("a", "g", MemberState::kTerminating);
   EXPECT_FALSE(pod.on_node());
   gangs_.SetNode(pod, "n1");
   EXPECT_EQ(pod.facts.node_name, "n1");
@@ -114,7 +114,7 @@ TEST_F(MembersTest, WhoLeavesHoldsItsNode) {
   EXPECT_TRUE(pod.facts.timed_out_mark);
 }
 
-TEST_F(MembersTest, APodInNoGangHasAState) {
+TEST_F(MembersTest, LonePod_HasState) {
   const Pod& pod = Add("a", "");
   gangs_.SetState(pod, MemberState::kRunning);
   EXPECT_EQ(pod.state, MemberState::kRunning);
@@ -135,11 +135,11 @@ TEST_F(MembersTest, APodInNoGangHasAState) {
   EXPECT_FALSE(gangs_.Plannable(pod));
 }
 
-TEST_F(MembersTest, Leave) {
+TEST_F(MembersTest, Leave_RemovesMember) {
   const Pod& a = Add("a", "g");
   Add("b", "g");
   const Gang& gang = GangOf("g");
-  Settle();
+  ClearTouched();
   gangs_.Leave(a);
   EXPECT_EQ(a.gang, nullptr);
   EXPECT_EQ(Uids(gang.in(MemberState::kPending)), Names{"b"});
@@ -149,8 +149,8 @@ TEST_F(MembersTest, Leave) {
   EXPECT_EQ(gangs_.FindPod("a"), nullptr);
 }
 
-// The place in the order follows the facts.
-TEST_F(MembersTest, NewFactsMoveAMember) {
+// The order of the members follows their facts.
+TEST_F(MembersTest, ChangedFacts_MoveMember) {
   const Pod& a = Add("a", "g");
   Add("b", "g");
   const Gang& gang = GangOf("g");
@@ -169,7 +169,7 @@ TEST_F(MembersTest, NewFactsMoveAMember) {
   EXPECT_EQ(gang.plannable, 2);
 }
 
-TEST_F(MembersTest, WhoMayBePlanned) {
+TEST_F(MembersTest, Plannable_DependsOnFactsAndState) {
   const Pod& fine = Add("fine", "g");
   PodDescription facts = Facts("gated", "g");
   facts.other_gates = true;
@@ -180,7 +180,7 @@ TEST_F(MembersTest, WhoMayBePlanned) {
   facts = Facts("unserved", "g");
   facts.scheduler_name = "volcano";
   const Pod& unserved = Add(facts);
-  const Pod& came_whole = Add(
+  const Pod& submitted = Add(
       [&] {
         facts.uid = facts.name = "whole";
         return facts;
@@ -194,12 +194,12 @@ TEST_F(MembersTest, WhoMayBePlanned) {
   const Pod& problem = Add(facts);
   const Pod& unreadable = Add(Facts("unreadable", "g"), MemberState::kPending, kNoClass);
   const Pod& bound = Add("bound", "g", MemberState::kBound);
-  for (const Pod* pod : {&fine, &ours, &came_whole, &second}) EXPECT_TRUE(gangs_.Plannable(*pod)) << pod->facts.uid;
+  for (const Pod* pod : {&fine, &ours, &submitted, &second}) EXPECT_TRUE(gangs_.Plannable(*pod)) << pod->facts.uid;
   for (const Pod* pod : {&gated, &unserved, &problem, &unreadable, &bound}) {
     EXPECT_FALSE(gangs_.Plannable(*pod)) << pod->facts.uid;
   }
   EXPECT_TRUE(gangs_.Serves(fine));
-  EXPECT_TRUE(gangs_.Serves(came_whole)) << "placed by us whoever else schedules";
+  EXPECT_TRUE(gangs_.Serves(submitted)) << "placed by us whoever else schedules";
   EXPECT_FALSE(gangs_.Serves(unserved));
   const Gang& gang = GangOf("g");
   EXPECT_EQ(gang.plannable, 4);
@@ -208,7 +208,7 @@ TEST_F(MembersTest, WhoMayBePlanned) {
   EXPECT_EQ(gang.quorum().Children(), 8) << "a gated one is no child yet";
 }
 
-TEST_F(MembersTest, CandidatesComeInRuns) {
+TEST_F(MembersTest, Candidates_GroupedInRuns) {
   const auto add = [&](const char* name, int32_t priority, ClassId cls) {
     PodDescription facts = Facts(name, "g");
     facts.priority = priority;
@@ -231,8 +231,8 @@ TEST_F(MembersTest, CandidatesComeInRuns) {
   EXPECT_EQ(Runs(gang), (Names{"1*1@5", "2*2@4", "1*2@4"}));
 }
 
-// Whatever time and priority somebody says.
-TEST_F(MembersTest, AllOfThemAtTheEndOfTime) {
+// Extreme creation times and priorities.
+TEST_F(MembersTest, ExtremeTimes_FirstMemberByUid) {
   PodDescription facts = Facts("b", "g");
   facts.created_ms = std::numeric_limits<int64_t>::max();
   facts.priority = std::numeric_limits<int32_t>::min();
@@ -247,7 +247,7 @@ TEST_F(MembersTest, AllOfThemAtTheEndOfTime) {
   EXPECT_EQ(Gangs::FirstMember(gang).facts.uid, "a");
 }
 
-TEST_F(MembersTest, WhoWasCreatedFirst) {
+TEST_F(MembersTest, FirstMember_IsEarliestCreated) {
   PodDescription facts = Facts("m", "g");
   facts.priority = 3;
   const Pod& m = Add(facts);
@@ -274,8 +274,8 @@ class OnePriority : public MembersTest {
   OnePriority() : MembersTest(/*one_priority=*/true) {}
 };
 
-// D-11: a member whose priority differs from the first's is not planned.
-TEST_F(OnePriority, BySetting) {
+// D-11: a member is not planned if its priority differs from that of the first member.
+TEST_F(OnePriority, Setting_PlansOnlyPriorityOfFirst) {
   PodDescription facts = Facts("first", "g");
   facts.created_ms = 1;
   facts.priority = 4;
@@ -293,7 +293,7 @@ TEST_F(OnePriority, BySetting) {
   EXPECT_EQ(gangs_.PlannableMembers(gang), 1) << "the other is the first now";
 }
 
-TEST_F(MembersTest, OnePriorityByDialect) {
+TEST_F(MembersTest, SigsDialect_RequiresOnePriority) {
   Add("a", "g");
   EXPECT_FALSE(gangs_.OnePriority(GangOf("g")));
   PodDescription facts = Facts("b", "g");
@@ -314,7 +314,7 @@ TEST_F(MembersTest, OnePriorityByDialect) {
   EXPECT_EQ(gangs_.PlannableMembers(GangOf("g")), 1);
 }
 
-TEST_F(MembersTest, JoiningSaysHowTheGangIsKnown) {
+TEST_F(MembersTest, Join_UpdatesCreationAndReference) {
   PodDescription facts = Declaring("a", "g", 2);
   facts.created_ms = 900;
   Add(facts);
@@ -341,7 +341,7 @@ TEST_F(MembersTest, JoiningSaysHowTheGangIsKnown) {
   EXPECT_FALSE(gang.refers_to_object()) << "who named a PodGroup is gone";
 }
 
-TEST_F(MembersTest, WithoutItsPodGroupAGangIsAsOldAsWhoIsLeft) {
+TEST_F(MembersTest, RemovedPodGroup_CreationFromRemaining) {
   const Gang& gang = *gangs_.Intern("d", "g", 500, 0).gang;
   GangObject sigs = Object("g", {});
   GangObject x = Object("g", {});
@@ -360,8 +360,8 @@ TEST_F(MembersTest, WithoutItsPodGroupAGangIsAsOldAsWhoIsLeft) {
   EXPECT_EQ(gang.created_ms, 900) << "nobody older is left";
 }
 
-// S-1: who only names a submitted gang stays out until that is confirmed or over.
-TEST_F(MembersTest, StrangersOfASubmittedGang) {
+// S-1: a pod that only names a submitted gang is foreign until the submission is confirmed or over.
+TEST_F(MembersTest, SubmittedGang_OtherPodsAreForeign) {
   const Gang& gang = *gangs_.Intern("d", "g", 0, 0).gang;
   const Pod& before = Add("before", "g");
   const Pod& changed = Add("changed", "g", MemberState::kFailed);
@@ -369,50 +369,50 @@ TEST_F(MembersTest, StrangersOfASubmittedGang) {
   PodDescription facts = Facts("mine", "g");
   facts.scheduler_name = "nobody";
   const Pod& mine = Add(facts, MemberState::kPending, 1, /*submitted=*/true);
-  const Pod& stranger = Add("stranger", "g");
-  EXPECT_FALSE(mine.stranger);
-  EXPECT_TRUE(stranger.stranger);
+  const Pod& foreign_pod = Add("stranger", "g");
+  EXPECT_FALSE(mine.foreign);
+  EXPECT_TRUE(foreign_pod.foreign);
   EXPECT_TRUE(gangs_.Plannable(mine));
-  EXPECT_FALSE(gangs_.Plannable(stranger));
-  EXPECT_FALSE(changed.stranger);
+  EXPECT_FALSE(gangs_.Plannable(foreign_pod));
+  EXPECT_FALSE(changed.foreign);
   gangs_.SetFacts(changed, Facts("changed", "g"), 1);
-  EXPECT_TRUE(changed.stranger) << "looked at again when its facts are";
+  EXPECT_TRUE(changed.foreign) << "looked at again when its facts are";
   gangs_.Leave(changed);
-  EXPECT_FALSE(before.stranger);
-  gangs_.JudgeStranger(before);
-  EXPECT_TRUE(before.stranger);
+  EXPECT_FALSE(before.foreign);
+  gangs_.UpdateForeignMember(before);
+  EXPECT_TRUE(before.foreign);
   EXPECT_FALSE(gangs_.Plannable(before));
-  gangs_.SetFacts(stranger, Facts("stranger", "g"), 1);
-  EXPECT_TRUE(stranger.stranger);
+  gangs_.SetFacts(foreign_pod, Facts("stranger", "g"), 1);
+  EXPECT_TRUE(foreign_pod.foreign);
   EXPECT_EQ(gang.plannable, 2) << "mine, and the one that was counted before the gang was submitted";
-  gangs_.SetState(stranger, MemberState::kBound);
-  gangs_.EndSubmitted(gang);
+  gangs_.SetState(foreign_pod, MemberState::kBound);
+  gangs_.ClearSubmitted(gang);
   EXPECT_FALSE(gang.submitted);
-  for (const Pod* pod : {&before, &mine, &stranger}) {
-    EXPECT_FALSE(pod->stranger) << pod->facts.uid;
+  for (const Pod* pod : {&before, &mine, &foreign_pod}) {
+    EXPECT_FALSE(pod->foreign) << pod->facts.uid;
     EXPECT_FALSE(pod->submitted) << pod->facts.uid;
   }
   EXPECT_FALSE(gangs_.Plannable(mine)) << "nobody serves its scheduler";
   EXPECT_TRUE(gangs_.Plannable(before));
   EXPECT_EQ(gang.plannable, 1);
   EXPECT_EQ(gang.children(), 3);
-  gangs_.SetState(stranger, MemberState::kPending);
+  gangs_.SetState(foreign_pod, MemberState::kPending);
   EXPECT_EQ(gang.plannable, 2);
 }
 
-TEST_F(MembersTest, AStrangerThatLeavesIsAPodLikeAnother) {
+TEST_F(MembersTest, ForeignPodLeaves_IsOrdinaryPod) {
   const Gang& gang = *gangs_.Intern("d", "g", 0, 0).gang;
   gangs_.SetSubmitted(gang);
-  const Pod& stranger = Add("stranger", "g");
-  gangs_.Leave(stranger);
-  EXPECT_FALSE(stranger.stranger);
-  EXPECT_TRUE(gangs_.Plannable(stranger));
-  gangs_.JudgeStranger(stranger);
-  EXPECT_FALSE(stranger.stranger) << "it is in no gang";
+  const Pod& foreign_pod = Add("stranger", "g");
+  gangs_.Leave(foreign_pod);
+  EXPECT_FALSE(foreign_pod.foreign);
+  EXPECT_TRUE(gangs_.Plannable(foreign_pod));
+  gangs_.UpdateForeignMember(foreign_pod);
+  EXPECT_FALSE(foreign_pod.foreign) << "it is in no gang";
 }
 
-// G-10: counts are those of the sets, whatever happened, in whatever order.
-TEST_F(MembersTest, CountsAreThoseOfTheSets) {
+// G-10: after any changes in any order, the counts equal those of the sets.
+TEST_F(MembersTest, RandomChanges_CountsMatchSets) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     std::mt19937_64 random(seed);
@@ -452,13 +452,13 @@ TEST_F(MembersTest, CountsAreThoseOfTheSets) {
           if (pod != nullptr) gangs_.SetFacts(*pod, facts(i), cls);
           break;
         case 4:
-          if (pod != nullptr) gangs_.HadTurn(*pod);
+          if (pod != nullptr) gangs_.MarkCycleAttempt(*pod);
           break;
         default:
           gangs_.AdvanceCycle(gang);
       }
       int32_t gated = 0;
-      int32_t turned = 0;
+      int32_t attempted = 0;
       int32_t plannable = 0;
       const Pod* first = nullptr;
       std::vector<const Pod*> able;
@@ -467,14 +467,14 @@ TEST_F(MembersTest, CountsAreThoseOfTheSets) {
           ASSERT_EQ(static_cast<size_t>(member->state), at);
           const bool is_gated = at == 0 && member->facts.other_gates;
           gated += is_gated ? 1 : 0;
-          turned += ((at == 0 && !is_gated) || at == 1) && member->round == gang.kept.cycle ? 1 : 0;
+          attempted += ((at == 0 && !is_gated) || at == 1) && member->last_cycle == gang.durable.cycle ? 1 : 0;
           if (gangs_.Plannable(*member)) able.push_back(member);
           if (first == nullptr || CreatedBefore(*member, *first)) first = member;
         }
       }
       plannable = static_cast<int32_t>(able.size());
       ASSERT_EQ(gang.gated, gated);
-      ASSERT_EQ(gang.turned, turned);
+      ASSERT_EQ(gang.attempted, attempted);
       ASSERT_EQ(gang.plannable, plannable);
       ASSERT_EQ(gangs_.PlannableMembers(gang), plannable);
       if (first != nullptr) {

@@ -1,4 +1,4 @@
-// The room muster_gangs: what was announced and could not be taken.
+// muster_gangs: announced facts that were refused.
 #include "state/gangs/refused_facts.h"
 
 #include <gtest/gtest.h>
@@ -10,24 +10,24 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-TEST(RefusedFactsRoom, TheLastRefusalOfANodeUntilItIsTaken) {
+TEST(RefusedFactsTest, NodeRefusal_LatestUntilCleared) {
   RefusedFacts refused;
-  EXPECT_EQ(refused.WhyNode("n"), "");
+  EXPECT_EQ(refused.NodeRefusalReason("n"), "");
   refused.NoteNode("n", "one");
   refused.NoteNode("n", "two");
-  EXPECT_EQ(refused.WhyNode("n"), "two");
+  EXPECT_EQ(refused.NodeRefusalReason("n"), "two");
   EXPECT_EQ(refused.TakeChanged(), (Names{"n", "n"}));
   refused.NoteNode("n", "two");
   EXPECT_EQ(refused.TakeChanged(), Names{}) << "nothing new for readers";
   EXPECT_EQ(refused.counts(), (FactCounts{3, 0, 0}));
-  refused.ForgetNode("n");
-  refused.ForgetNode("m");
-  EXPECT_EQ(refused.WhyNode("n"), "");
+  refused.ClearNode("n");
+  refused.ClearNode("m");
+  EXPECT_EQ(refused.NodeRefusalReason("n"), "");
   EXPECT_EQ(refused.TakeChanged(), Names{"n"});
   EXPECT_EQ(refused.counts(), (FactCounts{3, 0, 0})) << "since the start";
 }
 
-TEST(RefusedFactsRoom, EveryKindIsCounted) {
+TEST(RefusedFactsTest, Refusals_CountedByKind) {
   RefusedFacts refused;
   refused.Note(FactKind::kPod);
   refused.Note(FactKind::kGang);
@@ -40,28 +40,28 @@ TEST(RefusedFactsRoom, EveryKindIsCounted) {
   EXPECT_EQ(ToString(FactKind::kGang), "gang");
 }
 
-TEST(RefusedFactsRoom, IsBoundedTheOldestFirst) {
+TEST(RefusedFactsTest, FullTable_DropsOldest) {
   RefusedFacts refused;
   for (int i = 0; i < 1'024; ++i) refused.NoteNode(absl::StrCat("n", i), "x");
   refused.NoteNode("n0", "still");
-  EXPECT_EQ(refused.WhyNode("n0"), "still");
+  EXPECT_EQ(refused.NodeRefusalReason("n0"), "still");
   EXPECT_EQ(refused.TakeChanged().size(), 1'025U);
   refused.NoteNode("one-more", "x");
   EXPECT_EQ(refused.nodes().size(), 1'024U);
-  EXPECT_EQ(refused.WhyNode("n0"), "") << "the first to be refused";
-  EXPECT_EQ(refused.WhyNode("n1"), "x");
+  EXPECT_EQ(refused.NodeRefusalReason("n0"), "") << "the first to be refused";
+  EXPECT_EQ(refused.NodeRefusalReason("n1"), "x");
   EXPECT_EQ(refused.TakeChanged(), (Names{"one-more", "n0"}));
-  refused.ForgetNode("n1");
+  refused.ClearNode("n1");
   refused.NoteNode("again", "x");
-  EXPECT_EQ(refused.WhyNode("n2"), "x") << "there was room";
-  refused.ForgetNodes();
+  EXPECT_EQ(refused.NodeRefusalReason("n2"), "x") << "there was room";
+  refused.ClearNodes();
   EXPECT_TRUE(refused.nodes().empty());
   EXPECT_EQ(refused.TakeChanged().size(), 2U + 1'024U);
   const std::string huge(100'000, 'x');
   refused.NoteNode(huge, huge);
   EXPECT_EQ(refused.nodes().begin()->first.size(), 253U);
-  EXPECT_EQ(refused.WhyNode(huge).size(), 512U);
-  refused.ForgetNode(huge);
+  EXPECT_EQ(refused.NodeRefusalReason(huge).size(), 512U);
+  refused.ClearNode(huge);
   EXPECT_TRUE(refused.nodes().empty());
 }
 

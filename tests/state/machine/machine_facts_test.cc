@@ -1,4 +1,4 @@
-// What is announced about nodes and pods, and what follows from it in every room (SPEC K-13, D-9, D-12, Q-7, S-1, S-6).
+// SPEC K-13, D-9, D-12, Q-7, S-1, S-6: announced facts about nodes and pods, and their effect on all components.
 #include "tests/state/machine/machine_fixture.h"
 
 namespace muster {
@@ -10,7 +10,7 @@ class MachineFacts : public WholeMachine {
   [[nodiscard]] int64_t ReservedOnN() const {
     return machine_.cluster().node(machine_.cluster().FindNode("n")).reserved.Get(0);
   }
-  // Applies a snapshot that cannot be right; nothing of it may be taken.
+  // Applies an invalid snapshot, then the same as an update, and expects that neither changes the state.
   void ExpectRefused(const std::vector<NodeDescription>& nodes, const std::vector<PodDescription>& pods) {
     const uint64_t before = machine_.Hash();
     Apply(ReplaceFacts{{"a", 1}, nodes, pods});
@@ -22,15 +22,15 @@ class MachineFacts : public WholeMachine {
   }
 };
 
-// Which step is next changes what is answered later.
-TEST_F(MachineFacts, TheHashKnowsTheVersion) {
+// The number of the next update changes later answers.
+TEST_F(MachineFacts, Hash_DifferentVersion_Differs) {
   Apply(ReplaceFacts{{"a", 1}, {}, {}});
   const uint64_t before = machine_.Hash();
-  Apply(UpdateFacts{.step = {"a", 2}});
+  Apply(UpdateFacts{.facts_version = {"a", 2}});
   EXPECT_NE(machine_.Hash(), before);
 }
 
-TEST_F(MachineFacts, AStepIsTakenAsAWholeOrNotAtAll) {
+TEST_F(MachineFacts, Facts_OneInvalid_AreRefusedAsAWhole) {
   Apply(UpsertPod{Lone("known", 1)});
   PodDescription nameless = Lone("x", 1);
   nameless.name.clear();
@@ -53,11 +53,11 @@ TEST_F(MachineFacts, AStepIsTakenAsAWholeOrNotAtAll) {
   EXPECT_EQ(machine_.FindPod("known"), nullptr);
 }
 
-// Or 100,000 pods of one template take half a kilobyte more each.
-TEST_F(MachineFacts, PodsThatAreAlikeShareWhatIsLong) {
+// Otherwise each of 100,000 pods of one template would take half a kilobyte more.
+TEST_F(MachineFacts, EqualPods_ShareTheirLongFacts) {
   const auto facts = [&](const std::string& uid) -> const PodDescription& { return machine_.FindPod(uid)->facts; };
-  const auto share_template = [&] { return facts("a").shape.SharesWith(facts("b").shape); };
-  const auto share_rules = [&] { return facts("a").gang.declaration.SharesWith(facts("b").gang.declaration); };
+  const auto share_template = [&] { return facts("a").shape.IsSameCopy(facts("b").shape); };
+  const auto share_rules = [&] { return facts("a").gang.declaration.IsSameCopy(facts("b").gang.declaration); };
   Apply(UpsertPod{Member("a", "g", 2)});
   Apply(UpsertPod{Member("b", "g", 2)});
   EXPECT_TRUE(share_template() && share_rules());
@@ -65,8 +65,8 @@ TEST_F(MachineFacts, PodsThatAreAlikeShareWhatIsLong) {
   again.labels = "said again, and another thing with it";
   Apply(UpsertPod{again});
   EXPECT_TRUE(share_template() && share_rules());
-  again.shape.Own().requests["cpu"] = 2;
-  again.gang.declaration.Own().min_member = 3;
+  again.shape.Mutable().requests["cpu"] = 2;
+  again.gang.declaration.Mutable().min_member = 3;
   Apply(UpsertPod{again});
   EXPECT_FALSE(share_template() || share_rules());
   EXPECT_EQ(facts("a").shape->requests.at("cpu"), 1);
@@ -74,55 +74,55 @@ TEST_F(MachineFacts, PodsThatAreAlikeShareWhatIsLong) {
   Apply(UpsertPod{Member("b", "g", 2)});
   EXPECT_TRUE(share_template() && share_rules());
   PodDescription lone = Lone("c", 1);
-  lone.gang.declaration.Own().min_member.reset();
+  lone.gang.declaration.Mutable().min_member.reset();
   Apply(UpsertPod{lone});
-  EXPECT_TRUE(facts("c").shape.SharesWith(facts("a").shape));
-  EXPECT_TRUE(facts("c").gang.declaration.SharesWith({})) << "who says nothing keeps nothing";
+  EXPECT_TRUE(facts("c").shape.IsSameCopy(facts("a").shape));
+  EXPECT_TRUE(facts("c").gang.declaration.IsSameCopy({})) << "who says nothing keeps nothing";
 }
 
-TEST_F(MachineFacts, WhatIsNotKnownIsRemovedWithoutHarm) {
+TEST_F(MachineFacts, Remove_UnknownFact_ChangesNothing) {
   const uint64_t before = machine_.Hash();
   EXPECT_EQ(Apply(RemoveNode{"nobody"}), Lines{});
   EXPECT_EQ(Apply(RemovePod{"nobody"}), Lines{});
   EXPECT_EQ(machine_.Hash(), before);
 }
 
-TEST_F(MachineFacts, ARequestOutOfRangeIsNamed) {
+TEST_F(MachineFacts, RequestOutOfRange_IsNamedInReason) {
   PodDescription pod = Member("g-1", "g", 1);
-  pod.shape.Own().requests["cpu"] = kMaxAmount + 1;
+  pod.shape.Mutable().requests["cpu"] = kMaxAmount + 1;
   Apply(UpsertPod{pod});
   EXPECT_EQ(GangAt("g").reason.code, ReasonCode::kInvalidRequest);
   EXPECT_FALSE(PodAt("g-1").facts.invalid.empty());
   EXPECT_NE(GangAt("g").reason.text.find(PodAt("g-1").facts.invalid), std::string::npos) << GangAt("g").reason.text;
-  pod.shape.Own().requests["cpu"] = 1;
+  pod.shape.Mutable().requests["cpu"] = 1;
   Apply(UpsertPod{pod});
   EXPECT_TRUE(Planned("g")) << "it was corrected";
 }
 
-TEST_F(MachineFacts, AMemberWithAnotherShapeIsPlannedAnew) {
+TEST_F(MachineFacts, MemberChangesShape_IsPlannedAgain) {
   PutGang("g", 2);
   AskAndBind("g-1", 1);
   PodDescription larger = Member("g-1", "g", 2);
-  larger.shape.Own().requests["cpu"] = 2;
+  larger.shape.Mutable().requests["cpu"] = 2;
   EXPECT_EQ(Apply(UpsertPod{larger}).front(), "answer 1 Gone");
   EXPECT_EQ(ReservedOnN(), 3);
   EXPECT_EQ(Ask("g-1").node, "n");
   EXPECT_EQ(Ask("g-2").node, "n");
 }
 
-TEST_F(MachineFacts, APodThatRunsIsChargedForItsNewShape) {
+TEST_F(MachineFacts, RunningPodChangesShape_IsChargedForTheNewShape) {
   PodDescription pod = Lone("a", 1);
   pod.node_name = "n";
   Apply(UpsertPod{pod});
   PutGang("g", 3);
   ASSERT_TRUE(Planned("g"));
-  pod.shape.Own().requests["cpu"] = 2;
+  pod.shape.Mutable().requests["cpu"] = 2;
   Apply(UpsertPod{pod});
   EXPECT_FALSE(Planned("g")) << "3 do not fit beside 2 of 4";
   EXPECT_EQ(machine_.cluster().node(machine_.cluster().FindNode("n")).used.Get(0), 2);
 }
 
-TEST_F(MachineFacts, AMemberThatChangesItsGangIsMissing) {
+TEST_F(MachineFacts, MemberChangesGang_LeavesTheOldGang) {
   PutGang("g", 2);
   ASSERT_TRUE(Planned("g"));
   Apply(UpsertPod{Member("g-1", "h", 1)});
@@ -134,12 +134,12 @@ TEST_F(MachineFacts, AMemberThatChangesItsGangIsMissing) {
   EXPECT_TRUE(Planned("g")) << "a lone pod joined";
 }
 
-// S-1, Q-7: a member that runs was started by somebody, whatever becomes of its submission.
-TEST_F(MachineFacts, WhoRunsOutlivesItsSubmission) {
+// S-1, Q-7: a running member stays and is charged, even if its submission is abandoned.
+TEST_F(MachineFacts, RunningMember_OutlivesItsSubmission) {
   Apply(UpsertNode{Node("n", 8'000)});
   PodDescription pod = Lone("g-1", 1'000);
   SubmitGang submit{"id", "d", "g", {}, {pod}, 0, 5};
-  submit.declaration.Own().min_member = 1;
+  submit.declaration.Mutable().min_member = 1;
   Apply(submit);
   ASSERT_TRUE(out_.status.ok()) << out_.status;
   pod.node_name = "n";
@@ -151,7 +151,7 @@ TEST_F(MachineFacts, WhoRunsOutlivesItsSubmission) {
   EXPECT_EQ(machine_.cluster().node(machine_.cluster().FindNode("n")).used_pods, 1);
 }
 
-TEST_F(MachineFacts, NominationsAreFollowed) {
+TEST_F(MachineFacts, Nomination_Changed_ReservationFollows) {
   PodDescription pod = Lone("a", 2);
   Apply(UpsertPod{pod});
   EXPECT_EQ(ReservedOnN(), 0);
@@ -178,23 +178,23 @@ TEST_F(MachineFacts, NominationsAreFollowed) {
   EXPECT_EQ(ReservedOnN(), 2);
 }
 
-TEST_F(MachineFacts, AMarkThatIsAnnouncedLaterCounts) {
+TEST_F(MachineFacts, TimedOutMark_AnnouncedLater_Counts) {
   PutGang("g", 2);
   PodDescription marked = Member("g-1", "g", 2);
   marked.timed_out_mark = true;
   Apply(UpsertPod{marked});
-  EXPECT_TRUE(GangAt("g").kept.timed_out);
+  EXPECT_TRUE(GangAt("g").durable.timed_out);
   EXPECT_FALSE(Planned("g"));
   marked.timed_out_mark = false;
   Apply(UpsertPod{marked});
-  EXPECT_TRUE(GangAt("g").kept.timed_out) << "our own mark may still be on its way";
+  EXPECT_TRUE(GangAt("g").durable.timed_out) << "our own mark may still be on its way";
   Apply(RemovePod{"g-1"});
-  EXPECT_FALSE(GangAt("g").kept.timed_out);
+  EXPECT_FALSE(GangAt("g").durable.timed_out);
   Apply(UpsertPod{Member("g-3", "g", 2)});
   EXPECT_TRUE(Planned("g"));
 }
 
-TEST_F(MachineFacts, ANodeIsFoundForWhoeverNeedsOne) {
+TEST_F(MachineFacts, FindNodes_PendingPod_ReturnsNode) {
   Apply(UpsertPod{Lone("a", 1)});
   Apply(FindNodes{"nobody", {}});
   EXPECT_TRUE(absl::IsNotFound(out_.status));
@@ -212,14 +212,14 @@ TEST_F(MachineFacts, ANodeIsFoundForWhoeverNeedsOne) {
   EXPECT_EQ(std::get<NodesReply>(out_.reply).nodes.at(0).score, 1000);
 }
 
-TEST_F(MachineFacts, ACallWithoutAPlanNamesNone) {
+TEST_F(MachineFacts, Activation_WithoutPlan_NamesNoPlan) {
   Ask("late");
   Apply(UpsertPod{Lone("late", 1)});
   ASSERT_EQ(out_.effects.size(), 1U);
-  EXPECT_EQ(std::get<CallPod>(out_.effects[0]).plan, 0);
+  EXPECT_EQ(std::get<ActivatePod>(out_.effects[0]).plan, 0);
 }
 
-TEST_F(MachineFacts, WhoWasHeldOnceGoesNowhere) {
+TEST_F(MachineFacts, HeldMember_PlanWithdrawn_HasNoNode) {
   PutGang("g", 2);
   AskAndBind("g-1", 1);
   EXPECT_EQ(View("g").members[1].node, "n");
@@ -227,7 +227,7 @@ TEST_F(MachineFacts, WhoWasHeldOnceGoesNowhere) {
   for (const MemberView& member : View("g").members) EXPECT_EQ(member.node, "") << member.uid;
 }
 
-TEST_F(MachineFacts, WhoIsLeavingIsNeitherFinishedNorFailed) {
+TEST_F(MachineFacts, TerminatingPod_IsNeitherFinishedNorFailed) {
   for (const int32_t min : {0, 1}) {
     const std::string gang = absl::StrCat("g", min);
     PodDescription pod = Member(gang + "-1", gang, min);
@@ -244,68 +244,68 @@ TEST_F(MachineFacts, WhoIsLeavingIsNeitherFinishedNorFailed) {
 
 // --- kube-scheduler finds no node for a member (G-3, K-7) ---
 
-class Stuck : public MachineFacts {
+class UnplaceableMemberTest : public MachineFacts {
  protected:
   // Members of a gang of two, planned; the second waits at the barrier.
-  void PutHalf(GangMode mode) {
+  void PutGangWithOneHeld(GangMode mode) {
     for (const char* uid : {"g-1", "g-2"}) {
       pods_.push_back(Member(uid, "g", 2));
-      pods_.back().gang.declaration.Own().mode = mode;
+      pods_.back().gang.declaration.Mutable().mode = mode;
       Apply(UpsertPod{pods_.back()});
     }
     AskAndBind("g-2", 2);
   }
-  Lines Say(const std::string& message) {
+  Lines ReportUnschedulable(const std::string& message) {
     pods_[0].unschedulable = message;
     return Apply(UpsertPod{pods_[0]});
   }
-  // The pod shows the call.
-  void Hear() {
-    pods_[0].called = absl::StrCat(++calls_);
-    Say("muster: called");
+  // The pod shows the activation.
+  void ShowActivation() {
+    pods_[0].activation_mark = absl::StrCat(++activations_);
+    ReportUnschedulable("muster: called");
   }
   std::vector<PodDescription> pods_;
-  int calls_ = 0;
+  int activations_ = 0;
 };
 
-TEST_F(Stuck, TheGangsPlacesGoBackAtOnceWhateverItsMode) {
+TEST_F(UnplaceableMemberTest, RefusedAfterActivation_PlanIsWithdrawnInEachMode) {
   for (const GangMode mode : {GangMode::kStrict, GangMode::kNonStrict}) {
     for (const PodDescription& pod : std::exchange(pods_, {})) Apply(RemovePod{pod.uid});
-    PutHalf(mode);
-    EXPECT_EQ(Say("0/3 nodes: volume"), Lines{"call g-1"})
+    PutGangWithOneHeld(mode);
+    EXPECT_EQ(ReportUnschedulable("0/3 nodes: volume"), Lines{"activate g-1"})
         << "what it says of the time before the call is not about the plan";
     EXPECT_EQ(machine_.held_binds(), 1);
-    EXPECT_EQ(Say("0/3 nodes: volume!"), Lines{}) << "its call is on the way";
-    Hear();
-    EXPECT_EQ(Say("0/3 nodes: volume"), (Lines{"answer 2 MemberUnschedulable", "keep gang/d/g"}));
+    EXPECT_EQ(ReportUnschedulable("0/3 nodes: volume!"), Lines{}) << "its call is on the way";
+    ShowActivation();
+    EXPECT_EQ(ReportUnschedulable("0/3 nodes: volume"), (Lines{"answer 2 MemberUnschedulable", "keep gang/d/g"}));
     EXPECT_EQ(GangAt("g").root_cause, "kube-scheduler found no node for member g-1: 0/3 nodes: volume");
-    EXPECT_EQ(GangAt("g").reason.text, "put back 1 time, waiting before the next try; " + GangAt("g").root_cause);
+    EXPECT_EQ(GangAt("g").reason.text, "requeued 1 time, waiting before the next try; " + GangAt("g").root_cause);
     EXPECT_EQ(machine_.held_binds(), 0);
     EXPECT_EQ(machine_.plans().Of(GangAt("g")), nullptr);
-    EXPECT_EQ(Say("0/3 nodes: muster: gang d/g: something"), Lines{}) << "our own words";
-    EXPECT_EQ(Say(""), Lines{});
-    EXPECT_EQ(GangAt("g").kept.requeues, 1);
+    EXPECT_EQ(ReportUnschedulable("0/3 nodes: muster: gang d/g: something"), Lines{}) << "our own words";
+    EXPECT_EQ(ReportUnschedulable(""), Lines{});
+    EXPECT_EQ(GangAt("g").durable.requeues, 1);
   }
 }
 
-TEST_F(Stuck, WithoutAPlanItIsNoRootCause) {
+TEST_F(UnplaceableMemberTest, RefusedWithoutPlan_IsNoRootCause) {
   pods_.push_back(Member("g-1", "g", 2));
   Apply(UpsertPod{pods_[0]});
-  Say("0/3 nodes: volume");
+  ReportUnschedulable("0/3 nodes: volume");
   EXPECT_EQ(GangAt("g").root_cause, "");
 }
 
-TEST_F(Stuck, UnderACommittedPlanNobodyGoesBack) {
-  PutHalf(GangMode::kStrict);
+TEST_F(UnplaceableMemberTest, RefusedUnderCommittedPlan_OtherMembersStay) {
+  PutGangWithOneHeld(GangMode::kStrict);
   AskAndBind("g-1", 1);
   Apply(BindingOutcome{"g-1", "n", BindingResult::kRefused, "no"});
   const std::string cause = GangAt("g").root_cause;
-  Say("0/3 nodes: volume");
+  ReportUnschedulable("0/3 nodes: volume");
   EXPECT_EQ(GangAt("g").root_cause, cause);
   EXPECT_EQ(PodAt("g-2").state, MemberState::kCommitted);
 }
 
-TEST_F(MachineFacts, WhatReadersSeeOfNodesAndGangs) {
+TEST_F(MachineFacts, Views_NodeAndGang_ShowTheFacts) {
   Apply(UpsertNode{Node("m", 3)});
   std::vector<std::string> gangs;
   std::vector<std::string> nodes;
@@ -340,16 +340,16 @@ TEST_F(MachineFacts, WhatReadersSeeOfNodesAndGangs) {
   EXPECT_EQ(gang.created_ms, 77);
   EXPECT_FALSE(View("g").has_object);
   EXPECT_EQ(View("g").source, ToString(GangDialect::kKoordinator));
-  // Declared by annotations, and naming a PodGroup besides (D-8, D-9).
+  // The pod declares its gang by annotations and also names a PodGroup (D-8, D-9).
   PodDescription both = Member("b-1", "b", 1);
   both.gang.dialect = GangDialect::kPodGroupSigs;
-  both.gang.said_in = GangDialect::kKoordinator;
+  both.gang.key_dialect = GangDialect::kKoordinator;
   Apply(UpsertPod{both});
   EXPECT_EQ(View("b").source, ToString(GangDialect::kKoordinator));
 }
 
-// K-3: a pod that is announced with a nominated node, as after a restart, has its room there from the start.
-TEST_F(MachineFacts, APodThatComesNominatedHoldsItsRoom) {
+// K-3: a pod that is announced with a nominated node, as after a restart, has its capacity reserved there at once.
+TEST_F(MachineFacts, PodAnnouncedWithNomination_IsReserved) {
   PodDescription pod = Lone("nominated", 3);
   pod.nominated_node = "n";
   Apply(UpsertPod{pod});
@@ -358,8 +358,8 @@ TEST_F(MachineFacts, APodThatComesNominatedHoldsItsRoom) {
   EXPECT_TRUE(machine_.ViewNode("n")->reserved.empty());
 }
 
-// a pod whose requests could not be read was bound for nothing; once they can, its room is its own.
-TEST_F(MachineFacts, ACommittedPodThatBecomesReadableIsCharged) {
+// a pod with unreadable requests was committed without a charge. Once the requests are readable, it is charged.
+TEST_F(MachineFacts, CommittedPodBecomesReadable_IsCharged) {
   PodDescription pod = Lone("late", 1);
   pod.invalid = "cpu: not a quantity";
   Apply(UpsertPod{pod});
@@ -370,7 +370,7 @@ TEST_F(MachineFacts, ACommittedPodThatBecomesReadableIsCharged) {
   EXPECT_EQ(machine_.ViewNode("n")->used.at("cpu"), 1);
 }
 
-TEST_F(MachineFacts, WhatIsRefusedOfANodeIsRememberedUntilItIsTakenOrGone) {
+TEST_F(MachineFacts, RefusedNode_IsShownUntilAcceptedOrRemoved) {
   const auto cpu = [](const std::string& name, int64_t amount) {
     NodeDescription node;
     node.name = name;
@@ -395,7 +395,7 @@ TEST_F(MachineFacts, WhatIsRefusedOfANodeIsRememberedUntilItIsTakenOrGone) {
   EXPECT_FALSE(machine_.ViewNode("never")->present);
   EXPECT_EQ(machine_.ViewNode("never")->name, "never");
   EXPECT_FALSE(machine_.ViewNode("nobody").has_value());
-  // A pod is known to be there: still nobody says what it offers.
+  // A pod is known to be on the node, but the node's facts are still unknown.
   PodDescription pod = Lone("a", 1);
   pod.node_name = "never";
   Apply(UpsertPod{pod});
@@ -412,7 +412,7 @@ TEST_F(MachineFacts, WhatIsRefusedOfANodeIsRememberedUntilItIsTakenOrGone) {
   EXPECT_FALSE(machine_.ViewNode("never").has_value()) << "the snapshot does not name it";
 }
 
-TEST_F(MachineFacts, APodHasANameAndAUid) {
+TEST_F(MachineFacts, PodWithoutNameOrUid_IsRefused) {
   for (const bool name : {true, false}) {
     PodDescription pod = Lone("a", 1);
     (name ? pod.name : pod.uid).clear();
@@ -428,27 +428,27 @@ TEST_F(MachineFacts, APodHasANameAndAUid) {
   EXPECT_EQ(machine_.refused_facts().counts(), (FactCounts{0, 3, 0}));
 }
 
-TEST_F(MachineFacts, StepsNeedASnapshotEvenOfANamelessAnnouncer) {
+TEST_F(MachineFacts, FactUpdate_NamelessAnnouncerWithoutSnapshot_IsRefused) {
   Apply(UpdateFacts{{"", 1}, {}, {}, {}, {}, {}, {}});
   EXPECT_TRUE(absl::IsFailedPrecondition(out_.status));
 }
 
-TEST_F(MachineFacts, AGangWithoutAMinimumIsNeverSatisfied) {
+TEST_F(MachineFacts, GangWithoutMinimum_IsNeverSatisfied) {
   PodDescription pod = Member("z-1", "z", 0);
   pod.node_name = "n";
   Apply(UpsertPod{pod});
-  EXPECT_FALSE(GangAt("z").kept.satisfied);
+  EXPECT_FALSE(GangAt("z").durable.satisfied);
   EXPECT_TRUE(store_.empty());
 }
 
-TEST_F(MachineFacts, AMembersOwnReasonIsShown) {
+TEST_F(MachineFacts, MemberView_InvalidPod_ShowsItsReason) {
   PodDescription pod = Member("g-1", "g", 1);
   pod.invalid = "cpu: not a quantity";
   Apply(UpsertPod{pod});
   EXPECT_EQ(View("g").members.at(0).reason.code, ReasonCode::kInvalidRequest);
 }
 
-TEST(MachineHash, TellsWhatWasRead) {
+TEST(MachineHash, Hash_FactsReadOrNot_Differs) {
   Machine unread{MachineSettings()};
   Machine read{MachineSettings()};
   EXPECT_EQ(unread.Hash(), read.Hash());
@@ -457,7 +457,7 @@ TEST(MachineHash, TellsWhatWasRead) {
   EXPECT_NE(unread.Hash(), read.Hash());
 }
 
-TEST_F(MachineFacts, TheHashTellsHowManyCallsWait) {
+TEST_F(MachineFacts, Hash_NumberOfHolds_Differs) {
   PutGang("g", 2);
   AskAndBind("g-1", 1);
   const uint64_t before = machine_.Hash();
@@ -467,7 +467,7 @@ TEST_F(MachineFacts, TheHashTellsHowManyCallsWait) {
   EXPECT_EQ(machine_.Hash(), before);
 }
 
-TEST_F(MachineFacts, APodThatIsDueEarlierIsFound) {
+TEST_F(MachineFacts, CheckInvariants_PodDueEarlier_IsFound) {
   Apply(UpsertPod{Lone("a", 1)});
   Apply(Bind{"a", "n", 1});
   const_cast<Binding&>(machine_.bindings().Of(PodAt("a"))).next_try_ms = kT0 + 5;

@@ -1,5 +1,5 @@
-// The whole machine, for rules that hold across rooms. After every command planning rounds run, the invariants are
-// checked, and records are kept as a store would.
+// Fixture: the whole machine, for rules that hold across components. After each command it runs planning rounds, checks
+// the invariants, and keeps the records as a store does.
 #ifndef MUSTER_TESTS_STATE_MACHINE_MACHINE_FIXTURE_H_
 #define MUSTER_TESTS_STATE_MACHINE_MACHINE_FIXTURE_H_
 
@@ -21,23 +21,23 @@ class WholeMachine : public testing::Test {
     Apply(FactsRead{});
   }
 
-  // What came out, that of planning rounds included. The reply and the status are in `out_`.
+  // Returns the outcome as lines, planning rounds included. The reply and the status are in `out_`.
   Lines Apply(const Command& command) {
     out_ = Outcome();
     machine_.Apply(command, now_ms_, &out_);
-    Lines lines = Keep(out_);
+    Lines lines = StoreRecords(out_);
     for (int rounds = 0; machine_.PlanningDue(); ++rounds) {
       EXPECT_LT(rounds, 100) << "planning does not come to an end";
       if (rounds == 100) break;
       Outcome planned;
       machine_.Apply(PlanRound{}, now_ms_, &planned);
-      for (std::string& line : Keep(planned)) lines.push_back(std::move(line));
+      for (std::string& line : StoreRecords(planned)) lines.push_back(std::move(line));
     }
     EXPECT_TRUE(machine_.CheckInvariants().ok()) << machine_.CheckInvariants();
     EXPECT_GT(machine_.NextDeadline(), 0);
     return lines;
   }
-  // Lets time pass up to `at_ms`; what is due is done when it is due.
+  // Advances time to `at_ms`, with a tick at each deadline on the way.
   Lines Until(int64_t at_ms) {
     Lines lines;
     while (machine_.NextDeadline() <= at_ms) {
@@ -62,14 +62,14 @@ class WholeMachine : public testing::Test {
     pod.uid = pod.name = name;
     pod.name_space = "d";
     pod.scheduler_name = "default-scheduler";
-    pod.shape.Own().requests = {{"cpu", cpu}};
+    pod.shape.Mutable().requests = {{"cpu", cpu}};
     return pod;
   }
   static PodDescription Member(const std::string& name, const std::string& gang, int32_t min) {
     PodDescription pod = Lone(name, 1);
     pod.gang.name = gang;
     pod.gang.declares = true;
-    pod.gang.declaration.Own().min_member = min;
+    pod.gang.declaration.Mutable().min_member = min;
     return pod;
   }
   // Members "g-1" to "g-n", all of them needed.
@@ -77,16 +77,16 @@ class WholeMachine : public testing::Test {
     for (int32_t i = 1; i <= members; ++i) Apply(UpsertPod{Member(absl::StrCat(gang, "-", i), gang, members)});
   }
   FilterReply Ask(const std::string& uid) {
-    Apply(Filter{uid, std::make_shared<NodeOffer>(NodeOffer::Every())});
+    Apply(Filter{uid, std::make_shared<NodeOffer>(NodeOffer::AllNodes())});
     return std::get<FilterReply>(out_.reply);
   }
-  // Asks filter and binds where it says.
+  // Calls filter, then bind with the node of its reply.
   Lines AskAndBind(const std::string& uid, HoldToken token) {
     const FilterReply reply = Ask(uid);
-    EXPECT_EQ(reply.kind, FilterReply::Kind::kOneNode) << reply.reason.text;
+    EXPECT_EQ(reply.kind, FilterReply::Kind::kSingleNode) << reply.reason.text;
     return Apply(Bind{uid, reply.node, token});
   }
-  // Both members of "g" come and are committed.
+  // Both members of "g" arrive at the barrier and are committed.
   void Start() {
     AskAndBind("g-1", 1);
     AskAndBind("g-2", 2);
@@ -96,7 +96,7 @@ class WholeMachine : public testing::Test {
   [[nodiscard]] const Pod& PodAt(const std::string& uid) const { return *machine_.FindPod(uid); }
   [[nodiscard]] bool Planned(const std::string& gang) const { return machine_.plans().Of(GangAt(gang)) != nullptr; }
   [[nodiscard]] GangView View(const std::string& gang) const { return machine_.ViewGang(GangAt(gang), true); }
-  // No hold, no promise, no charge, no record and nothing due is left.
+  // Expects that no hold, promise, charge, record or deadline is left.
   void ExpectNothingLeft() const {
     EXPECT_EQ(machine_.held_binds(), 0);
     EXPECT_EQ(machine_.promised_holds(), 0);
@@ -115,7 +115,7 @@ class WholeMachine : public testing::Test {
   std::map<std::string, Record> store_;  // by name
 
  private:
-  Lines Keep(const Outcome& outcome) {
+  Lines StoreRecords(const Outcome& outcome) {
     for (const Record& record : outcome.records) {
       if (record.kind == "plans") continue;
       if (record.value.empty()) {

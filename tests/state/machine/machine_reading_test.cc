@@ -1,11 +1,11 @@
-// While the cluster is read after a start: what is said meanwhile, and when it is over (SPEC K-13, K-14).
+// SPEC K-13, K-14: answers while the cluster is read after a start, and the end of the reading.
 #include "tests/state/machine/restart_fixture.h"
 
 namespace muster {
 namespace {
 
-// What is kept of the gang may be of a start that was interrupted: no member of it is bound by itself meanwhile.
-TEST_F(Restarts, NoMemberIsBoundWhileTheClusterIsRead) {
+// The gang's record may be from an interrupted start: meanwhile, no member of the gang is bound individually.
+TEST_F(Restarts, Bind_WhileReading_IsRefused) {
   Apply(UpsertNode{Node()});
   std::vector<PodDescription> pods = {Member("g", "a"), Member("g", "b")};
   for (PodDescription& pod : pods) {
@@ -18,7 +18,7 @@ TEST_F(Restarts, NoMemberIsBoundWhileTheClusterIsRead) {
     Apply(Filter{uid, offer});
     Apply(Bind{uid, "n", 1});
   }
-  ASSERT_TRUE(machine_->FindGang("d/g")->kept.satisfied);
+  ASSERT_TRUE(machine_->FindGang("d/g")->durable.satisfied);
   Begin();
   Apply(UpsertNode{Node()});
   Apply(UpsertPod{pods[0]});
@@ -29,32 +29,33 @@ TEST_F(Restarts, NoMemberIsBoundWhileTheClusterIsRead) {
   EXPECT_EQ(outcome.answers[0].reason.code, ReasonCode::kStarting);
 }
 
-// An edit by hand is not everything there is: records wait for who says so.
-TEST_F(Restarts, AnEditByHandDoesNotEndTheReading) {
+// An edit by hand is not a complete list of facts: the records wait for a snapshot.
+TEST_F(Restarts, EditByHand_DoesNotEndTheReading) {
   Restart({Member("g", "g-1"), Member("g", "g-2")});
   Permit("g-1");
   Apply(Unreserve{"g-1", UnreserveCause::kPermitTimeout});
   const std::map<std::string, Record> before = store_;
   Begin();
-  Apply(UpdateFacts{.step = {"hand", 0}, .nodes = {Node()}});
+  Apply(UpdateFacts{.facts_version = {"hand", 0}, .nodes = {Node()}});
   EXPECT_FALSE(machine_->sources().complete());
   EXPECT_EQ(store_.size(), before.size());
-  Apply(ReplaceFacts{.step = {"announcer", 1}, .nodes = {Node()}, .pods = {Member("g", "g-1"), Member("g", "g-2")}});
+  Apply(ReplaceFacts{
+      .facts_version = {"announcer", 1}, .nodes = {Node()}, .pods = {Member("g", "g-1"), Member("g", "g-2")}});
   EXPECT_TRUE(machine_->sources().complete());
-  EXPECT_TRUE(At("g").kept.timed_out);
+  EXPECT_TRUE(At("g").durable.timed_out);
 }
 
-// Where nothing was kept, what was announced is all there is.
-TEST_F(Restarts, AnEditByHandBeginsAnEmptyInstallation) {
-  Apply(UpdateFacts{.step = {"hand", 0}, .nodes = {Node()}});
+// If the store is empty, the announced facts are complete.
+TEST_F(Restarts, EditByHand_EmptyStore_EndsTheReading) {
+  Apply(UpdateFacts{.facts_version = {"hand", 0}, .nodes = {Node()}});
   EXPECT_TRUE(machine_->sources().complete());
 }
 
-// Facts are complete when every source that is expected was read.
-TEST_F(Restarts, EverySourceMustBeRead) {
+// Facts are complete when every expected source was read.
+TEST_F(Restarts, Reading_EndsWithTheLastSource) {
   settings_.fact_sources = {"Kubernetes"};
   Begin();
-  Apply(UpdateFacts{.step = {"hand", 0}, .nodes = {Node()}});
+  Apply(UpdateFacts{.facts_version = {"hand", 0}, .nodes = {Node()}});
   Apply(FactsRead{});
   EXPECT_FALSE(machine_->sources().complete()) << "nobody said what there is in Kubernetes";
   Apply(ExpectFacts{{"nodes", "pods"}});
@@ -69,8 +70,8 @@ TEST_F(Restarts, EverySourceMustBeRead) {
   EXPECT_TRUE(machine_->sources().complete()) << "what was read stays read";
 }
 
-// A gang says what is still being read, as it is now.
-TEST_F(Restarts, WhatIsStillReadIsSaidAnew) {
+// The reason of a gang names the sources that are still being read.
+TEST_F(Restarts, Reason_WhileReading_NamesMissingSources) {
   settings_.fact_sources = {"Kubernetes"};
   Begin();
   Apply(ExpectFacts{{"nodes", "pods"}});
@@ -84,19 +85,19 @@ TEST_F(Restarts, WhatIsStillReadIsSaidAnew) {
   EXPECT_EQ(machine_->FindGang("d/g")->reason.text, "Muster is still reading the cluster: nodes");
 }
 
-// P-3: namespaces that are read behind their pods count for them as if they had been there before.
-TEST_F(Restarts, NamespacesThatAreReadBehindTheirPods) {
+// P-3: namespaces that are read after their pods have the same effect as namespaces read before.
+TEST_F(Restarts, NamespacesReadAfterTheirPods_AreConsidered) {
   settings_.fact_sources = {"Kubernetes"};
   Begin();
   Apply(ExpectFacts{{"nodes", "pods", "namespaces"}});
   Apply(UpsertNode{Node()});
   PodDescription picky = Member("g", "g-1");
   picky.scheduler_name = "default-scheduler";
-  picky.gang.declaration.Own().min_member = 1;
+  picky.gang.declaration.Mutable().min_member = 1;
   PodSelector loud{false, {}, {{"app", SelectorOperator::kIn, {"loud"}}}};
   loud.by_labels = true;
   loud.namespace_labels = {{NamespaceKey("team"), SelectorOperator::kIn, {"x"}}};
-  picky.shape.Own().neighbours.anti_affinity = {{"kubernetes.io/hostname", loud}};
+  picky.shape.Mutable().pod_affinity.anti_affinity = {{"kubernetes.io/hostname", loud}};
   Apply(UpsertPod{picky});
   PodDescription there = Member("other", "there");
   there.gang = {};
@@ -116,9 +117,9 @@ TEST_F(Restarts, NamespacesThatAreReadBehindTheirPods) {
   EXPECT_NE(machine_->plans().Of(*machine_->FindGang("d/g")), nullptr);
 }
 
-// K-14: kube-scheduler asked about a pod of no gang while the cluster was read, and parks it; its condition is read
-// later than the rest.
-TEST_F(Restarts, APodThatWasRefusedWhileTheClusterIsReadIsCalled) {
+// K-14: kube-scheduler asked about a lone pod while the cluster was read, was refused, and does not try the pod again.
+// The pod's condition is read later than the rest.
+TEST_F(Restarts, PodRefusedWhileReading_IsActivated) {
   settings_.fact_sources = {"Kubernetes"};
   Begin();
   Apply(UpsertNode{Node()});
@@ -129,16 +130,16 @@ TEST_F(Restarts, APodThatWasRefusedWhileTheClusterIsReadIsCalled) {
   PodDescription other = lone;
   other.uid = other.name = "other";
   Apply(UpsertPod{other});
-  Apply(Filter{lone.uid, std::make_shared<const NodeOffer>(NodeOffer::Every())});
+  Apply(Filter{lone.uid, std::make_shared<const NodeOffer>(NodeOffer::AllNodes())});
   Apply(ExpectFacts{{"pods"}});
-  TakeCalled();
+  TakeActivated();
   Apply(FactsRead{"pods"});
-  EXPECT_EQ(TakeCalled(), std::vector<std::string>{lone.uid}) << "and nobody who was not refused";
+  EXPECT_EQ(TakeActivated(), std::vector<std::string>{lone.uid}) << "and nobody who was not refused";
 }
 
-// K-14: that its gate is gone is read only after kube-scheduler has asked about the pod, and was told to wait. A pod
-// without a gate does not hear a call that takes it away.
-TEST_F(Restarts, APodOfWhichTheGateWentWhileTheClusterIsReadIsCalled) {
+// K-14: the removal of the gate is read only after kube-scheduler has asked about the pod and was refused. A pod
+// without a gate is not activated by the removal of its gate.
+TEST_F(Restarts, PodUngatedWhileReading_IsActivated) {
   settings_.fact_sources = {"Kubernetes"};
   Begin();
   Apply(UpsertNode{Node()});
@@ -148,20 +149,20 @@ TEST_F(Restarts, APodOfWhichTheGateWentWhileTheClusterIsReadIsCalled) {
     pod.scheduler_name = "default-scheduler";
     pod.our_gate = true;
     Apply(UpsertPod{pod});
-    Apply(Filter{pod.uid, std::make_shared<const NodeOffer>(NodeOffer::Every())});
+    Apply(Filter{pod.uid, std::make_shared<const NodeOffer>(NodeOffer::AllNodes())});
   }
   Apply(ExpectFacts{{"pods"}});
   Apply(FactsRead{"pods"});
   for (PodDescription& pod : pods) {
     pod.our_gate = false;
-    TakeCalled();
+    TakeActivated();
     Apply(UpsertPod{pod});
-    EXPECT_EQ(TakeCalled(), std::vector<std::string>{pod.uid});
+    EXPECT_EQ(TakeActivated(), std::vector<std::string>{pod.uid});
   }
 }
 
-// What was permitted is not taken up yet: the answer to come is another.
-TEST_F(Restarts, NobodyIsToldWhatIsNotReadYet) {
+// The permits of the previous process are not restored yet, so that the answer may still change.
+TEST_F(Restarts, Verbs_WhileReading_ReturnUnavailable) {
   Apply(UpsertNode{Node()});
   const std::vector<PodDescription> pods = {Member("g", "a"), Member("g", "b")};
   for (const PodDescription& pod : pods) Apply(UpsertPod{pod});
@@ -176,7 +177,7 @@ TEST_F(Restarts, NobodyIsToldWhatIsNotReadYet) {
     EXPECT_TRUE(absl::IsUnavailable(Apply(PostBind{uid, "n"}).status)) << uid;
     EXPECT_TRUE(absl::IsUnavailable(Apply(Unreserve{uid, UnreserveCause::kBindFailed}).status)) << uid;
   }
-  // Of one that is not read nobody can say that it does not exist.
+  // A pod that is not read yet may exist.
   EXPECT_TRUE(absl::IsUnavailable(Apply(FindNodes{"b", {"n"}}).status));
   EXPECT_TRUE(absl::IsUnavailable(Apply(PostFilter{"b", "no node"}).status));
   Apply(UpsertPod{pods[1]});

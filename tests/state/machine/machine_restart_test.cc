@@ -1,18 +1,18 @@
-// What another process makes of the records of one that died, and of what it reads (SPEC K-13, S-2).
+// SPEC K-13, S-2: what a new process does with the records of an ended one and with the facts that it reads.
 #include "tests/state/machine/restart_fixture.h"
 
 namespace muster {
 namespace {
 
-// S-2: who was told PERMIT may bind, whatever became of the process that said so.
-TEST_F(Restarts, APermitIsKept) {
+// S-2: a permitted pod may be bound, even if the process that permitted it has ended.
+TEST_F(Restarts, Permit_SurvivesRestarts) {
   Restart({Member("g", "g-1"), Member("g", "g-2")});
   EXPECT_EQ(Permit("g-1"), PermitReply::Kind::kWait);
   EXPECT_EQ(Permit("g-2"), PermitReply::Kind::kPermit);
   EXPECT_EQ(store_.count("start/1"), 1U);
   Restart({Member("g", "g-1"), Member("g", "g-2")});
   EXPECT_EQ(StateOf("g-1"), MemberState::kCommitted);
-  EXPECT_TRUE(At("g").kept.satisfied);
+  EXPECT_TRUE(At("g").durable.satisfied);
   EXPECT_EQ(machine_->cluster().node(0).used.Get(kCpu), 2'000) << "their room is theirs";
   Restart({Member("g", "g-1"), Member("g", "g-2")});
   EXPECT_EQ(Apply(PostBind{"g-1", "n"}).status, absl::OkStatus());
@@ -22,8 +22,8 @@ TEST_F(Restarts, APermitIsKept) {
   EXPECT_EQ(store_.count("start/1"), 0U);
 }
 
-// What was bound before the crash was no start that was interrupted, whatever became of a member since.
-TEST_F(Restarts, AStartOfWhichAllIsBoundWasWhole) {
+// A start whose members were all bound before the crash was not interrupted, even if a member has failed since.
+TEST_F(Restarts, AllMembersBound_StartWasComplete) {
   PodDescription one = Member("g", "g-1");
   PodDescription two = Member("g", "g-2");
   Restart({one, two});
@@ -32,12 +32,12 @@ TEST_F(Restarts, AStartOfWhichAllIsBoundWasWhole) {
   one.node_name = two.node_name = "n";
   two.phase = PodPhase::kFailed;
   Restart({one, two});
-  EXPECT_TRUE(At("g").kept.satisfied);
+  EXPECT_TRUE(At("g").durable.satisfied);
   EXPECT_EQ(store_.count("commit/g-1"), 0U);
 }
 
-// D-10: a gang of the group that Muster may place now is news to one whose pods their caller places, the first already.
-TEST_F(Restarts, OnePodThatMayBePlacedIsNewsToItsGroup) {
+// D-10: the first pod of a group that Muster may place changes the reason of a gang whose caller places its pods.
+TEST_F(Restarts, FirstPlaceablePod_ChangesReasonOfGroup) {
   const std::vector<std::string> group = {"d/g", "d/h"};
   PodDescription gated = Member("h", "h-1", group);
   gated.scheduler_name.clear();
@@ -47,12 +47,12 @@ TEST_F(Restarts, OnePodThatMayBePlacedIsNewsToItsGroup) {
   Restart({Member("g", "g-1", group), Member("g", "g-2", group), gated, other});
   const std::string before = At("g").reason.text;
   gated.other_gates = false;
-  Apply(UpsertPod{gated});  // looks at the invariants: what is told is what is meant
+  Apply(UpsertPod{gated});  // checks the invariants: each published reason is current
   EXPECT_NE(At("g").reason.text, before);
 }
 
-// It ends as it would have ended without the restart: when it was not used in time, or the pod is elsewhere or gone.
-TEST_F(Restarts, APermitThatIsNotUsed) {
+// A permit ends as without a restart: when it is not used in time, or when the pod is elsewhere or gone.
+TEST_F(Restarts, UnusedPermit_EndsInTime) {
   const PodDescription one = Member("g", "g-1");
   PodDescription two = Member("g", "g-2");
   Restart({one, two});
@@ -68,28 +68,28 @@ TEST_F(Restarts, APermitThatIsNotUsed) {
   EXPECT_EQ(store_.count("start/1"), 0U);
 }
 
-// K-13, D-10: of gangs that were permitted together one is interrupted: neither was started.
-TEST_F(Restarts, AStartIsInterruptedForAllOfItsGangs) {
+// K-13, D-10: if the start of one gang was interrupted, no gang that was permitted with it counts as started.
+TEST_F(Restarts, InterruptedStart_NoGangOfItsGroupIsSatisfied) {
   const std::vector<std::string> group = {"d/a", "d/b"};
   std::vector<PodDescription> pods;
   for (const char* uid : {"a-1", "a-2", "b-1", "b-2"}) pods.push_back(Member(std::string(1, uid[0]), uid, group));
   Restart(pods);
   for (const PodDescription& pod : pods) Permit(pod.uid);
-  EXPECT_TRUE(At("a").kept.satisfied);
-  EXPECT_TRUE(At("b").kept.satisfied);
+  EXPECT_TRUE(At("a").durable.satisfied);
+  EXPECT_TRUE(At("b").durable.satisfied);
   pods[0].node_name = pods[1].node_name = "n";
-  pods[2] = Member("b", "b-3", group);  // created anew: nobody was promised a node for this one
+  pods[2] = Member("b", "b-3", group);  // re-created: no node was promised to this pod
   Restart(pods);
-  EXPECT_FALSE(At("a").kept.satisfied) << "its group did not start";
-  EXPECT_FALSE(At("b").kept.satisfied);
+  EXPECT_FALSE(At("a").durable.satisfied) << "its group did not start";
+  EXPECT_FALSE(At("b").durable.satisfied);
   EXPECT_EQ(Permit("b-3"), PermitReply::Kind::kPermit);
-  EXPECT_TRUE(At("a").kept.satisfied);
-  EXPECT_TRUE(At("b").kept.satisfied);
+  EXPECT_TRUE(At("a").durable.satisfied);
+  EXPECT_TRUE(At("b").durable.satisfied);
 }
 
-// S-1, S-2: who was permitted on a node that is away when Muster starts may be bound there when it is back, and nobody
-// else gets his room.
-TEST_F(Restarts, APermitOutlivesANodeThatIsAway) {
+// S-1, S-2: a pod was permitted on a node that is absent when Muster starts. The pod may be bound there when the node
+// is back, and no other pod gets its capacity.
+TEST_F(Restarts, Permit_NodeAbsentAtStart_IsKept) {
   Restart({Member("g", "g-1"), Member("g", "g-2")});
   EXPECT_EQ(Permit("g-1"), PermitReply::Kind::kWait);
   EXPECT_EQ(Permit("g-2"), PermitReply::Kind::kPermit);
@@ -101,29 +101,29 @@ TEST_F(Restarts, APermitOutlivesANodeThatIsAway) {
   for (const char* uid : {"g-1", "g-2"}) EXPECT_TRUE(Apply(PostBind{uid, "n"}).status.ok()) << uid;
 }
 
-// What was kept of a gang is not that of another gang of its name.
-TEST_F(Restarts, AnotherGangOfTheSameName) {
+// The record of a gang does not apply to another gang of the same name.
+TEST_F(Restarts, SameNameOtherPods_RecordIsNotApplied) {
   Restart({Member("g", "g-1"), Member("g", "g-2")});
   Permit("g-1");
   Apply(Unreserve{"g-1", UnreserveCause::kPermitTimeout});
-  EXPECT_TRUE(At("g").kept.timed_out);
+  EXPECT_TRUE(At("g").durable.timed_out);
   EXPECT_EQ(store_.at("gang/d/g").incarnation, "g-1");
-  marked_.clear();  // nobody knows whether those marks were written
+  marked_.clear();  // these marks may not have been written
   Restart({Member("g", "g-1"), Member("g", "g-2")});
-  EXPECT_TRUE(At("g").kept.timed_out) << "it is the same";
+  EXPECT_TRUE(At("g").durable.timed_out) << "it is the same";
   EXPECT_EQ(marked_, (std::set<std::string>{"g-1", "g-2"})) << "and its members are marked by whoever comes next";
   Restart({Member("g", "g-3"), Member("g", "g-4")});
-  EXPECT_FALSE(At("g").kept.timed_out) << "its pods were created anew";
+  EXPECT_FALSE(At("g").durable.timed_out) << "its pods were created anew";
   EXPECT_EQ(store_.count("gang/d/g"), 0U);
 }
 
-// A PodGroup outlives its pods, and is another one when it was deleted and created again.
-TEST_F(Restarts, APodGroupIsToldByItsUid) {
+// A PodGroup outlives its pods. One that was deleted and created again is another PodGroup.
+TEST_F(Restarts, PodGroup_NewUid_RecordIsNotApplied) {
   GangObject object;
   object.name_space = "d";
   object.name = "g";
   object.uid = "group-1";
-  object.declaration.Own().min_member = 2;
+  object.declaration.Mutable().min_member = 2;
   const auto restart = [&] {
     Begin();
     Apply(UpsertNode{Node()});
@@ -143,14 +143,14 @@ TEST_F(Restarts, APodGroupIsToldByItsUid) {
   marked.timed_out_mark = true;
   Apply(UpsertPod{marked});
   Apply(FactsRead{});
-  EXPECT_TRUE(At("g").kept.timed_out);
+  EXPECT_TRUE(At("g").durable.timed_out);
   object.uid = "group-2";
   restart();
-  EXPECT_FALSE(At("g").kept.timed_out);
+  EXPECT_FALSE(At("g").durable.timed_out);
 }
 
-// K-13: in the very command that ends the reading, before a plain pod can ask for the room.
-TEST_F(Restarts, WhatAnInterruptedStartNeedsIsReservedAtOnce) {
+// K-13: the capacity is reserved in the command that ends the reading, before a lone pod can ask for it.
+TEST_F(Restarts, InterruptedStart_ItsCapacityIsReservedAtOnce) {
   NodeDescription node = Node();
   node.allocatable["cpu"] = 2'000;
   PodDescription bound = Member("g", "g-1");
@@ -170,10 +170,10 @@ TEST_F(Restarts, WhatAnInterruptedStartNeedsIsReservedAtOnce) {
   EXPECT_EQ(std::get<FilterReply>(outcome.reply).guarded, std::vector<std::string>{"n"});
 }
 
-// K-13, S-2: the process before may have sent bindings that the API server has not carried out yet. The gang is to have
-// the same places, each member its own, although it would be placed elsewhere now; whoever arrives leaves the others
-// theirs.
-TEST_F(Restarts, WhatMayStillBeBoundFindsItsRoom) {
+// K-13, S-2: the previous process may have sent bindings that the API server has not carried out yet. The gang gets the
+// same slots again, each member its own, although it would be placed elsewhere now. A member that arrives leaves the
+// other slots reserved.
+TEST_F(Restarts, CommittedMembers_GetTheirSlotsAgain) {
   std::vector<PodDescription> pods = {Member("g", "g-1"), Member("g", "g-2"), Member("g", "g-3")};
   for (PodDescription& pod : pods) pod.scheduler_name = "default-scheduler";
   NodeDescription tight = Node();
@@ -200,7 +200,7 @@ TEST_F(Restarts, WhatMayStillBeBoundFindsItsRoom) {
   ASSERT_EQ(StateOf("g-1"), MemberState::kCommitted);
   const std::map<std::string, Record> committed = store_;
   restart();
-  EXPECT_FALSE(At("g").kept.satisfied);
+  EXPECT_FALSE(At("g").durable.satisfied);
   ASSERT_TRUE(planned_on("tight"));
   EXPECT_EQ(FilterOn("g-3", {"n", "tight"}).kind, FilterReply::Kind::kRefuse) << "g-1 and g-2 may be there in a moment";
   const int64_t plan = machine_->plans().Of(At("g"))->id;
@@ -211,9 +211,9 @@ TEST_F(Restarts, WhatMayStillBeBoundFindsItsRoom) {
   pods[1].node_name = "tight";
   Apply(UpsertPod{pods[1]});
   EXPECT_EQ(machine_->plans().Of(At("g")), nullptr);
-  EXPECT_TRUE(At("g").kept.satisfied);
+  EXPECT_TRUE(At("g").durable.satisfied);
 
-  // Who waits for somebody who was bound that way waits no more.
+  // A member no longer waits for a pod that was bound in this way.
   pods[0].node_name = pods[1].node_name = "";
   store_ = committed;
   restart();
@@ -224,16 +224,16 @@ TEST_F(Restarts, WhatMayStillBeBoundFindsItsRoom) {
   Apply(UpsertPod{pods[0]});
   EXPECT_EQ(StateOf("g-2"), MemberState::kCommitted);
 
-  // Where a place is not to be had any more the gang is planned like any other.
+  // If a slot is no longer available, the gang is planned like any other.
   pods[0].node_name.clear();
   store_ = committed;
-  pods[0].shape.Own().requests["cpu"] = pods[1].shape.Own().requests["cpu"] = 2'000;
+  pods[0].shape.Mutable().requests["cpu"] = pods[1].shape.Mutable().requests["cpu"] = 2'000;
   restart();
   EXPECT_TRUE(planned_on("n"));
 }
 
-// G-13: a member that was repaired was sent to another node than the plan of its start had said.
-TEST_F(Restarts, WhereAMemberWasSentLastFindsItsRoom) {
+// G-13: a repaired member was sent to another node than the plan of the start named.
+TEST_F(Restarts, RepairedMember_GetsItsLastNodeAgain) {
   std::vector<PodDescription> pods = {Member("g", "g-1"), Member("g", "g-2")};
   for (PodDescription& pod : pods) pod.scheduler_name = "default-scheduler";
   NodeDescription other = Node();
@@ -260,12 +260,12 @@ TEST_F(Restarts, WhereAMemberWasSentLastFindsItsRoom) {
   EXPECT_EQ(FilterOn("g-2", {"n", "other"}).node, "other");
 }
 
-// P-4: its domain was taken apart meanwhile.
-TEST_F(Restarts, PlacesInTwoDomainsAreNotHadAgain) {
+// P-4: meanwhile, the nodes of the plan are in different domains.
+TEST_F(Restarts, SlotsInTwoDomains_AreNotReservedAgain) {
   std::vector<PodDescription> pods = {Member("g", "g-1"), Member("g", "g-2")};
   for (PodDescription& pod : pods) {
     pod.scheduler_name = "default-scheduler";
-    pod.gang.declaration.Own().topology = TopologyRule{.required = "rack"};
+    pod.gang.declaration.Mutable().topology = TopologyRule{.required = "rack"};
   }
   std::vector<NodeDescription> nodes = {Node(), Node(), Node()};
   for (size_t i = 0; i < nodes.size(); ++i) {
@@ -293,8 +293,8 @@ TEST_F(Restarts, PlacesInTwoDomainsAreNotHadAgain) {
   EXPECT_EQ(FilterOn("g-1", {"n0", "n1", "n2"}).node, "n2");
 }
 
-// The same of a pod that was bound by itself: it goes to its node and nowhere else, and nobody else has its room.
-TEST_F(Restarts, APodAloneThatMayStillBeBoundFindsItsRoom) {
+// The same for a lone pod: it goes to its node and to no other, and no other pod gets its capacity.
+TEST_F(Restarts, CommittedLonePod_GetsItsNodeAgain) {
   PodDescription pod = Member("", "alone");
   pod.gang = GangMembership();
   pod.scheduler_name = "default-scheduler";
@@ -314,7 +314,7 @@ TEST_F(Restarts, APodAloneThatMayStillBeBoundFindsItsRoom) {
   EXPECT_EQ(StateOf("alone"), MemberState::kBound);
   EXPECT_EQ(store_.count("commit/alone"), 0U);
 
-  // It may be bound without being asked for again,
+  // The pod may be bound without another call.
   store_ = committed;
   Restart({pod});
   PodDescription bound = pod;
@@ -322,12 +322,12 @@ TEST_F(Restarts, APodAloneThatMayStillBeBoundFindsItsRoom) {
   Apply(UpsertPod{bound});
   EXPECT_EQ(StateOf("alone"), MemberState::kBound);
   EXPECT_EQ(used(), 1);
-  // its scheduler may not have that node for it any more,
+  // The reservation ends when the scheduler does not offer the node.
   store_ = committed;
   Restart({pod});
   EXPECT_EQ(FilterOn("alone", {"m"}).kind, FilterReply::Kind::kPass);
   EXPECT_EQ(used(), 0);
-  // or any - which is not said by the end of the call in which it was being bound,
+  // It ends when the scheduler finds no node. The failure of the interrupted bind call does not prove that.
   store_ = committed;
   Restart({pod});
   PodDescription refused = pod;
@@ -337,12 +337,12 @@ TEST_F(Restarts, APodAloneThatMayStillBeBoundFindsItsRoom) {
   refused.unschedulable = "0/1 nodes are available: 1 Insufficient cpu.";
   Apply(UpsertPod{refused});
   EXPECT_EQ(used(), 0);
-  // or looks for somebody to evict,
+  // It ends when the scheduler asks to preempt.
   store_ = committed;
   Restart({pod});
   Apply(Preempt{.uid = "alone"});
   EXPECT_EQ(used(), 0);
-  // it may be a gang's,
+  // It ends when the pod joins a gang.
   store_ = committed;
   Restart({pod});
   PodDescription member = Member("g", "alone");
@@ -350,7 +350,7 @@ TEST_F(Restarts, APodAloneThatMayStillBeBoundFindsItsRoom) {
   Apply(UpsertPod{member});
   EXPECT_EQ(StateOf("alone"), MemberState::kPending);
   EXPECT_EQ(used(), 0);
-  // or nobody comes. What became of a binding that this process did not send is not its to say.
+  // It ends when no call comes in time. The outcome of a binding that this process did not send is ignored.
   store_ = committed;
   Restart({pod});
   Apply(BindingOutcome{"alone", "n", BindingResult::kRefused, "late"});
@@ -362,22 +362,22 @@ TEST_F(Restarts, APodAloneThatMayStillBeBoundFindsItsRoom) {
   EXPECT_EQ(store_.count("commit/alone"), 0U);
 }
 
-// P-7: what a driver was promised for its workers is found anew before anybody else is given room, also when none of
-// them exists yet; for as long as was left, and no longer.
-TEST_F(Restarts, RoomForMembersToComeIsFoundAnew) {
+// P-7: the future slots of a driver's workers are reserved again before any other pod gets capacity, even if no worker
+// exists yet. They stay reserved for the rest of their time.
+TEST_F(Restarts, FutureSlots_AreReservedAgainForTheRestOfTheirTime) {
   GangObject job;
   job.name_space = "d";
   job.name = "job";
   job.uid = "job-1";
-  job.declaration.Own().wait_time_ms = 60'000;
-  job.declaration.Own().subgroups = {{"driver", "", 1, {}, {}, {}}, {"worker", "", 6, {}, {}, PodTemplate()}};
-  job.declaration.Own().subgroups.back().members->Own().requests = {{"cpu", 1'000}};
+  job.declaration.Mutable().wait_time_ms = 60'000;
+  job.declaration.Mutable().subgroups = {{"driver", "", 1, {}, {}, {}}, {"worker", "", 6, {}, {}, PodTemplate()}};
+  job.declaration.Mutable().subgroups.back().members->Mutable().requests = {{"cpu", 1'000}};
   const auto member = [](const std::string& uid, const std::string& subgroup) {
     PodDescription pod;
     pod.uid = pod.name = uid;
     pod.name_space = "d";
     pod.scheduler_name = "default-scheduler";
-    pod.shape.Own().requests = {{"cpu", 1'000}};
+    pod.shape.Mutable().requests = {{"cpu", 1'000}};
     pod.gang.name = "job";
     pod.gang.dialect = GangDialect::kPodGroupSigs;
     pod.gang.subgroup = subgroup;
@@ -387,62 +387,62 @@ TEST_F(Restarts, RoomForMembersToComeIsFoundAnew) {
     const Outcome outcome = Apply(Filter{uid, std::make_shared<NodeOffer>(std::vector<std::string>{"n"})});
     return std::get<FilterReply>(outcome.reply).kind;
   };
-  const auto to_come = [&] {
+  const auto future_slots = [&] {
     const Plan* plan = machine_->plans().Of(At("job"));
-    return plan == nullptr ? 0 : plan->to_come;
+    return plan == nullptr ? 0 : plan->future_slots;
   };
   PodDescription driver = member("driver", "driver");
   Apply(UpsertNode{Node()});
   Apply(FactsRead{});
   Apply(UpsertGangObject{job});
   Apply(UpsertPod{driver});
-  EXPECT_EQ(filter("driver"), FilterReply::Kind::kOneNode);
+  EXPECT_EQ(filter("driver"), FilterReply::Kind::kSingleNode);
   Apply(Bind{"driver", "n", ++token_});
   Apply(BindingOutcome{"driver", "n", BindingResult::kBound, ""});
-  EXPECT_EQ(to_come(), 6);
+  EXPECT_EQ(future_slots(), 6);
   driver.node_name = "n";
-  // Somebody else wants more than is left beside it, and comes first in order and in being announced.
+  // Another gang requests more than is left beside it; it is first in order and announced first.
   PodDescription other = Member("other", "other-1");
-  other.gang.declaration.Own().min_member = 1;
+  other.gang.declaration.Mutable().min_member = 1;
   other.scheduler_name = "default-scheduler";
   other.priority = 9;
-  other.shape.Own().requests = {{"cpu", 2'000}};
+  other.shape.Mutable().requests = {{"cpu", 2'000}};
   now_ms_ += 20'000;
   Begin();
   for (const Command& fact : std::vector<Command>{UpsertPod{other}, UpsertNode{Node()}, UpsertPod{driver},
                                                   UpsertGangObject{job}, FactsRead{}}) {
     Apply(fact);
   }
-  EXPECT_EQ(to_come(), 6) << At("job").reason.text;
-  EXPECT_TRUE(At("job").kept.satisfied);
+  EXPECT_EQ(future_slots(), 6) << At("job").reason.text;
+  EXPECT_TRUE(At("job").durable.satisfied);
   EXPECT_EQ(filter("other-1"), FilterReply::Kind::kRefuse) << At("other").reason.text;
   Apply(UpsertPod{member("worker-1", "worker")});
-  EXPECT_EQ(filter("worker-1"), FilterReply::Kind::kOneNode);
-  EXPECT_EQ(to_come(), 5);
+  EXPECT_EQ(filter("worker-1"), FilterReply::Kind::kSingleNode);
+  EXPECT_EQ(future_slots(), 5);
   now_ms_ += 30'000;
   Apply(Tick{});
-  EXPECT_EQ(to_come(), 5);
+  EXPECT_EQ(future_slots(), 5);
   now_ms_ += 15'000;
   Apply(Tick{});
-  EXPECT_EQ(to_come(), 0) << "65 s after the start";
-  EXPECT_EQ(filter("other-1"), FilterReply::Kind::kOneNode) << At("other").reason.text;
-  // Another restart promises nothing again.
+  EXPECT_EQ(future_slots(), 0) << "65 s after the start";
+  EXPECT_EQ(filter("other-1"), FilterReply::Kind::kSingleNode) << At("other").reason.text;
+  // Another restart does not reserve them again.
   Begin();
   for (const Command& fact :
        std::vector<Command>{UpsertNode{Node()}, UpsertPod{driver}, UpsertGangObject{job}, FactsRead{}}) {
     Apply(fact);
   }
-  EXPECT_EQ(to_come(), 0);
+  EXPECT_EQ(future_slots(), 0);
 }
 
-// S-1: the number of a plan means one plan, whichever process made it.
-TEST_F(Restarts, NumbersOfPlansAreNotGivenTwice) {
+// S-1: a plan id names one plan, whichever process made it.
+TEST_F(Restarts, PlanIds_AfterRestart_AreNotReused) {
   Restart({});
   const auto submit = [&](const std::string& id) {
     SubmitGang command;
     command.id = command.name = id;
     command.name_space = "d";
-    command.declaration.Own().min_member = 1;
+    command.declaration.Mutable().min_member = 1;
     command.pods = {Member(id, id + "-1")};
     command.ttl_ms = 60'000;
     return std::get<SubmissionReply>(Apply(command).reply).plan;
@@ -453,17 +453,17 @@ TEST_F(Restarts, NumbersOfPlansAreNotGivenTwice) {
   EXPECT_GT(submit("one"), first);
 }
 
-// With Kubernetes everything is read again but gangs that were created over gRPC: those are kept, with their latest
-// rules, until they are deleted.
-TEST_F(Restarts, GangsCreatedBesideKubernetesAreKept) {
-  settings_.keeps_created = true;
+// With Kubernetes, everything is read again except gangs that were created over gRPC. These are stored with their
+// latest rules until they are deleted.
+TEST_F(Restarts, GangsCreatedOverGrpc_SurviveRestarts) {
+  settings_.persist_created = true;
   Begin();
   Apply(UpsertNode{Node()});
   Apply(FactsRead{});
   const auto declare = [&](const std::string& name, GangDialect dialect, int32_t min) {
     UpsertGangObject upsert;
     upsert.object = {dialect, "d", name, "", 5, {}};
-    upsert.object.declaration.Own().min_member = min;
+    upsert.object.declaration.Mutable().min_member = min;
     ASSERT_EQ(Apply(upsert).status, absl::OkStatus());
   };
   declare("made", GangDialect::kApi, 2);
@@ -476,7 +476,7 @@ TEST_F(Restarts, GangsCreatedBesideKubernetesAreKept) {
   pod.gang.declaration = {};
   for (int times = 0; times < 2; ++times) {
     Begin();
-    Apply(TakeUpFacts{});
+    Apply(RestoreFacts{});
     Apply(UpsertNode{Node()});
     Apply(UpsertPod{pod});
     Apply(FactsRead{});
@@ -486,22 +486,22 @@ TEST_F(Restarts, GangsCreatedBesideKubernetesAreKept) {
     EXPECT_EQ(machine_->FindGang("d/gone"), nullptr);
     EXPECT_EQ(machine_->FindGang("d/read"), nullptr) << "the API server tells of it";
   }
-  // Another kind of process does not take such a file for its own.
+  // A process that persists all facts refuses this store.
   std::vector<Record> records;
   for (const auto& [name, record] : store_) records.push_back(record);
-  MachineSettings keeps;
-  keeps.keeps_facts = true;
-  EXPECT_TRUE(absl::IsFailedPrecondition(Machine(keeps).Load(records)));
+  MachineSettings persisting;
+  persisting.persist_facts = true;
+  EXPECT_TRUE(absl::IsFailedPrecondition(Machine(persisting).Load(records)));
   Apply(RemoveGangObject{GangDialect::kApi, "d", "made", true});
   EXPECT_TRUE(store_.empty()) << store_.begin()->first;
 }
 
-// G-13, policy all: an eviction that began goes on in the next process, and one member that failed while nobody looked
-// ends the gang as it does at any other time.
-TEST_F(Restarts, AnEvictionIsCarriedThrough) {
+// G-13, policy all: the next process continues an eviction. A member that failed while no process ran ends the gang, as
+// it does at any other time.
+TEST_F(Restarts, Eviction_ContinuesAfterRestart) {
   const auto member = [](const std::string& uid, PodPhase phase) {
     PodDescription pod = Member("g", uid);
-    pod.gang.declaration.Own().on_member_failure = OnMemberFailure::kAll;
+    pod.gang.declaration.Mutable().on_member_failure = OnMemberFailure::kAll;
     pod.node_name = "n";
     pod.phase = phase;
     return pod;
@@ -522,32 +522,32 @@ TEST_F(Restarts, AnEvictionIsCarriedThrough) {
   settings_.fact_sources = {"Kubernetes"};
   const std::vector<PodDescription> both = {member("a", PodPhase::kRunning), member("b", PodPhase::kRunning)};
   EXPECT_EQ(start(both), std::set<std::string>{});
-  EXPECT_TRUE(machine_->FindGang("d/g")->kept.satisfied);
+  EXPECT_TRUE(machine_->FindGang("d/g")->durable.satisfied);
   EXPECT_EQ(evicted(Apply(UpsertPod{member("b", PodPhase::kFailed)})), std::set<std::string>{"a"});
-  // It dies before that leaves; b's object is removed meanwhile, and a new pod takes its place.
-  PodDescription anew = Member("g", "c");
-  EXPECT_EQ(start({anew, both[0]}), std::set<std::string>{"a"}) << "though c alone was read first";
+  // The process ends before the eviction is sent. Meanwhile b is removed, and a new pod replaces it.
+  PodDescription replacement = Member("g", "c");
+  EXPECT_EQ(start({replacement, both[0]}), std::set<std::string>{"a"}) << "though c alone was read first";
   EXPECT_EQ(evicted(Apply(RemovePod{"a"})), std::set<std::string>{});
-  EXPECT_FALSE(machine_->FindGang("d/g")->kept.evicting);
-  // The same, and it was away when b failed.
+  EXPECT_FALSE(machine_->FindGang("d/g")->durable.evicting);
+  // The same, but b failed while no process ran.
   store_.clear();
   EXPECT_EQ(start(both), std::set<std::string>{});
   EXPECT_EQ(start({both[0], member("b", PodPhase::kFailed)}), std::set<std::string>{"a"});
-  // A member that ended well, or is no more there, is no failure.
+  // A member that succeeded, or that no longer exists, is no failure.
   store_.clear();
   EXPECT_EQ(start(both), std::set<std::string>{});
   EXPECT_EQ(start({both[0], member("b", PodPhase::kSucceeded)}), std::set<std::string>{});
   EXPECT_EQ(start({both[0]}), std::set<std::string>{});
 }
 
-// G-13: who failed in an earlier start, or was answered for in this one, is there still; a restart does not make it
-// news.
-TEST_F(Restarts, AFailureIsAnsweredOnce) {
-  int32_t least = 2;
+// G-13: a pod that failed in an earlier start, or whose failure was handled in this one, still exists. A restart does
+// not handle the failure again.
+TEST_F(Restarts, Failure_AfterRestart_IsHandledOnce) {
+  int32_t min_member = 2;
   const auto member = [&](const std::string& uid, PodPhase phase) {
     PodDescription pod = Member("g", uid);
-    pod.gang.declaration.Own().on_member_failure = OnMemberFailure::kAll;
-    pod.gang.declaration.Own().min_member = least;
+    pod.gang.declaration.Mutable().on_member_failure = OnMemberFailure::kAll;
+    pod.gang.declaration.Mutable().min_member = min_member;
     pod.node_name = "n";
     pod.phase = phase;
     return pod;
@@ -571,16 +571,16 @@ TEST_F(Restarts, AFailureIsAnsweredOnce) {
   apply(UpsertPod{failed()});
   EXPECT_EQ(std::exchange(evicted, {}), std::set<std::string>{"b"});
   apply(RemovePod{"b"});
-  // It starts anew, as two others; then it is to be larger.
+  // The gang starts again with two other pods; then its minimum is raised.
   for (const char* uid : {"c", "d"}) apply(UpsertPod{member(uid, PodPhase::kRunning)});
-  EXPECT_TRUE(At("g").kept.satisfied);
-  least = 3;
+  EXPECT_TRUE(At("g").durable.satisfied);
+  min_member = 3;
   apply(UpsertPod{failed()});
   for (const char* uid : {"c", "d"}) apply(UpsertPod{member(uid, PodPhase::kRunning)});
   EXPECT_EQ(start({failed(), member("c", PodPhase::kRunning), member("d", PodPhase::kRunning)}),
             std::set<std::string>{});
   EXPECT_FALSE(At("g").whole()) << "or its policy would not be asked";
-  EXPECT_TRUE(At("g").kept.satisfied);
+  EXPECT_TRUE(At("g").durable.satisfied);
   EXPECT_EQ(start({failed(), member("c", PodPhase::kFailed), member("d", PodPhase::kRunning)}),
             std::set<std::string>{"d"})
       << "this one is news";

@@ -1,5 +1,5 @@
-// Rules that hold across rooms: nothing is left when everything ended, what is due happens when it is due, what was
-// given back is planned again.
+// Rules that hold across components: nothing is left after an end, each deadline is met, and released capacity is
+// planned again.
 #include "tests/state/machine/machine_fixture.h"
 
 namespace muster {
@@ -11,7 +11,7 @@ class MachineRules : public WholeMachine {
     Apply(UpsertNode{Node("n", 2)});
     PutGang("g", 2);
   }
-  void Bound(const std::string& uid, const std::string& node) {
+  void ReportBound(const std::string& uid, const std::string& node) {
     Apply(BindingOutcome{uid, node, BindingResult::kBound, ""});
   }
   void RemoveAll() {
@@ -19,14 +19,14 @@ class MachineRules : public WholeMachine {
   }
 };
 
-// --- however a start ends, nothing is left of it ---
+// --- nothing is left of a start, however it ends ---
 
-TEST_F(MachineRules, NothingIsLeftOfAStartThatSucceeded) {
+TEST_F(MachineRules, SuccessfulStart_LeavesNothing) {
   Start();
   EXPECT_EQ(store_.count("commit/g-1"), 1U);
-  Bound("g-1", "n");
+  ReportBound("g-1", "n");
   EXPECT_EQ(store_.count("commit/g-1"), 0U) << "bound: its commit is over";
-  Bound("g-2", "n");
+  ReportBound("g-2", "n");
   EXPECT_FALSE(Planned("g"));
   EXPECT_EQ(machine_.promised_holds(), 0);
   EXPECT_EQ(store_.size(), 1U) << "that it is satisfied";
@@ -34,12 +34,12 @@ TEST_F(MachineRules, NothingIsLeftOfAStartThatSucceeded) {
   ExpectNothingLeft();
 }
 
-TEST_F(MachineRules, NothingIsLeftOfAPlan) {
+TEST_F(MachineRules, PodsOfPlanRemoved_LeavesNothing) {
   RemoveAll();
   ExpectNothingLeft();
 }
 
-TEST_F(MachineRules, NothingIsLeftOfAHold) {
+TEST_F(MachineRules, HeldPodRemoved_LeavesNothing) {
   AskAndBind("g-1", 1);
   EXPECT_EQ(machine_.held_binds(), 1);
   EXPECT_EQ(Apply(RemovePod{"g-1"}).front(), "answer 1 Gone");
@@ -47,13 +47,13 @@ TEST_F(MachineRules, NothingIsLeftOfAHold) {
   ExpectNothingLeft();
 }
 
-TEST_F(MachineRules, NothingIsLeftOfACommitWhosePodsAreDeleted) {
+TEST_F(MachineRules, CommittedPodsRemoved_LeavesNothing) {
   Start();
   RemoveAll();
   ExpectNothingLeft();
 }
 
-TEST_F(MachineRules, NothingIsLeftOfACommitWhosePodsAreBeingDeleted) {
+TEST_F(MachineRules, CommittedPodsTerminating_LeavesNothing) {
   Start();
   for (const char* uid : {"g-1", "g-2"}) {
     PodDescription leaving = Member(uid, "g", 2);
@@ -65,7 +65,7 @@ TEST_F(MachineRules, NothingIsLeftOfACommitWhosePodsAreBeingDeleted) {
   ExpectNothingLeft();
 }
 
-TEST_F(MachineRules, NothingIsLeftOfACommitThatFailed) {
+TEST_F(MachineRules, CommitFailed_LeavesNothing) {
   Start();
   Apply(BindingOutcome{"g-1", "n", BindingResult::kRefused, "no"});
   EXPECT_EQ(store_.count("commit/g-1"), 1U) << "its start is still to be finished (K-13)";
@@ -76,7 +76,7 @@ TEST_F(MachineRules, NothingIsLeftOfACommitThatFailed) {
   ExpectNothingLeft();
 }
 
-TEST_F(MachineRules, NothingIsLeftWhenTheNodeGoes) {
+TEST_F(MachineRules, NodeRemoved_LeavesNothing) {
   AskAndBind("g-1", 1);
   const Lines lines = Apply(RemoveNode{"n"});
   EXPECT_EQ(lines.front(), "answer 1 Withdrawn");
@@ -85,7 +85,7 @@ TEST_F(MachineRules, NothingIsLeftWhenTheNodeGoes) {
   ExpectNothingLeft();
 }
 
-TEST_F(MachineRules, AShutdownAnswersWhatIsNotCommitted) {
+TEST_F(MachineRules, Shutdown_AnswersUncommittedHolds) {
   AskAndBind("g-1", 1);
   PutGang("h", 1);
   Apply(UpsertNode{Node("m", 2)});
@@ -95,7 +95,7 @@ TEST_F(MachineRules, AShutdownAnswersWhatIsNotCommitted) {
   EXPECT_EQ(machine_.held_binds(), 0);
 }
 
-TEST_F(MachineRules, ACallerThatLeavesEndsItsHoldAlone) {
+TEST_F(MachineRules, EndHold_OneOfTwoCalls_EndsOnlyThatCall) {
   AskAndBind("g-1", 1);
   Apply(Bind{"g-1", "n", 2});
   EXPECT_EQ(Apply(EndHold{"g-1", 9}), Lines{}) << "no such call";
@@ -110,8 +110,8 @@ TEST_F(MachineRules, ACallerThatLeavesEndsItsHoldAlone) {
   EXPECT_EQ(PodAt("g-1").state, MemberState::kCommitted) << "bound whatever its caller does (K-4)";
 }
 
-// A repeated call of a bound pod is answered.
-TEST_F(MachineRules, ABoundPodsCallIsAnswered) {
+// A repeated bind call for a bound pod is answered.
+TEST_F(MachineRules, Bind_BoundPod_IsAnswered) {
   Start();
   EXPECT_EQ(Apply(Bind{"g-1", "n", 3}), Lines{});
   EXPECT_EQ(Apply(BindingOutcome{"g-1", "n", BindingResult::kBound, ""}),
@@ -124,9 +124,9 @@ TEST_F(MachineRules, ABoundPodsCallIsAnswered) {
   EXPECT_EQ(Apply(Bind{"g-1", "n", 5}), Lines{"answer 5 permitted"});
 }
 
-// --- what was given back is planned again ---
+// --- released capacity is planned again ---
 
-TEST_F(MachineRules, AWithdrawnGangIsPlannedElsewhereAtOnce) {
+TEST_F(MachineRules, WithdrawnGang_IsPlannedElsewhereAtOnce) {
   Apply(UpsertNode{Node("m", 2)});
   ASSERT_EQ(machine_.plans().Of(GangAt("g"))->slots[0].node, machine_.cluster().FindNode("n"));
   Apply(RemoveNode{"n"});
@@ -135,7 +135,7 @@ TEST_F(MachineRules, AWithdrawnGangIsPlannedElsewhereAtOnce) {
   EXPECT_EQ(GangAt("g").reason.code, ReasonCode::kPlanned);
 }
 
-TEST_F(MachineRules, TheNextGangIsPlannedWhenAnotherGoes) {
+TEST_F(MachineRules, GangLosesItsMinimum_NextGangIsPlanned) {
   PutGang("h", 2);
   EXPECT_EQ(GangAt("h").reason.code, ReasonCode::kNoRoom);
   Apply(RemovePod{"g-1"});
@@ -145,19 +145,19 @@ TEST_F(MachineRules, TheNextGangIsPlannedWhenAnotherGoes) {
 
 // --- times ---
 
-TEST_F(MachineRules, MembersAreCalledAgainAfterTwoFourAndEightSeconds) {
+TEST_F(MachineRules, MissingMember_IsReactivatedAfter2And4And8Seconds) {
   Ask("g-1");
   EXPECT_EQ(Until(kT0 + 1'999), Lines{});
-  EXPECT_EQ(Until(kT0 + 2'000), Lines{"call g-1"}) << "g-2 is in the queue, g-1 had an answer and did not come";
+  EXPECT_EQ(Until(kT0 + 2'000), Lines{"activate g-1"}) << "g-2 is in the queue, g-1 had an answer and did not come";
   EXPECT_EQ(Until(kT0 + 3'999), Lines{});
-  EXPECT_EQ(Until(kT0 + 4'000), Lines{"call g-1"});
-  EXPECT_EQ(Until(kT0 + 8'000), Lines{"call g-1"});
+  EXPECT_EQ(Until(kT0 + 4'000), Lines{"activate g-1"});
+  EXPECT_EQ(Until(kT0 + 8'000), Lines{"activate g-1"});
   EXPECT_EQ(Until(kT0 + 29'999), Lines{});
-  EXPECT_EQ(GangAt("g").kept.requeues, 0);
+  EXPECT_EQ(GangAt("g").durable.requeues, 0);
 }
 
-// P-11.
-TEST_F(MachineRules, APlanWithoutANewArrivalIsGivenUp) {
+// P-11: a plan is withdrawn 30 s after its last arrival.
+TEST_F(MachineRules, PlanWithoutNewArrival_IsWithdrawn) {
   Until(kT0 + 5'000);
   AskAndBind("g-1", 1);
   EXPECT_EQ(Until(kT0 + 24'999), Lines{});
@@ -168,17 +168,17 @@ TEST_F(MachineRules, APlanWithoutANewArrivalIsGivenUp) {
   EXPECT_EQ(Until(kT0 + 35'000), Lines{"keep gang/d/g"});
   EXPECT_FALSE(Planned("g"));
   EXPECT_EQ(GangAt("g").reason.code, ReasonCode::kBackoff);
-  EXPECT_EQ(GangAt("g").root_cause, "1 of 2 members came within 30 s");
-  EXPECT_EQ(GangAt("g").kept.requeues, 1);
-  EXPECT_EQ(GangAt("g").kept.held_ms, 35'000);
+  EXPECT_EQ(GangAt("g").root_cause, "1 of 2 members arrived within 30 s");
+  EXPECT_EQ(GangAt("g").durable.requeues, 1);
+  EXPECT_EQ(GangAt("g").durable.held_ms, 35'000);
   Until(kT0 + 35'999);
   EXPECT_FALSE(Planned("g"));
   Until(kT0 + 36'000);
   EXPECT_TRUE(Planned("g")) << "the back-off of a second has passed";
 }
 
-// S-5: once a reason has stood for two seconds, members behind our gate hear of it; once.
-TEST_F(MachineRules, WhyAGangWaitsIsToldOnce) {
+// S-5: a reason that has lasted two seconds is reported, once, to members behind Muster's gate.
+TEST_F(MachineRules, LastingReason_IsReportedOnce) {
   PodDescription gated = Member("h-1", "h", 2);
   gated.our_gate = true;
   Apply(UpsertPod{gated});
@@ -189,59 +189,59 @@ TEST_F(MachineRules, WhyAGangWaitsIsToldOnce) {
   EXPECT_EQ(Until(kT0 + 2'000 + 4'000), (Lines{})) << "it was told";
 }
 
-// K-5: who did not come although it was called, and had said before what stands in the way, is named; the others wait
-// on.
-TEST_F(MachineRules, OnlyWhoWasDoubtedIsTakenForUnplaceable) {
+// K-5: a member that was refused before, was activated and did not arrive is named in the root cause. The others keep
+// waiting.
+TEST_F(MachineRules, SuspectedMember_IsNamedUnplaceable) {
   Apply(UpsertNode{Node("n", 4)});
   Apply(UpsertPod{Member("h-1", "h", 2)});
   PodDescription bound_elsewhere = Member("h-2", "h", 2);
   bound_elsewhere.unschedulable = "0/1 nodes are available: 1 node(s) had volume node affinity conflict.";
-  EXPECT_EQ(Apply(UpsertPod{bound_elsewhere}), Lines{"call h-2"});
-  bound_elsewhere.called = "1";
+  EXPECT_EQ(Apply(UpsertPod{bound_elsewhere}), Lines{"activate h-2"});
+  bound_elsewhere.activation_mark = "1";
   Apply(UpsertPod{bound_elsewhere});
   Until(kT0 + 1'100);
   EXPECT_NE(GangAt("h").root_cause.find("member h-2: 0/1 nodes"), std::string::npos) << GangAt("h").root_cause;
-  EXPECT_FALSE(PodAt("h-1").stuck);
+  EXPECT_FALSE(PodAt("h-1").unplaceable);
 }
 
-TEST_F(MachineRules, WhoIsRefusedForReasonsOfItsOwnIsStuck) {
+TEST_F(MachineRules, RefusedForUnmodelledReason_IsUnplaceable) {
   PodDescription pod = Member("h-1", "h", 2);
   Apply(UpsertPod{pod});
-  EXPECT_FALSE(PodAt("h-1").stuck);
+  EXPECT_FALSE(PodAt("h-1").unplaceable);
   pod.unschedulable = "0/1 nodes are available: 1 Insufficient cpu.";
   Apply(UpsertPod{pod});
-  EXPECT_FALSE(PodAt("h-1").stuck) << "Muster judges that itself";
+  EXPECT_FALSE(PodAt("h-1").unplaceable) << "Muster judges that itself";
   pod.unschedulable = "0/1 nodes are available: 1 node(s) had volume node affinity conflict.";
   Apply(UpsertPod{pod});
-  EXPECT_TRUE(PodAt("h-1").stuck);
+  EXPECT_TRUE(PodAt("h-1").unplaceable);
 }
 
-TEST_F(MachineRules, WhoseConditionSaysItIsNotTold) {
+TEST_F(MachineRules, ReasonInCondition_EmitsNoEvent) {
   Apply(UpsertPod{Member("h-1", "h", 2)});
   EXPECT_EQ(Ask("h-1").reason.code, ReasonCode::kNotEnoughPods);
   EXPECT_EQ(Until(kT0 + 10'000), Lines{});
-  // kube-scheduler's own filters refuse it: its message does not carry our reason.
-  PodDescription stuck = Member("h-1", "h", 2);
-  stuck.unschedulable = "0/3 nodes: insufficient cpu";
-  Apply(UpsertPod{stuck});
+  // kube-scheduler's own filters refuse the pod: the message does not contain Muster's reason.
+  PodDescription refused = Member("h-1", "h", 2);
+  refused.unschedulable = "0/3 nodes: insufficient cpu";
+  Apply(UpsertPod{refused});
   EXPECT_EQ(Until(kT0 + 11'999), Lines{});
   EXPECT_EQ(Until(kT0 + 12'000), Lines{"tell h-1 NotEnoughPods"});
 }
 
-TEST_F(MachineRules, NobodyIsToldOfWhatIsUnderWay) {
+TEST_F(MachineRules, ActivationUnderWay_EmitsNoEvent) {
   PodDescription gated = Member("i-1", "i", 1);
   gated.our_gate = true;
   Apply(UpsertNode{Node("m", 1)});
-  EXPECT_EQ(Apply(UpsertPod{gated}), Lines{"call i-1 gate"});
-  EXPECT_EQ(Until(kT0 + 3'000), Lines{"call i-1 gate"}) << "a call, no event";
+  EXPECT_EQ(Apply(UpsertPod{gated}), Lines{"activate i-1 gate"});
+  EXPECT_EQ(Until(kT0 + 3'000), Lines{"activate i-1 gate"}) << "a call, no event";
 }
 
-// G-6: the wait adds up over plans, and ends at its time.
-TEST_F(MachineRules, TheWaitTimeEndsWhenItIsOver) {
+// G-6: the wait time adds up over plans, and the gang times out when it is over.
+TEST_F(MachineRules, WaitTimeOver_GangTimesOut) {
   for (const char* uid : {"g-1", "g-2"}) Apply(RemovePod{uid});
   for (const char* uid : {"w-1", "w-2"}) {
     PodDescription pod = Member(uid, "w", 2);
-    pod.gang.declaration.Own().wait_time_ms = 5'000;
+    pod.gang.declaration.Mutable().wait_time_ms = 5'000;
     Apply(UpsertPod{pod});
   }
   ASSERT_TRUE(Planned("w"));
@@ -260,7 +260,7 @@ TEST_F(MachineRules, TheWaitTimeEndsWhenItIsOver) {
   ExpectNothingLeft();
 }
 
-TEST_F(MachineRules, TimeDoesNotGoBack) {
+TEST_F(MachineRules, Time_EarlierThanBefore_IsIgnored) {
   now_ms_ = kT0 + 5'000;
   Apply(Tick{});
   now_ms_ = kT0;
@@ -270,12 +270,12 @@ TEST_F(MachineRules, TimeDoesNotGoBack) {
 
 // --- submitted gangs (S-1) ---
 
-class Submitted : public MachineRules {
+class SubmittedGangTest : public MachineRules {
  protected:
-  Submitted() { RemoveAll(); }
+  SubmittedGangTest() { RemoveAll(); }
   SubmissionReply Submit(const std::string& name, int32_t pods, int64_t ttl_ms) {
     SubmitGang command{"id-" + name, "d", name, {}, {}, ttl_ms, 1};
-    command.declaration.Own().min_member = pods;
+    command.declaration.Mutable().min_member = pods;
     for (int32_t i = 1; i <= pods; ++i) command.pods.push_back(Lone(absl::StrCat(name, "-", i), 1));
     Apply(command);
     EXPECT_TRUE(out_.status.ok()) << out_.status;
@@ -283,7 +283,7 @@ class Submitted : public MachineRules {
   }
 };
 
-TEST_F(Submitted, APlanThatIsNotConfirmedIsDropped) {
+TEST_F(SubmittedGangTest, PlanNotConfirmed_Expires) {
   const SubmissionReply reply = Submit("s", 2, 5'000);
   EXPECT_EQ(reply.state, SubmissionReply::State::kPlanned);
   EXPECT_EQ(reply.expires_ms, kT0 + 5'000);
@@ -298,7 +298,7 @@ TEST_F(Submitted, APlanThatIsNotConfirmedIsDropped) {
             "gang d/s was not confirmed within 5000 ms and was dropped");
 }
 
-TEST_F(Submitted, AWaitThatNobodyAsksAboutIsDropped) {
+TEST_F(SubmittedGangTest, WaitNotQueried_Expires) {
   EXPECT_EQ(Submit("s", 3, 5'000).state, SubmissionReply::State::kWaiting);
   Until(kT0 + 4'000);
   Apply(AskGang{"id-s"});
@@ -306,12 +306,12 @@ TEST_F(Submitted, AWaitThatNobodyAsksAboutIsDropped) {
   EXPECT_EQ(Until(kT0 + 9'000).front(), "warn s-1 TimedOut");
   Apply(AskGang{"id-s"});
   EXPECT_EQ(std::get<SubmissionReply>(out_.reply).reason.text,
-            "gang d/s was not asked about within 5000 ms and was dropped");
+            "gang d/s was not queried within 5000 ms and was dropped");
   ExpectNothingLeft();
 }
 
-// Who asks in the moment in which the next try is due does not take it away.
-TEST_F(Submitted, WhoIsAskedAboutIsTriedAgainAllTheSame) {
+// A query at the moment when the next try is due does not cancel the try.
+TEST_F(SubmittedGangTest, QueryWhenTryIsDue_KeepsTheTry) {
   Submit("s", 2, 60'000);
   Apply(Unreserve{"s-1", UnreserveCause::kPermitTimeout});
   ASSERT_EQ(machine_.plans().Of(*machine_.FindGang("d/s")), nullptr);
@@ -323,7 +323,7 @@ TEST_F(Submitted, WhoIsAskedAboutIsTriedAgainAllTheSame) {
   EXPECT_NE(machine_.plans().Of(*machine_.FindGang("d/s")), nullptr);
 }
 
-TEST_F(Submitted, NothingIsLeftOfOneThatIsAbandonedOrConfirmed) {
+TEST_F(SubmittedGangTest, AbandonedOrConfirmed_LeavesNothing) {
   Submit("s", 2, 5'000);
   Apply(AbandonGang{"id-s"});
   EXPECT_EQ(std::get<SubmissionReply>(out_.reply).state, SubmissionReply::State::kAbandoned);
@@ -341,7 +341,7 @@ TEST_F(Submitted, NothingIsLeftOfOneThatIsAbandonedOrConfirmed) {
   ExpectNothingLeft();
 }
 
-TEST_F(Submitted, ASubmissionWhosePodsAreRemovedIsOver) {
+TEST_F(SubmittedGangTest, PodsRemoved_SubmissionIsAbandoned) {
   Submit("s", 2, 5'000);
   Apply(RemovePod{"s-1"});
   Apply(RemovePod{"s-2"});
@@ -352,17 +352,17 @@ TEST_F(Submitted, ASubmissionWhosePodsAreRemovedIsOver) {
 
 // --- facts ---
 
-TEST_F(MachineRules, WhoIsDeletedOnTheWayIsThere) {
+TEST_F(MachineRules, PodDeletedWhileBinding_IsNotInFlight) {
   Apply(UpsertPod{Lone("a", 1)});
   Apply(Bind{"a", "n", 1});
   PodDescription there = Lone("a", 1);
   there.node_name = "n";
   there.deleting = true;
   Apply(UpsertPod{there});
-  EXPECT_TRUE(machine_.ledger().going().empty());
+  EXPECT_TRUE(machine_.ledger().in_flight().empty());
 }
 
-TEST_F(MachineRules, StepsOfFactsFollowEachOther) {
+TEST_F(MachineRules, FactUpdates_FollowEachOther) {
   const auto update = [&](const std::string& source, int64_t version) {
     Apply(UpdateFacts{{source, version}, {Node("x", version)}, {}, {}, {}, {}, {}});
     return out_.status;
@@ -381,12 +381,12 @@ TEST_F(MachineRules, StepsOfFactsFollowEachOther) {
   EXPECT_EQ(machine_.cluster().node(machine_.cluster().FindNode("x")).allocatable.Get(0), 8);
 }
 
-TEST_F(MachineRules, PodGroupsAreCreatedAndReplacedAsAsked) {
+TEST_F(MachineRules, UpsertGangObject_FollowsItsMode) {
   using Mode = UpsertGangObject::Mode;
   GangObject object;
   object.name_space = "d";
   object.name = "o";
-  object.declaration.Own().min_member = 3;
+  object.declaration.Mutable().min_member = 3;
   Apply(UpsertGangObject{object, Mode::kReplace});
   EXPECT_TRUE(absl::IsNotFound(out_.status));
   EXPECT_EQ(machine_.FindGang("d/o"), nullptr);
@@ -394,7 +394,7 @@ TEST_F(MachineRules, PodGroupsAreCreatedAndReplacedAsAsked) {
   EXPECT_TRUE(out_.status.ok());
   Apply(UpsertGangObject{object, Mode::kCreate});
   EXPECT_TRUE(absl::IsAlreadyExists(out_.status));
-  object.declaration.Own().min_member = 4;
+  object.declaration.Mutable().min_member = 4;
   Apply(UpsertGangObject{object, Mode::kReplace});
   EXPECT_EQ(GangAt("o").rules.min_member, 4);
   Apply(RemoveGangObject{GangDialect::kPodGroupX, "d", "o", true});
@@ -406,16 +406,17 @@ TEST_F(MachineRules, PodGroupsAreCreatedAndReplacedAsAsked) {
   EXPECT_EQ(machine_.FindGang("d/o"), nullptr);
 }
 
-TEST_F(MachineRules, WhoAskedBeforeItWasKnownIsCalled) {
+TEST_F(MachineRules, PodQueriedBeforeAnnounced_IsActivated) {
   EXPECT_EQ(Ask("late").reason.code, ReasonCode::kUnknownPod);
-  EXPECT_EQ(Apply(UpsertPod{Lone("late", 1)}), Lines{"call late"});
+  EXPECT_EQ(Apply(UpsertPod{Lone("late", 1)}), Lines{"activate late"});
   EXPECT_EQ(Apply(UpsertPod{Lone("other", 1)}), Lines{});
   PodDescription gated = Lone("gated", 1);
   gated.our_gate = true;
-  EXPECT_EQ(Apply(UpsertPod{gated}), Lines{"call gated gate"}) << "it is in no gang: nobody else takes the gate away";
+  EXPECT_EQ(Apply(UpsertPod{gated}), Lines{"activate gated gate"})
+      << "it is in no gang: nobody else takes the gate away";
 }
 
-TEST_F(MachineRules, APodHasOneIdentity) {
+TEST_F(MachineRules, Pod_MissingUidOrNewName_IsRefused) {
   PodDescription pod = Lone("", 1);
   Apply(UpsertPod{pod});
   EXPECT_TRUE(absl::IsInvalidArgument(out_.status));
@@ -427,9 +428,8 @@ TEST_F(MachineRules, APodHasOneIdentity) {
   EXPECT_EQ(PodAt("a").facts.name, "a");
 }
 
-// K-14: on start-up every pod that waits for us is woken.
-// The state's hash knows what users are warned of, whichever member says it.
-TEST(MachineHash, KnowsWarnings) {
+// The hash covers the warnings that users see, whichever member causes them.
+TEST(MachineHash, Hash_DifferentWarnings_Differs) {
   const auto hash = [](const std::vector<std::string>& warnings) {
     Machine machine{MachineSettings()};
     Outcome out;
@@ -437,11 +437,11 @@ TEST(MachineHash, KnowsWarnings) {
     pod.name_space = "d";
     pod.gang.name = "g";
     pod.gang.declares = true;
-    pod.gang.declaration.Own().min_member = 2;
+    pod.gang.declaration.Mutable().min_member = 2;
     pod.uid = pod.name = "g-1";
     machine.Apply(UpsertPod{pod}, kT0, &out);
     pod.uid = pod.name = "g-2";
-    pod.gang.declaration.Own().warnings = warnings;
+    pod.gang.declaration.Mutable().warnings = warnings;
     machine.Apply(UpsertPod{pod}, kT0, &out);
     return machine.Hash();
   };
@@ -449,7 +449,8 @@ TEST(MachineHash, KnowsWarnings) {
   EXPECT_NE(hash({}), hash({"nobody acts on this key"}));
 }
 
-TEST(MachineStart, EverybodyWhoWaitsIsCalled) {
+// K-14: on start-up every pod that waits for Muster is activated.
+TEST(MachineStart, FactsRead_WaitingPods_AreActivated) {
   Machine machine{MachineSettings()};
   const auto apply = [&](const Command& command) {
     Outcome outcome;
@@ -466,31 +467,31 @@ TEST(MachineStart, EverybodyWhoWaitsIsCalled) {
   PodDescription member = pod("member");
   member.gang.name = "g";
   member.gang.declares = true;
-  member.gang.declaration.Own().min_member = 2;
+  member.gang.declaration.Mutable().min_member = 2;
   PodDescription gated = member;
   gated.uid = gated.name = "gated";
   gated.our_gate = true;
   PodDescription refused = pod("refused");
   refused.unschedulable = "0/3 nodes";
-  PodDescription strange = pod("strange");
-  strange.scheduler_name = "other";
-  strange.unschedulable = "0/3 nodes";
+  PodDescription unserved = pod("strange");
+  unserved.scheduler_name = "other";
+  unserved.unschedulable = "0/3 nodes";
   PodDescription bound = pod("bound");
   bound.node_name = "n";
   bound.unschedulable = "0/3 nodes";
-  for (const PodDescription& facts : {member, gated, refused, strange, bound, pod("fresh")}) {
+  for (const PodDescription& facts : {member, gated, refused, unserved, bound, pod("fresh")}) {
     EXPECT_EQ(apply(UpsertPod{facts}), Lines{});
   }
   EXPECT_FALSE(machine.PlanningDue());
-  EXPECT_EQ(apply(FactsRead{}), (Lines{"call member", "call refused"}));
+  EXPECT_EQ(apply(FactsRead{}), (Lines{"activate member", "activate refused"}));
   EXPECT_EQ(apply(FactsRead{}), Lines{}) << "said once";
 }
 
-// --- D-7: a gang is its owner's, whatever another of that name had ---
+// --- D-7: a gang belongs to its owner and has nothing of an earlier owner of the same name ---
 
-class Owned : public WholeMachine {
+class OwnedGangTest : public WholeMachine {
  protected:
-  Owned() { Apply(UpsertNode{Node("n", 3)}); }
+  OwnedGangTest() { Apply(UpsertNode{Node("n", 3)}); }
   Lines PutOwner(const std::string& uid, int64_t created_ms) {
     GangObject object;
     object.dialect = GangDialect::kOwner;
@@ -498,7 +499,7 @@ class Owned : public WholeMachine {
     object.name = "job-train";
     object.uid = uid;
     object.created_ms = created_ms;
-    object.declaration.Own().min_member = 2;
+    object.declaration.Mutable().min_member = 2;
     return Apply(UpsertGangObject{object});
   }
   static PodDescription Of(const std::string& owner, const std::string& name, int64_t created_ms,
@@ -513,32 +514,32 @@ class Owned : public WholeMachine {
     if (!node.empty()) pod.phase = PodPhase::kRunning;
     return pod;
   }
-  void RunTheFirst() {
+  void StartFirst() {
     PutOwner("first", 1'000);
     for (const char* name : {"a-0", "a-1"}) Apply(UpsertPod{Of("first", name, 2'000, "n")});
-    EXPECT_TRUE(GangAt("job-train").kept.satisfied);
+    EXPECT_TRUE(GangAt("job-train").durable.satisfied);
   }
 };
 
-TEST_F(Owned, PodsOfADeletedOwnerAreNoMembersOfTheNext) {
-  RunTheFirst();
+TEST_F(OwnedGangTest, PodsOfDeletedOwner_AreNotMembersOfTheNext) {
+  StartFirst();
   PutOwner("second", 10'000);
-  EXPECT_FALSE(GangAt("job-train").kept.satisfied);
+  EXPECT_FALSE(GangAt("job-train").durable.satisfied);
   for (const char* name : {"b-0", "b-1"}) {
     EXPECT_EQ(Apply(UpsertPod{Of("second", name, 11'000)}), Lines{}) << "there is room for one of two";
   }
   EXPECT_EQ(Apply(UpsertPod{Of("first", "a-0", 2'000, "n")}), Lines{}) << "said again, it is on its way out still";
-  EXPECT_EQ(Apply(RemovePod{"a-0"}), (Lines{"call b-0 gate", "call b-1 gate"}));
+  EXPECT_EQ(Apply(RemovePod{"a-0"}), (Lines{"activate b-0 gate", "activate b-1 gate"}));
 }
 
-TEST_F(Owned, PodsMayComeBeforeTheirOwner) {
-  RunTheFirst();
+TEST_F(OwnedGangTest, PodsBeforeTheirOwner_WaitForIt) {
+  StartFirst();
   for (const char* name : {"b-0", "b-1"}) {
     for (const std::string& line : Apply(UpsertPod{Of("second", name, 11'000)})) {
-      EXPECT_NE(line.substr(0, 4), "call") << "how many they are is not known";
+      EXPECT_NE(line.substr(0, 8), "activate") << "how many they are is not known";
     }
   }
-  PutOwner("first", 1'000);  // what was on its way when it was deleted
+  PutOwner("first", 1'000);  // an event from before its deletion
   EXPECT_FALSE(Planned("job-train"));
   PutOwner("second", 10'000);
   EXPECT_FALSE(Planned("job-train"));
@@ -546,8 +547,9 @@ TEST_F(Owned, PodsMayComeBeforeTheirOwner) {
   EXPECT_TRUE(Planned("job-train"));
 }
 
-// The API server tells times in seconds: an owner deleted and made again within one has pods as old as its predecessor.
-TEST_F(Owned, PodsOfTheSameSecondMayBeOfEither) {
+// The API server stores times in seconds: an owner that is deleted and created again within one second has pods as old
+// as its predecessor.
+TEST_F(OwnedGangTest, PodsOfTheSameSecond_MayBelongToEitherOwner) {
   PutOwner("first", 1'000);
   Apply(UpsertPod{Of("first", "a-0", 1'000, "n")});
   for (const char* name : {"b-0", "b-1"}) {
@@ -556,12 +558,12 @@ TEST_F(Owned, PodsOfTheSameSecondMayBeOfEither) {
   }
   EXPECT_FALSE(Planned("job-train"));
   PutOwner("second", 1'000);
-  EXPECT_EQ(machine_.FindPod("a-0")->state, MemberState::kLeaving) << "who has a node is of the first";
+  EXPECT_EQ(machine_.FindPod("a-0")->state, MemberState::kTerminating) << "who has a node is of the first";
   EXPECT_TRUE(Planned("job-train"));
 }
 
-// S-1: an update that only says that a pod runs leaves it what it has.
-TEST_F(WholeMachine, WhatRunsKeepsWhatItHas) {
+// S-1: an update that only reports that a pod runs does not change its requests.
+TEST_F(WholeMachine, RunningPod_UpdateWithoutShape_KeepsItsRequests) {
   Apply(UpsertNode{Node("n", 1)});
   PodDescription pod = Lone("a", 1);
   pod.node_name = "n";

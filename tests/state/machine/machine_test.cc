@@ -32,10 +32,10 @@ class MachineTest : public testing::Test {
     pod.uid = pod.name = name;
     pod.name_space = "d";
     pod.scheduler_name = "default-scheduler";
-    pod.shape.Own().requests = {{"cpu", 1000}};
+    pod.shape.Mutable().requests = {{"cpu", 1000}};
     pod.gang.name = gang;
     pod.gang.declares = true;
-    pod.gang.declaration.Own().min_member = min;
+    pod.gang.declaration.Mutable().min_member = min;
     return pod;
   }
 
@@ -55,11 +55,11 @@ class LongHolds : public MachineTest {
   LongHolds() : MachineTest(Settings()) {}
 };
 
-// K-4: a commit needs time to spare before the first caller gives up; otherwise nobody is bound.
-TEST_F(LongHolds, ACallThatIsTooOldIsNotCommitted) {
+// K-4: a commit needs some time before the first caller gives up; otherwise no pod is bound.
+TEST_F(LongHolds, HeldCallTooOld_IsNotCommitted) {
   Apply(UpsertPod{Pod("a", "g", 2)});
   Apply(UpsertPod{Pod("b", "g", 2)});
-  const auto offer = std::make_shared<NodeOffer>(NodeOffer::Every());
+  const auto offer = std::make_shared<NodeOffer>(NodeOffer::AllNodes());
   Apply(Filter{"a", offer});
   Apply(Filter{"b", offer});
   EXPECT_TRUE(Apply(Bind{"a", "n", 1}).answers.empty());
@@ -69,7 +69,7 @@ TEST_F(LongHolds, ACallThatIsTooOldIsNotCommitted) {
   ASSERT_EQ(late.answers.size(), 2U);
   EXPECT_FALSE(late.answers[0].permitted);
   EXPECT_FALSE(late.answers[1].permitted);
-  EXPECT_FALSE(machine_.FindGang("d/g")->kept.satisfied);
+  EXPECT_FALSE(machine_.FindGang("d/g")->durable.satisfied);
 }
 
 class OneNamespace : public MachineTest {
@@ -82,12 +82,12 @@ class OneNamespace : public MachineTest {
   OneNamespace() : MachineTest(Settings()) {}
 };
 
-// D-10's switch.
-TEST_F(OneNamespace, AGroupMayNotCrossNamespaces) {
+// D-10: a setting forbids groups across namespaces.
+TEST_F(OneNamespace, GroupAcrossNamespaces_IsRefused) {
   PodDescription here = Pod("a", "g", 1);
   PodDescription there = Pod("b", "g", 1);
   there.name_space = "e";
-  here.gang.declaration.Own().groups = there.gang.declaration.Own().groups = {"d/g", "e/g"};
+  here.gang.declaration.Mutable().groups = there.gang.declaration.Mutable().groups = {"d/g", "e/g"};
   Apply(UpsertPod{here});
   Apply(UpsertPod{there});
   const Gang* gang = machine_.FindGang("d/g");
@@ -96,15 +96,15 @@ TEST_F(OneNamespace, AGroupMayNotCrossNamespaces) {
   EXPECT_EQ(machine_.plans().Of(*gang), nullptr);
 }
 
-// S-2: cycles, marks and held time are taken from the records of an earlier process; an unreadable record is named.
-TEST(MachineLoad, TakesRecordsAndNamesBadOnes) {
+// S-2: an unreadable record of an earlier process is named.
+TEST(MachineLoad, UnreadableRecord_IsNamed) {
   Machine machine{MachineSettings()};
   const absl::Status bad = machine.Load({{.kind = "queue", .key = "x", .value = "1"}});
   EXPECT_TRUE(absl::IsInvalidArgument(bad));
   EXPECT_NE(bad.message().find("queue/x"), absl::string_view::npos) << bad;
 }
 
-TEST_F(MachineTest, UnknownPodsAreSaid) {
+TEST_F(MachineTest, PostBind_UnknownOrNotPermitted_IsRefused) {
   EXPECT_TRUE(absl::IsNotFound(Apply(PostFilter{"nobody", ""}).status));
   EXPECT_TRUE(absl::IsNotFound(Apply(PostBind{"nobody", "n"}).status));
   Apply(UpsertPod{Pod("a", "", 0)});
@@ -117,8 +117,9 @@ TEST_F(MachineTest, UnknownPodsAreSaid) {
   EXPECT_TRUE(absl::IsFailedPrecondition(Apply(PostBind{"a", "m"}).status));
 }
 
-// S-1: who announces facts begins with a snapshot; then step follows step. A step that is known already is answered.
-TEST_F(MachineTest, StepsOfFactsLeaveNoGap) {
+// S-1: an announcer begins with a snapshot; then each update follows the one before it. A known update is answered
+// again.
+TEST_F(MachineTest, FactUpdates_LeaveNoGap) {
   const auto announce = [this](const std::string& source, int64_t version) {
     return Apply(UpdateFacts{{source, version}, {}, {}, {}, {}, {}, {}});
   };
@@ -133,18 +134,18 @@ TEST_F(MachineTest, StepsOfFactsLeaveNoGap) {
   }
 }
 
-// S-1: a step in which something cannot be right changes nothing.
-TEST_F(MachineTest, AStepOfFactsIsTakenAsAWholeOrNotAtAll) {
+// S-1: an update with an invalid fact changes nothing.
+TEST_F(MachineTest, FactUpdate_OneInvalidFact_ChangesNothing) {
   Apply(UpsertPod{Pod("a", "g", 2)});
   Apply(ReplaceFacts{{"me", 1}, {}, {Pod("a", "g", 2)}});
-  PodDescription nobody = Pod("b", "g", 2);
-  nobody.uid = "";
-  UpdateFacts step{{"me", 2}, {}, {}, {nobody}, {"a"}, {}, {}};
-  EXPECT_TRUE(absl::IsInvalidArgument(Apply(step).status));
+  PodDescription without_uid = Pod("b", "g", 2);
+  without_uid.uid = "";
+  UpdateFacts update{{"me", 2}, {}, {}, {without_uid}, {"a"}, {}, {}};
+  EXPECT_TRUE(absl::IsInvalidArgument(Apply(update).status));
   EXPECT_NE(machine_.FindPod("a"), nullptr);
   EXPECT_EQ(machine_.sources().version(), 1);
-  step.pods = {Pod("b", "g", 2)};
-  EXPECT_TRUE(Apply(step).status.ok());
+  update.pods = {Pod("b", "g", 2)};
+  EXPECT_TRUE(Apply(update).status.ok());
   EXPECT_EQ(machine_.FindPod("a"), nullptr);
   EXPECT_NE(machine_.FindPod("b"), nullptr);
 }

@@ -1,4 +1,4 @@
-// A machine whose process may die at any moment, and the store that outlives it.
+// Fixture: a machine whose process can end at any moment, and the store that outlives it.
 #ifndef MUSTER_TESTS_STATE_MACHINE_RESTART_FIXTURE_H_
 #define MUSTER_TESTS_STATE_MACHINE_RESTART_FIXTURE_H_
 
@@ -28,15 +28,15 @@ class Restarts : public testing::Test {
       if (record.value.empty()) store_.erase(RecordName(record));
     }
     for (const Effect& effect : outcome.effects) {
-      const auto* call = std::get_if<CallPod>(&effect);
-      if (call != nullptr && !call->remove_gate) called_.push_back(call->pod.uid);
+      const auto* call = std::get_if<ActivatePod>(&effect);
+      if (call != nullptr && !call->remove_gate) activated_.push_back(call->pod.uid);
       if (const auto* mark = std::get_if<MarkTimedOut>(&effect)) marked_.insert(mark->pod.uid);
     }
     EXPECT_EQ(machine_->CheckInvariants(), absl::OkStatus());
     if (machine_->PlanningDue() && !std::holds_alternative<PlanRound>(command)) Apply(PlanRound{});
     return outcome;
   }
-  // The process dies; another one reads the same nodes and `pods`.
+  // The process ends; a new one reads the same nodes and `pods`.
   void Restart(const std::vector<PodDescription>& pods) {
     Begin();
     Apply(UpsertNode{Node()});
@@ -61,15 +61,15 @@ class Restarts : public testing::Test {
     pod.uid = pod.name = uid;
     pod.name_space = "d";
     pod.scheduler_name = "own";
-    pod.shape.Own().requests = {{"cpu", 1'000}};
+    pod.shape.Mutable().requests = {{"cpu", 1'000}};
     pod.gang.name = gang;
     pod.gang.declares = true;
-    pod.gang.declaration.Own().min_member = 2;
-    pod.gang.declaration.Own().groups = std::move(group);
+    pod.gang.declaration.Mutable().min_member = 2;
+    pod.gang.declaration.Mutable().groups = std::move(group);
     return pod;
   }
-  // UIDs of the pods that were called since, by more than taking their gates away.
-  std::vector<std::string> TakeCalled() { return std::exchange(called_, {}); }
+  // UIDs of the pods activated by an annotation since the last call of this function.
+  std::vector<std::string> TakeActivated() { return std::exchange(activated_, {}); }
   PermitReply::Kind Permit(const std::string& uid) {
     const Outcome outcome = Apply(muster::Permit{uid, "n", ++token_});
     return std::get<PermitReply>(outcome.reply).kind;
@@ -83,7 +83,7 @@ class Restarts : public testing::Test {
   MachineSettings settings_;
   std::unique_ptr<Machine> machine_;
   std::map<std::string, Record> store_;
-  std::vector<std::string> called_;
+  std::vector<std::string> activated_;
   std::set<std::string> marked_;  // UIDs of the pods that are to be marked as timed out
   int64_t now_ms_ = 1'000'000;
   HoldToken token_ = 0;

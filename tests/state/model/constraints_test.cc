@@ -1,4 +1,4 @@
-// The room muster_model: node affinity, taints and host ports (SPEC P-3).
+// muster_model: node affinity, taints and host ports (SPEC P-3).
 #include "state/model/constraints.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 using Op = SelectorOperator;
 
-TEST(ConstraintsRoom, ReadsOperatorsAndEffects) {
+TEST(ConstraintsTest, ParseOperatorAndEffect_AcceptsExactNames) {
   EXPECT_EQ(ParseSelectorOperator("In"), Op::kIn);
   EXPECT_EQ(ParseSelectorOperator("NotIn"), Op::kNotIn);
   EXPECT_EQ(ParseSelectorOperator("Exists"), Op::kExists);
@@ -37,7 +37,7 @@ struct AffinityCase {
   bool matches;
 };
 
-TEST(ConstraintsRoom, EveryOperatorOfNodeAffinity) {
+TEST(ConstraintsTest, NodeAffinityOperators_MatchAsDefined) {
   const Labels labels = {{"zone", "a"}, {"gen", "7"}, {"cold", "-3"}, {"empty", ""}};
   const std::vector<AffinityCase> cases = {
       {"zone", Op::kIn, {"a"}, true},
@@ -76,7 +76,7 @@ TEST(ConstraintsRoom, EveryOperatorOfNodeAffinity) {
       {"gen", Op::kGt, {"six"}, false},
       {"gen", Op::kGt, {"6.5"}, false},
       {"gen", Op::kLt, {"nine"}, false},
-      {"gen", static_cast<Op>(99), {"7"}, false},  // of nobody
+      {"gen", static_cast<Op>(99), {"7"}, false},  // an undefined operator
   };
   for (size_t i = 0; i < cases.size(); ++i) {
     const auto& [key, op, values, matches] = cases[i];
@@ -84,7 +84,7 @@ TEST(ConstraintsRoom, EveryOperatorOfNodeAffinity) {
   }
 }
 
-TEST(ConstraintsRoom, ATermIsAnAnd) {
+TEST(ConstraintsTest, SelectorTerm_RequiresAllRequirements) {
   const Labels labels = {{"zone", "a"}, {"metadata.name", "other"}};
   const SelectorRequirement yes{"zone", Op::kIn, {"a"}};
   const SelectorRequirement no{"zone", Op::kIn, {"b"}};
@@ -108,7 +108,7 @@ TEST(ConstraintsRoom, ATermIsAnAnd) {
   EXPECT_FALSE(matches({here}, {})) << "a label of that name is a label";
 }
 
-TEST(ConstraintsRoom, Tolerations) {
+TEST(ConstraintsTest, Toleration_MatchesKeyValueAndEffect) {
   struct Case {
     Toleration toleration;
     bool tolerates;
@@ -137,7 +137,7 @@ TEST(ConstraintsRoom, Tolerations) {
   EXPECT_TRUE(Tolerates({"gpu", false, "", {}}, {"gpu", "", TaintEffect::kNoExecute}));
 }
 
-TEST(ConstraintsRoom, TheFirstTaintThatNobodyTolerates) {
+TEST(ConstraintsTest, FirstUntolerated_SkipsSoftTaints) {
   const std::vector<Taint> taints = {{"soft", "", TaintEffect::kPreferNoSchedule},
                                      {"hard", "", TaintEffect::kNoSchedule},
                                      {"out", "", TaintEffect::kNoExecute}};
@@ -150,7 +150,7 @@ TEST(ConstraintsRoom, TheFirstTaintThatNobodyTolerates) {
   EXPECT_EQ(FirstUntolerated({}, {}), nullptr);
 }
 
-TEST(ConstraintsRoom, HostPortsByProtocolPortAndAddress) {
+TEST(ConstraintsTest, HostPorts_ConflictByProtocolPortAndAddress) {
   struct Case {
     HostPort other;
     bool conflicts;

@@ -1,4 +1,4 @@
-// The room muster_model: what was declared of a gang, and the rules that follow (SPEC D-8, D-9, D-13).
+// muster_model: the declaration of a gang and the rules that follow from it (SPEC D-8, D-9, D-13).
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace {
 
 using Declaration = GangDeclaration;
 
-TEST(DeclarationRoom, WordsAsUsersWriteThem) {
+TEST(DeclarationTest, EnumNames_MatchUserSyntax) {
   EXPECT_EQ(ToString(GangMode::kStrict), "Strict");
   EXPECT_EQ(ToString(GangMode::kNonStrict), "NonStrict");
   EXPECT_EQ(ToString(MatchPolicy::kOnceSatisfied), "once-satisfied");
@@ -40,7 +40,7 @@ TEST(DeclarationRoom, WordsAsUsersWriteThem) {
   }
 }
 
-TEST(DeclarationRoom, WhoDeclaresAGang) {
+TEST(DeclarationTest, Membership_DeclaresGangByDialect) {
   struct Case {
     GangDialect dialect;
     bool pod_declares;
@@ -60,7 +60,7 @@ TEST(DeclarationRoom, WhoDeclaresAGang) {
   EXPECT_FALSE(GangMembership().in_gang());
 }
 
-// Two declarations that differ in every field, and neither says what the defaults say.
+// Two declarations that differ in every field.
 Declaration One() {
   Declaration d;
   d.min_member = 3;
@@ -100,7 +100,7 @@ Declaration Two() {
 
 struct Field {
   const char* name;
-  std::function<void(Declaration*)> forget;
+  std::function<void(Declaration*)> clear;
   std::function<std::string(const GangRules&)> print;
   const char* one;
   const char* two;
@@ -147,8 +147,8 @@ const std::vector<Field>& Fields() {
   return *kFields;
 }
 
-// SPEC D-9: annotations over the PodGroup, field by field, over the defaults.
-TEST(ResolveRulesRoom, FieldByField) {
+// SPEC D-9: for each field, annotations take precedence over the PodGroup, and the PodGroup over the defaults.
+TEST(ResolveRulesTest, Annotations_OverridePodGroupPerField) {
   const GangDefaults defaults{1'234, MatchPolicy::kWaitingRunningSucceed};
   for (const Field& field : Fields()) {
     SCOPED_TRACE(field.name);
@@ -159,7 +159,7 @@ TEST(ResolveRulesRoom, FieldByField) {
     EXPECT_EQ(field.print(ResolveRules(&one, nullptr, GangDialect::kKoordinator, defaults)), field.one);
     EXPECT_EQ(field.print(ResolveRules(nullptr, &two, GangDialect::kKoordinator, defaults)), field.two);
     Declaration without = one;
-    field.forget(&without);
+    field.clear(&without);
     EXPECT_EQ(field.print(ResolveRules(&without, &two, GangDialect::kKoordinator, defaults)), field.two);
     EXPECT_EQ(field.print(ResolveRules(&two, &without, GangDialect::kKoordinator, defaults)), field.two);
     EXPECT_EQ(field.print(ResolveRules(&without, nullptr, GangDialect::kKoordinator, defaults)), field.by_default);
@@ -167,8 +167,8 @@ TEST(ResolveRulesRoom, FieldByField) {
   }
 }
 
-// SPEC D-8: the total is the minimum when it is missing or below it.
-TEST(ResolveRulesRoom, TheTotalIsNeverBelowTheMinimum) {
+// SPEC D-8: a total that is missing or below the minimum becomes the minimum.
+TEST(ResolveRulesTest, TotalBelowMinimum_IsRaised) {
   const auto total = [](std::optional<int32_t> minimum, std::optional<int32_t> total) {
     Declaration d;
     d.min_member = minimum;
@@ -190,7 +190,7 @@ TEST(ResolveRulesRoom, TheTotalIsNeverBelowTheMinimum) {
   EXPECT_EQ(ResolveRules(&annotations, &object, GangDialect::kKoordinator, {}).total_number, 9);
 }
 
-TEST(ResolveRulesRoom, TheDefaultsOfTheSpecification) {
+TEST(ResolveRulesTest, EmptyDeclaration_UsesSpecifiedDefaults) {
   const Declaration nothing;
   const GangRules rules = ResolveRules(&nothing, nullptr, GangDialect::kKoordinator, {});
   EXPECT_EQ(rules.wait_time_ms, 600'000);
@@ -198,8 +198,8 @@ TEST(ResolveRulesRoom, TheDefaultsOfTheSpecification) {
   EXPECT_EQ(rules.min_member, -1) << "no readable minimum";
 }
 
-// G-6, D-13: what a dialect says when nobody says otherwise.
-TEST(ResolveRulesRoom, TheDefaultsOfADialect) {
+// G-6, D-13: the defaults of a dialect apply to fields that are not declared.
+TEST(ResolveRulesTest, Dialect_DecidesDefaults) {
   struct Case {
     GangDialect dialect;
     OnTimeout on_timeout;
@@ -224,12 +224,12 @@ TEST(ResolveRulesRoom, TheDefaultsOfADialect) {
 struct Clash {
   const char* names;
   std::function<void(Declaration*)> set;
-  const char* values[2];  // of the later and of the first
+  const char* values[2];  // of the later and of the first declaration
 };
 
-TEST(ContradictionRoom, NamesTheFieldAndBothValues) {
-  EXPECT_EQ(Contradiction(One(), One()), "");
-  EXPECT_EQ(Contradiction(One(), Declaration()), "") << "who says nothing contradicts nobody";
+TEST(ContradictionTest, Contradiction_NamesFieldAndBothValues) {
+  EXPECT_EQ(DescribeContradiction(One(), One()), "");
+  EXPECT_EQ(DescribeContradiction(One(), Declaration()), "") << "who says nothing contradicts nobody";
   const std::vector<Clash> clashes = {
       {"minimum", [](Declaration* d) { d->min_member = 4; }, {"4", "3"}},
       {"total", [](Declaration* d) { d->total_number = 9; }, {"9", "5"}},
@@ -261,16 +261,16 @@ TEST(ContradictionRoom, NamesTheFieldAndBothValues) {
   for (const auto& [names, set, values] : clashes) {
     Declaration later = One();
     set(&later);
-    const std::string said = absl::StrCat(names, " ", values[0], " against ", values[1]);
-    EXPECT_EQ(Contradiction(One(), later), said);
+    const std::string expected = absl::StrCat(names, " ", values[0], " against ", values[1]);
+    EXPECT_EQ(DescribeContradiction(One(), later), expected);
     Declaration alone;
     set(&alone);
-    EXPECT_EQ(Contradiction(One(), alone), said) << "what else it leaves out does not matter";
-    EXPECT_EQ(Contradiction(Declaration(), alone), absl::StrCat(names, " ", values[0], " against nothing"));
+    EXPECT_EQ(DescribeContradiction(One(), alone), expected) << "what else it leaves out does not matter";
+    EXPECT_EQ(DescribeContradiction(Declaration(), alone), absl::StrCat(names, " ", values[0], " against nothing"));
     set(&all);
-    absl::StrAppend(&together, together.empty() ? "" : ", ", said);
+    absl::StrAppend(&together, together.empty() ? "" : ", ", expected);
   }
-  EXPECT_EQ(Contradiction(One(), all), together);
+  EXPECT_EQ(DescribeContradiction(One(), all), together);
 }
 
 }  // namespace

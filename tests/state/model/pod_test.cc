@@ -1,4 +1,4 @@
-// The room muster_model: pods with equal templates are one class.
+// muster_model: pods with equal templates have one key, and so one class.
 #include "state/model/pod.h"
 
 #include <gtest/gtest.h>
@@ -25,28 +25,28 @@ PodTemplate Full() {
   shape.tolerations = {{"gpu", true, "", TaintEffect::kNoSchedule}};
   shape.host_ports = {{Protocol::kTcp, 80, "0.0.0.0"}};
   const PodSelector web = {false, {"d", "e"}, {{"app", SelectorOperator::kIn, {"web"}}}};
-  shape.neighbours = {{{"zone", web}}, {{"rack", web}}, {{"row", 1, 2, web}}};
+  shape.pod_affinity = {{{"zone", web}}, {{"rack", web}}, {{"row", 1, 2, web}}};
   shape.preferences = {{{{{{"gen", SelectorOperator::kIn, {"7", "8"}}}, {}}, 10}}, {{{"zone", web}, -5}}};
   return shape;
 }
 
-// Without what does not tell families apart.
+// The template reduced to what distinguishes families.
 PodTemplate Stripped(PodTemplate shape) {
   shape.host_ports.clear();
-  shape.neighbours = NeighbourRules();
+  shape.pod_affinity = PodAffinityRules();
   shape.preferences = Preferences();
   for (auto& [name, amount] : shape.requests) amount = std::min<int64_t>(amount, 1);
   return shape;
 }
 
-TEST(PodTemplateRoom, EqualTemplatesHaveOneKey) {
+TEST(PodTemplateTest, EqualTemplates_ShareKey) {
   EXPECT_EQ(Full().Key(), Full().Key());
   PodTemplate with_nothing = Full();
   with_nothing.requests["nvidia.com/gpu"] = 0;
   EXPECT_EQ(with_nothing.Key(), Full().Key()) << "nothing of a resource is the same as not naming it";
 }
 
-TEST(PodTemplateRoom, WhateverDiffersMakesAnotherKey) {
+TEST(PodTemplateTest, AnyDifference_ChangesKey) {
   const std::vector<std::function<void(PodTemplate*)>> changes = {
       [](PodTemplate* p) { p->requests["cpu"] = 1'001; },
       [](PodTemplate* p) { p->requests.erase("memory"); },
@@ -96,35 +96,35 @@ TEST(PodTemplateRoom, WhateverDiffersMakesAnotherKey) {
       [](PodTemplate* p) { p->host_ports[0].protocol = Protocol::kUdp; },
       [](PodTemplate* p) { p->host_ports[0].port = 8'080; },
       [](PodTemplate* p) { p->host_ports[0].ip = "10.0.0.1"; },
-      [](PodTemplate* p) { p->neighbours = NeighbourRules(); },
-      [](PodTemplate* p) { std::swap(p->neighbours.affinity, p->neighbours.anti_affinity); },
-      [](PodTemplate* p) { p->neighbours.affinity.clear(); },
-      [](PodTemplate* p) { p->neighbours.anti_affinity.clear(); },
-      [](PodTemplate* p) { p->neighbours.spread.clear(); },
-      [](PodTemplate* p) { p->neighbours.affinity[0].topology_key = "host"; },
-      [](PodTemplate* p) { p->neighbours.affinity[0].selector.all_namespaces = true; },
-      [](PodTemplate* p) { p->neighbours.affinity[0].selector.namespaces = {"de"}; },
-      [](PodTemplate* p) { p->neighbours.affinity[0].selector.requirements.clear(); },
-      [](PodTemplate* p) { p->neighbours.anti_affinity[0].selector.requirements[0].op = SelectorOperator::kNotIn; },
-      [](PodTemplate* p) { p->neighbours.spread[0].max_skew = 2; },
-      [](PodTemplate* p) { p->neighbours.spread[0].min_domains = 1; },
-      [](PodTemplate* p) { p->neighbours.spread[0].selector.namespaces.clear(); },
-      [](PodTemplate* p) { p->neighbours.affinity[0].selector.by_labels = true; },
+      [](PodTemplate* p) { p->pod_affinity = PodAffinityRules(); },
+      [](PodTemplate* p) { std::swap(p->pod_affinity.affinity, p->pod_affinity.anti_affinity); },
+      [](PodTemplate* p) { p->pod_affinity.affinity.clear(); },
+      [](PodTemplate* p) { p->pod_affinity.anti_affinity.clear(); },
+      [](PodTemplate* p) { p->pod_affinity.spread.clear(); },
+      [](PodTemplate* p) { p->pod_affinity.affinity[0].topology_key = "host"; },
+      [](PodTemplate* p) { p->pod_affinity.affinity[0].selector.all_namespaces = true; },
+      [](PodTemplate* p) { p->pod_affinity.affinity[0].selector.namespaces = {"de"}; },
+      [](PodTemplate* p) { p->pod_affinity.affinity[0].selector.requirements.clear(); },
+      [](PodTemplate* p) { p->pod_affinity.anti_affinity[0].selector.requirements[0].op = SelectorOperator::kNotIn; },
+      [](PodTemplate* p) { p->pod_affinity.spread[0].max_skew = 2; },
+      [](PodTemplate* p) { p->pod_affinity.spread[0].min_domains = 1; },
+      [](PodTemplate* p) { p->pod_affinity.spread[0].selector.namespaces.clear(); },
+      [](PodTemplate* p) { p->pod_affinity.affinity[0].selector.by_labels = true; },
       [](PodTemplate* p) {
-        p->neighbours.affinity[0].selector.by_labels = true;
-        p->neighbours.affinity[0].selector.namespace_labels = {{NamespaceKey("team"), SelectorOperator::kExists, {}}};
+        p->pod_affinity.affinity[0].selector.by_labels = true;
+        p->pod_affinity.affinity[0].selector.namespace_labels = {{NamespaceKey("team"), SelectorOperator::kExists, {}}};
       },
-      [](PodTemplate* p) { p->neighbours.spread[0].honor_affinity = false; },
-      [](PodTemplate* p) { p->neighbours.spread[0].honor_taints = true; },
+      [](PodTemplate* p) { p->pod_affinity.spread[0].honor_affinity = false; },
+      [](PodTemplate* p) { p->pod_affinity.spread[0].honor_taints = true; },
       [](PodTemplate* p) { p->preferences = Preferences(); },
       [](PodTemplate* p) { p->preferences.nodes.clear(); },
-      [](PodTemplate* p) { p->preferences.neighbours.clear(); },
+      [](PodTemplate* p) { p->preferences.pod_affinity.clear(); },
       [](PodTemplate* p) { p->preferences.nodes[0].weight = 11; },
       [](PodTemplate* p) { p->preferences.nodes[0].term.expressions[0].values = {"7"}; },
       [](PodTemplate* p) { std::swap(p->preferences.nodes[0].term.expressions, p->preferences.nodes[0].term.fields); },
-      [](PodTemplate* p) { p->preferences.neighbours[0].weight = 5; },
-      [](PodTemplate* p) { p->preferences.neighbours[0].term.topology_key = "rack"; },
-      [](PodTemplate* p) { p->preferences.neighbours[0].term.selector.namespaces = {"d"}; },
+      [](PodTemplate* p) { p->preferences.pod_affinity[0].weight = 5; },
+      [](PodTemplate* p) { p->preferences.pod_affinity[0].term.topology_key = "rack"; },
+      [](PodTemplate* p) { p->preferences.pod_affinity[0].term.selector.namespaces = {"d"}; },
   };
   std::map<std::string, size_t> keys = {{Full().Key(), changes.size()}};
   for (size_t i = 0; i < changes.size(); ++i) {
@@ -137,13 +137,13 @@ TEST(PodTemplateRoom, WhateverDiffersMakesAnotherKey) {
   PodTemplate more = Full();
   more.requests["cpu"] += 1;
   more.host_ports.clear();
-  more.neighbours = NeighbourRules();
+  more.pod_affinity = PodAffinityRules();
   more.preferences = Preferences();
   EXPECT_EQ(more.Family(), Full().Family());
 }
 
-// What a template says, field by field, for comparing.
-auto Said(const PodTemplate& p) {
+// All fields of a template as one comparable value.
+auto ComparableFields(const PodTemplate& p) {
   ResourceList requests;
   for (const auto& [name, amount] : p.requests) {
     if (amount != 0) requests.emplace(name, amount);
@@ -168,8 +168,8 @@ auto Said(const PodTemplate& p) {
                          std::move(tolerations), std::move(ports));
 }
 
-// One port whose address looks like the rest of a list, and two ports.
-TEST(PodTemplateRoom, WhatFollowsANumberIsNoPartOfIt) {
+// One port with an address that looks like the rest of a list, against two ports.
+TEST(PodTemplateTest, AdjacentNumbers_StaySeparateInKey) {
   PodTemplate one;
   PodTemplate other;
   one.host_ports = {{Protocol::kTcp, 8, "0/75:abcde"}};
@@ -177,8 +177,8 @@ TEST(PodTemplateRoom, WhatFollowsANumberIsNoPartOfIt) {
   EXPECT_NE(one.Key(), other.Key());
 }
 
-// Strings that look like parts of a key, in every place, at random: who says something else has another key.
-TEST(PodTemplateRoom, NastyStringsDoNotCollide) {
+// Random templates with strings that look like parts of a key: different templates have different keys.
+TEST(PodTemplateTest, HostileStrings_KeysDoNotCollide) {
   constexpr unsigned kSeed = 7;
   std::mt19937 random(kSeed);
   const auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };
@@ -207,7 +207,8 @@ TEST(PodTemplateRoom, NastyStringsDoNotCollide) {
     const std::vector<int32_t> ports = {0, 1, 8, 81, 810};
     for (size_t n = below(3); n > 0; --n) p.host_ports.push_back({Protocol::kTcp, ports[below(ports.size())], text()});
     const auto [at, fresh] = seen.emplace(p.Key(), p);
-    ASSERT_TRUE(fresh || Said(at->second) == Said(p)) << "seed " << kSeed << ", template " << i << ": " << p.Key();
+    ASSERT_TRUE(fresh || ComparableFields(at->second) == ComparableFields(p))
+        << "seed " << kSeed << ", template " << i << ": " << p.Key();
   }
 }
 

@@ -1,4 +1,4 @@
-// The room muster_model: how far a gang is from its minimum (SPEC G-1, G-5, G-11).
+// muster_model: how many members a gang lacks until its minimum (SPEC G-1, G-5, G-11).
 #include "state/model/quorum.h"
 
 #include <gtest/gtest.h>
@@ -18,10 +18,10 @@ struct QuorumCase {
   int32_t missing_finishing;  // of a gang that was satisfied before
 };
 
-// Different powers of two: whoever is counted wrongly shows.
+// Each sum of these counts shows which states were counted.
 constexpr MemberCounts kCounts{.pending = 80, .gated = 16, .waiting = 1, .active = 2, .succeeded = 4};
 
-TEST(QuorumRoom, WhoCounts) {
+TEST(QuorumTest, MatchPolicy_DecidesCountedStates) {
   const std::vector<QuorumCase> cases = {
       {MatchPolicy::kOnceSatisfied, 67, 3, 18, 18},
       {MatchPolicy::kOnlyWaiting, 67, 1, 18, 20},
@@ -42,7 +42,7 @@ TEST(QuorumRoom, WhoCounts) {
   }
 }
 
-TEST(QuorumRoom, NothingIsMissingAtTheMinimumOrAbove) {
+TEST(QuorumTest, MinimumReached_NothingMissing) {
   const MemberCounts counts{.active = 3};
   const auto missing = [&](int32_t minimum) {
     return Quorum(minimum, MatchPolicy::kOnceSatisfied, counts).Missing(false);
@@ -54,12 +54,12 @@ TEST(QuorumRoom, NothingIsMissingAtTheMinimumOrAbove) {
   EXPECT_EQ(Quorum(0, MatchPolicy::kOnlyWaiting, counts).Missing(true), 0);
 }
 
-TEST(QuorumRoom, NobodyIsNobody) {
-  const Quorum nobody(1, MatchPolicy::kWaitingRunningSucceed, {});
-  EXPECT_EQ(nobody.Children(), 0);
-  EXPECT_EQ(nobody.Present(), 0);
-  EXPECT_FALSE(nobody.Met());
-  EXPECT_EQ(nobody.Missing(false), 1);
+TEST(QuorumTest, NoMembers_QuorumNotMet) {
+  const Quorum empty(1, MatchPolicy::kWaitingRunningSucceed, {});
+  EXPECT_EQ(empty.Children(), 0);
+  EXPECT_EQ(empty.Present(), 0);
+  EXPECT_FALSE(empty.Met());
+  EXPECT_EQ(empty.Missing(false), 1);
 }
 
 }  // namespace

@@ -19,8 +19,9 @@ struct QuantityCase {
 
 class QuantityTest : public testing::TestWithParam<QuantityCase> {};
 
-// SPEC section 1: the Kubernetes quantity grammar into exact integers, rounded up; overflow refused, never wrapped.
-TEST_P(QuantityTest, ReadsAsKubernetesDoes) {
+// SPEC section 1: parses the Kubernetes quantity grammar into exact integers, rounded up; overflow is refused, never
+// wrapped.
+TEST_P(QuantityTest, Parse_MatchesKubernetes) {
   const auto& [text, unit, value] = GetParam();
   const absl::StatusOr<int64_t> parsed = ParseQuantity(text, unit);
   if (value < 0) {
@@ -31,8 +32,8 @@ TEST_P(QuantityTest, ReadsAsKubernetesDoes) {
   EXPECT_EQ(*parsed, value) << text;
 }
 
-// What is offered is never rounded up; what cannot be counted is the most there is, where that is asked for.
-TEST(Quantity, RoundedDownAndCapped) {
+// Offered amounts are rounded down. ParseQuantityCapped returns the largest int64 for an amount that does not fit.
+TEST(Quantity, Parse_RoundsDownAndCaps) {
   const auto down = [](const char* text, QuantityUnit unit) { return *ParseQuantity(text, unit, Rounding::kDown); };
   EXPECT_EQ(down("1500m", QuantityUnit::kWhole), 1);
   EXPECT_EQ(down("1999999999n", QuantityUnit::kWhole), 1);
@@ -86,26 +87,26 @@ INSTANTIATE_TEST_SUITE_P(Table, QuantityTest,
                              {"99999999999999999999999999999999999999999999", kW, -1},
                          }));
 
-TEST(Quantity, PrintsAsAPersonReads) {
+TEST(Quantity, Format_UsesReadableUnit) {
   EXPECT_EQ(FormatQuantity("cpu", 1500), "1500m");
   EXPECT_EQ(FormatQuantity("cpu", 2000), "2");
   EXPECT_EQ(FormatQuantity("memory", int64_t{4} << 30), "4Gi");
   EXPECT_EQ(FormatQuantity("nvidia.com/gpu", 8), "8");
 }
 
-TEST(ResourceVector, FitsAndCounts) {
+TEST(ResourceVector, PodOnNode_FitsAndCounts) {
   ResourceNames names;
   const ResourceVector pod = *names.ToVector({{"cpu", 500}, {"nvidia.com/gpu", 1}});
   const ResourceVector node = *names.ToVector({{"cpu", 1600}, {"nvidia.com/gpu", 8}, {"memory", 100}});
   EXPECT_TRUE(pod.FitsIn(node));
-  EXPECT_EQ(pod.TimesIn(node, 100), 3);
-  EXPECT_EQ(pod.TimesIn(node, 2), 2);
+  EXPECT_EQ(pod.CountFitting(node, 100), 3);
+  EXPECT_EQ(pod.CountFitting(node, 2), 2);
   EXPECT_FALSE(node.FitsIn(pod));
-  EXPECT_EQ(names.Name(node.FirstLacking(pod)), "cpu");
+  EXPECT_EQ(names.Name(node.FirstInsufficient(pod)), "cpu");
   EXPECT_FALSE(names.ToVector({{"cpu", kMaxAmount + 1}}).ok());
 }
 
-TEST(ResourceNames, AreGivenBack) {
+TEST(ResourceNames, Release_FreesNames) {
   ResourceNames names;
   const size_t before = names.size();
   for (int round = 0; round < 3; ++round) {
@@ -121,13 +122,13 @@ TEST(ResourceNames, AreGivenBack) {
 }
 
 // SPEC section 1: sums never wrap.
-TEST(ResourceSum, HoldsAnySum) {
+TEST(ResourceSum, LargeSum_NeverWraps) {
   ResourceVector largest;
   largest.Set(kMemory, kMaxAmount);
   ResourceSum used;
   for (int i = 0; i < 5000; ++i) used.AddTimes(largest, 1'000'000);
   EXPECT_GT(used.Get(kMemory), 0);
-  EXPECT_EQ(Nearest(used.Get(kMemory)), std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(ClampToInt64(used.Get(kMemory)), std::numeric_limits<int64_t>::max());
   ResourceSum free;
   free.AddTimes(largest, 1);
   free.AddTimes(used, -1);
@@ -136,7 +137,7 @@ TEST(ResourceSum, HoldsAnySum) {
 }
 
 // SPEC P-3: every operator of required node affinity.
-TEST(NodeAffinity, EveryOperator) {
+TEST(NodeAffinity, EachOperator_MatchesAsDefined) {
   const Labels labels = {{"zone", "a"}, {"gen", "7"}};
   const auto matches = [&](const char* key, SelectorOperator op, std::vector<std::string> values) {
     return Matches(NodeSelectorTerm{{{key, op, std::move(values)}}, {}}, "n1", labels);
@@ -157,7 +158,7 @@ TEST(NodeAffinity, EveryOperator) {
   EXPECT_TRUE(Matches(NodeSelectorTerm{{}, {{"metadata.name", SelectorOperator::kIn, {"n1"}}}}, "n1", labels));
 }
 
-TEST(Taints, Tolerations) {
+TEST(Taints, FirstUntolerated_AppliesTolerations) {
   const std::vector<Taint> taints = {{"soft", "", TaintEffect::kPreferNoSchedule},
                                      {"gpu", "yes", TaintEffect::kNoSchedule}};
   EXPECT_EQ(FirstUntolerated(taints, {})->key, "gpu");
@@ -168,29 +169,29 @@ TEST(Taints, Tolerations) {
   EXPECT_EQ(FirstUntolerated(taints, {{"", true, "", {}}}), nullptr);
 }
 
-TEST(HostPorts, Conflict) {
+TEST(HostPorts, SamePort_ConflictsByProtocolAndAddress) {
   const HostPort any{Protocol::kTcp, 80, "0.0.0.0"};
   EXPECT_TRUE(Conflicts(any, {Protocol::kTcp, 80, "10.0.0.1"}));
   EXPECT_FALSE(Conflicts(any, {Protocol::kUdp, 80, "10.0.0.1"}));
   EXPECT_FALSE(Conflicts({Protocol::kTcp, 80, "10.0.0.2"}, {Protocol::kTcp, 80, "10.0.0.1"}));
 }
 
-// SPEC G-9: priority, requeues, creation, name; K-13: half-bound gangs before everything. A total order.
-TEST(QueueOrder, IsG9) {
-  const QueueKey half{true, 0, 5, 99, "z/z"};
+// SPEC G-9: priority, requeues, creation, name; K-13: partially bound gangs before all others. A total order.
+TEST(QueueOrder, Order_MatchesG9) {
+  const QueueKey partial{true, 0, 5, 99, "z/z"};
   const QueueKey high{false, 9, 3, 99, "z/z"};
   const QueueKey fresh{false, 1, 0, 50, "a/b"};
   const QueueKey older{false, 1, 0, 40, "z/a"};
   const QueueKey requeued{false, 1, 1, 1, "a/a"};
   const QueueKey later_name{false, 1, 0, 50, "a/c"};
-  const std::vector<QueueKey> order = {half, high, older, fresh, later_name, requeued};
+  const std::vector<QueueKey> order = {partial, high, older, fresh, later_name, requeued};
   for (size_t i = 0; i < order.size(); ++i) {
     for (size_t j = 0; j < order.size(); ++j) EXPECT_EQ(order[i] < order[j], i < j) << i << " " << j;
   }
 }
 
-// S-6: what is repeated of foreign text is cut between characters.
-TEST(Text, NoCharacterIsCutInTwo) {
+// S-6: a message cuts foreign text between characters.
+TEST(Text, Beginning_NeverCutsCharacter) {
   EXPECT_EQ(Beginning("abc", 3), "abc");
   EXPECT_EQ(Beginning("abc", 2), "ab");
   EXPECT_EQ(Beginning("a\u00e4", 2), "a");

@@ -1,4 +1,4 @@
-// The room muster_records: what is kept over a restart, as the store sees it (SPEC S-2, S-3).
+// muster_persistence: durable records, as the store sees them (SPEC S-2, S-3).
 #include "state/persistence/records.h"
 
 #include <gtest/gtest.h>
@@ -18,15 +18,15 @@ class RecordsTest : public testing::Test {
   template <typename Write>
   Record Written(Write write) {
     Outcome outcome;
-    Step step(0, &outcome);
-    write(&step);
+    ApplyContext ctx(0, &outcome);
+    write(&ctx);
     EXPECT_EQ(outcome.records.size(), 1U);
     return outcome.records.at(0);
   }
-  static std::vector<std::string> Forgotten(Restored* restored, const std::vector<std::string>& taken = {}) {
+  static std::vector<std::string> Discarded(RestoredRecords* restored, const std::vector<std::string>& taken = {}) {
     Outcome outcome;
-    Step step(0, &outcome);
-    restored->ForgetRest(taken, &step);
+    ApplyContext ctx(0, &outcome);
+    restored->DiscardUnclaimed(taken, &ctx);
     std::vector<std::string> names;
     for (const Record& record : outcome.records) {
       EXPECT_EQ(record.value, "") << RecordName(record);
@@ -34,20 +34,20 @@ class RecordsTest : public testing::Test {
     }
     return names;
   }
-  Record OfGang(const Kept& kept, bool recorded = true) {
+  Record OfGang(const DurableGangState& kept, bool recorded = true) {
     Gang gang;
     gang.key = "d/g";
-    gang.kept = kept;
+    gang.durable = kept;
     gang.recorded = recorded;
-    return Written([&](Step* step) { EXPECT_EQ(WriteGangRecord(gang, step), !(kept == Kept())); });
+    return Written([&](ApplyContext* ctx) { EXPECT_EQ(WriteGangRecord(gang, ctx), !(kept == DurableGangState())); });
   }
   Record OfPod(const Commitment& commitment) {
-    return Written([&](Step* step) { WriteCommitRecord(commitment, step); });
+    return Written([&](ApplyContext* ctx) { WriteCommitRecord(commitment, ctx); });
   }
 };
 
-TEST_F(RecordsTest, EveryFieldOfAGangComesBack) {
-  const std::vector<Kept> all = {
+TEST_F(RecordsTest, GangRecord_RestoresEveryField) {
+  const std::vector<DurableGangState> all = {
       {.satisfied = true},
       {.timed_out = true},
       {.held_ms = 123'456'789'012},
@@ -55,7 +55,7 @@ TEST_F(RecordsTest, EveryFieldOfAGangComesBack) {
       {.cycle = 2},
       {.cycle_valid = false},
       {.evicting = true},
-      {.room_until_ms = 9},
+      {.future_slots_until_ms = 9},
       {.failed = {"a", "b"}},
       {true, true, true, 5, 6, 7, false, "uid-of-it", 8, 9, 10, {"c"}},
   };
@@ -65,28 +65,28 @@ TEST_F(RecordsTest, EveryFieldOfAGangComesBack) {
     EXPECT_EQ(RecordName(record), "gang/d/g");
     EXPECT_EQ(record.incarnation, all[i].incarnation);
     EXPECT_NE(record.value, "");
-    Restored restored;
+    RestoredRecords restored;
     ASSERT_TRUE(restored.Load({record}).ok());
     EXPECT_FALSE(restored.empty());
     EXPECT_EQ(restored.ClaimGang("d/g"), all[i]);
   }
 }
 
-TEST_F(RecordsTest, AGangAtItsDefaultsNeedsNone) {
-  EXPECT_EQ(RecordName(OfGang(Kept())), "gang/d/g");
-  EXPECT_EQ(OfGang(Kept()).value, "") << "what was there is deleted";
+TEST_F(RecordsTest, DefaultGang_NeedsNoRecord) {
+  EXPECT_EQ(RecordName(OfGang(DurableGangState())), "gang/d/g");
+  EXPECT_EQ(OfGang(DurableGangState()).value, "") << "what was there is deleted";
   Gang gang;
-  gang.kept.incarnation = "uid";
+  gang.durable.incarnation = "uid";
   Outcome outcome;
-  Step step(0, &outcome);
-  EXPECT_FALSE(WriteGangRecord(gang, &step));
+  ApplyContext ctx(0, &outcome);
+  EXPECT_FALSE(WriteGangRecord(gang, &ctx));
   EXPECT_TRUE(outcome.records.empty()) << "nothing was there";
 }
 
-TEST_F(RecordsTest, EveryFieldOfACommitmentComesBack) {
+TEST_F(RecordsTest, CommitRecord_RestoresEveryField) {
   const Record record = OfPod({"uid", "n1", "d/g", 7, true, 300'000});
   EXPECT_EQ(RecordName(record), "commit/uid");
-  Restored restored;
+  RestoredRecords restored;
   ASSERT_TRUE(restored.Load({record}).ok());
   ASSERT_EQ(restored.commitments().size(), 1U);
   const Commitment& back = restored.commitments().front();
@@ -98,12 +98,12 @@ TEST_F(RecordsTest, EveryFieldOfACommitmentComesBack) {
   EXPECT_EQ(back.bind_within_ms, 300'000);
 }
 
-// The head of a start names its gangs, pods, nodes and the deadline (K-13).
-TEST_F(RecordsTest, EveryFieldOfAStartComesBack) {
+// The record of a start names its gangs, pods, nodes and deadline (K-13).
+TEST_F(RecordsTest, StartRecord_RestoresEveryField) {
   const Start start{41, {"d/a", "d/b"}, {{"u1", "n1", 0}, {"u2", "n2", 1}}, 12'345};
-  const Record record = Written([&](Step* step) { WriteStartRecord(start, step); });
+  const Record record = Written([&](ApplyContext* ctx) { WriteStartRecord(start, ctx); });
   EXPECT_EQ(RecordName(record), "start/41");
-  Restored restored;
+  RestoredRecords restored;
   ASSERT_TRUE(restored.Load({record}).ok());
   ASSERT_TRUE(restored.starts().contains(41));
   const Start& back = restored.starts().at(41);
@@ -116,62 +116,63 @@ TEST_F(RecordsTest, EveryFieldOfAStartComesBack) {
   EXPECT_EQ(back.deadline_ms, 12'345);
 }
 
-TEST_F(RecordsTest, WhatIsDeletedIsNamed) {
-  EXPECT_EQ(RecordName(Written([](Step* step) { DeleteGangRecord("d/g", step); })), "gang/d/g");
-  EXPECT_EQ(RecordName(Written([](Step* step) { DeleteCommitRecord("uid", step); })), "commit/uid");
-  EXPECT_EQ(RecordName(Written([](Step* step) { DeleteStartRecord(9, step); })), "start/9");
-  EXPECT_EQ(Written([](Step* step) { DeleteStartRecord(9, step); }).value, "");
+TEST_F(RecordsTest, DeletedRecord_IsNamed) {
+  EXPECT_EQ(RecordName(Written([](ApplyContext* ctx) { DeleteGangRecord("d/g", ctx); })), "gang/d/g");
+  EXPECT_EQ(RecordName(Written([](ApplyContext* ctx) { DeleteCommitRecord("uid", ctx); })), "commit/uid");
+  EXPECT_EQ(RecordName(Written([](ApplyContext* ctx) { DeleteStartRecord(9, ctx); })), "start/9");
+  EXPECT_EQ(Written([](ApplyContext* ctx) { DeleteStartRecord(9, ctx); }).value, "");
 }
 
-// A number that was given is not given again.
-TEST_F(RecordsTest, NumbersOfPlansGoOn) {
-  const Record record = Written([](Step* step) { WritePlansRecord(1'001, step); });
+// A plan number is never used twice.
+TEST_F(RecordsTest, PlanNumbers_ContinueAfterRestart) {
+  const Record record = Written([](ApplyContext* ctx) { WritePlansRecord(1'001, ctx); });
   EXPECT_EQ(RecordName(record), "plans/");
-  Restored restored;
+  RestoredRecords restored;
   EXPECT_EQ(restored.next_plan(), 1);
   ASSERT_TRUE(restored.Load({record}).ok());
   EXPECT_EQ(restored.next_plan(), 1'001);
-  EXPECT_EQ(Forgotten(&restored), std::vector<std::string>{}) << "it is nobody's to claim";
+  EXPECT_EQ(Discarded(&restored), std::vector<std::string>{}) << "it is nobody's to claim";
 }
 
-// since when a gang is passed over, and since when one runs that says how long, outlive a restart.
-TEST_F(RecordsTest, WhoWasPassedOverStaysSo) {
-  Restored restored;
-  ASSERT_TRUE(restored.Load({OfGang({.passed_since_ms = 7, .started_ms = 8})}).ok());
-  EXPECT_EQ(restored.ClaimGang("d/g"), (Kept{.passed_since_ms = 7, .started_ms = 8}));
+// two times survive a restart: when a gang was first bypassed, and when a gang with a declared duration started.
+TEST_F(RecordsTest, BypassedHead_SurvivesRestart) {
+  RestoredRecords restored;
+  ASSERT_TRUE(restored.Load({OfGang({.bypassed_since_ms = 7, .started_ms = 8})}).ok());
+  EXPECT_EQ(restored.ClaimGang("d/g"), (DurableGangState{.bypassed_since_ms = 7, .started_ms = 8}));
 }
 
-// What an earlier process wrote is claimed once; what nobody claimed belongs to nobody.
-TEST_F(RecordsTest, ClaimedOnceOrForgotten) {
+// A record of an earlier process is claimed once; unclaimed records are discarded.
+TEST_F(RecordsTest, Records_ClaimedOnceOrDiscarded) {
   const Record gang = OfGang({.requeues = 3});
   Record other = gang;
   other.key = "d/h";
-  const Record head = Written([](Step* step) { WriteStartRecord({5, {"d/g"}, {}, 0}, step); });
-  const Record kept = Written([](Step* step) { WriteStartRecord({6, {"d/g"}, {}, 0}, step); });
-  Restored restored;
+  const Record head = Written([](ApplyContext* ctx) { WriteStartRecord({5, {"d/g"}, {}, 0}, ctx); });
+  const Record claimed_head = Written([](ApplyContext* ctx) { WriteStartRecord({6, {"d/g"}, {}, 0}, ctx); });
+  RestoredRecords restored;
   ASSERT_TRUE(
-      restored.Load({gang, OfPod({.uid = "u2", .start = 5}), other, OfPod({.uid = "u1", .start = 6}), head, kept})
+      restored
+          .Load({gang, OfPod({.uid = "u2", .start = 5}), other, OfPod({.uid = "u1", .start = 6}), head, claimed_head})
           .ok());
   EXPECT_EQ(restored.ClaimGang("d/nobody"), std::nullopt);
   EXPECT_EQ(restored.ClaimGang("g"), std::nullopt);
-  EXPECT_EQ(restored.ClaimGang("d/g"), (Kept{.requeues = 3}));
+  EXPECT_EQ(restored.ClaimGang("d/g"), (DurableGangState{.requeues = 3}));
   EXPECT_EQ(restored.ClaimGang("d/g"), std::nullopt);
-  EXPECT_EQ(Forgotten(&restored, {"u1"}), (std::vector<std::string>{"commit/u2", "start/5", "gang/d/h"}))
+  EXPECT_EQ(Discarded(&restored, {"u1"}), (std::vector<std::string>{"commit/u2", "start/5", "gang/d/h"}))
       << "a part that was taken up keeps its head";
-  EXPECT_EQ(Forgotten(&restored), std::vector<std::string>{}) << "once";
+  EXPECT_EQ(Discarded(&restored), std::vector<std::string>{}) << "once";
   EXPECT_EQ(restored.ClaimGang("d/h"), std::nullopt);
 }
 
-TEST_F(RecordsTest, NothingWasKept) {
-  Restored restored;
+TEST_F(RecordsTest, NoRecords_RestoresNothing) {
+  RestoredRecords restored;
   EXPECT_TRUE(restored.Load({}).ok());
   EXPECT_TRUE(restored.empty());
   EXPECT_EQ(restored.ClaimGang("d/g"), std::nullopt);
-  EXPECT_EQ(Forgotten(&restored), std::vector<std::string>{});
+  EXPECT_EQ(Discarded(&restored), std::vector<std::string>{});
 }
 
-// S-3: what cannot be read is refused and named.
-TEST_F(RecordsTest, WhatCannotBeReadIsNamed) {
+// S-3: an unreadable record is refused and named.
+TEST_F(RecordsTest, UnreadableRecord_IsNamed) {
   const std::vector<Record> bad = {{.kind = "queue", .key = "x", .value = "1"},
                                    {.kind = "gang", .key = "d/g", .value = "\xff"},
                                    {.kind = "commit", .key = "uid", .value = "\xff"},
@@ -181,49 +182,49 @@ TEST_F(RecordsTest, WhatCannotBeReadIsNamed) {
                                    {.kind = "", .key = ""},
                                    {.kind = "gang", .key = "d/g", .format = 2}};
   for (const Record& record : bad) {
-    Restored restored;
+    RestoredRecords restored;
     const absl::Status refused = restored.Load({record});
     EXPECT_TRUE(absl::IsInvalidArgument(refused)) << RecordName(record);
     EXPECT_NE(refused.message().find("\"" + RecordName(record) + "\""), absl::string_view::npos) << refused;
   }
 }
 
-// --- facts (gRPC-only) ---
+// --- facts that are announced over gRPC ---
 
 GangDeclaration FullDeclaration() {
-  GangDeclaration said;
-  said.min_member = 3;
-  said.unreadable_minimum = "min: x";
-  said.total_number = 4;
-  said.wait_time_ms = 5;
-  said.mode = GangMode::kNonStrict;
-  said.match_policy = MatchPolicy::kWaitingRunningSucceed;
-  said.min_resources = ResourceList{{"cpu", 6}};
-  said.priority = -7;
-  said.queue = "q";
-  said.on_timeout = OnTimeout::kRequeue;
-  said.on_member_failure = OnMemberFailure::kAll;
-  said.stale_grace_ms = -1;
-  said.preemptible = false;
-  said.duration_ms = 8;
-  said.groups = {"d/a", "d/b"};
-  said.warnings = {"w"};
-  said.topology = TopologyRule{"block", "rack", "zone"};
-  said.subgroups = {{"s", "", 1, std::nullopt, {"rack", "", ""}}, {"t", "s", std::nullopt, 2, {}}};
-  said.subgroups.front().members = PodTemplate();
-  said.subgroups.front().members->Own().requests = {{"cpu", 5}};
-  return said;
+  GangDeclaration declaration;
+  declaration.min_member = 3;
+  declaration.unreadable_minimum = "min: x";
+  declaration.total_number = 4;
+  declaration.wait_time_ms = 5;
+  declaration.mode = GangMode::kNonStrict;
+  declaration.match_policy = MatchPolicy::kWaitingRunningSucceed;
+  declaration.min_resources = ResourceList{{"cpu", 6}};
+  declaration.priority = -7;
+  declaration.queue = "q";
+  declaration.on_timeout = OnTimeout::kRequeue;
+  declaration.on_member_failure = OnMemberFailure::kAll;
+  declaration.stale_grace_ms = -1;
+  declaration.preemptible = false;
+  declaration.duration_ms = 8;
+  declaration.groups = {"d/a", "d/b"};
+  declaration.warnings = {"w"};
+  declaration.topology = TopologyRule{"block", "rack", "zone"};
+  declaration.subgroups = {{"s", "", 1, std::nullopt, {"rack", "", ""}}, {"t", "s", std::nullopt, 2, {}}};
+  declaration.subgroups.front().members = PodTemplate();
+  declaration.subgroups.front().members->Mutable().requests = {{"cpu", 5}};
+  return declaration;
 }
 
-KeptFacts ReadBack(const Record& record) {
-  KeptFacts facts;
+DurableFacts ReadBack(const Record& record) {
+  DurableFacts facts;
   bool known = false;
   EXPECT_TRUE(facts.Read(record, &known).ok());
   EXPECT_TRUE(known);
   return facts;
 }
 
-TEST_F(RecordsTest, EveryFieldOfAPodComesBack) {
+TEST_F(RecordsTest, PodRecord_RestoresEveryField) {
   PodDescription pod;
   pod.uid = "u";
   pod.name_space = "d";
@@ -231,22 +232,22 @@ TEST_F(RecordsTest, EveryFieldOfAPodComesBack) {
   pod.created_ms = 1;
   pod.priority = -2;
   pod.scheduler_name = "s";
-  pod.shape.Own().requests = {{"cpu", 3}, {"memory", kMaxAmount}};
-  pod.shape.Own().node_selector = {{"k", "v"}};
-  pod.shape.Own().has_affinity = true;
-  pod.shape.Own().affinity = {
+  pod.shape.Mutable().requests = {{"cpu", 3}, {"memory", kMaxAmount}};
+  pod.shape.Mutable().node_selector = {{"k", "v"}};
+  pod.shape.Mutable().has_affinity = true;
+  pod.shape.Mutable().affinity = {
       {{{"a", SelectorOperator::kGt, {"1"}}}, {{"metadata.name", SelectorOperator::kNotIn, {"n", "m"}}}}, {}};
-  pod.shape.Own().tolerations = {{"t", true, "x", TaintEffect::kNoExecute}, {"", false, "", {}}};
-  pod.shape.Own().host_ports = {{Protocol::kSctp, 80, "10.0.0.1"}};
+  pod.shape.Mutable().tolerations = {{"t", true, "x", TaintEffect::kNoExecute}, {"", false, "", {}}};
+  pod.shape.Mutable().host_ports = {{Protocol::kSctp, 80, "10.0.0.1"}};
   const PodSelector some = {true, {"d", "e"}, {{"app", SelectorOperator::kNotIn, {"web", "db"}}}};
   const PodSelector others = {false,
                               {"d"},
                               {{"tier", SelectorOperator::kDoesNotExist, {}}},
                               true,
                               {{NamespaceKey("team"), SelectorOperator::kIn, {"x"}}}};
-  pod.shape.Own().neighbours = {
+  pod.shape.Mutable().pod_affinity = {
       {{"zone", some}, {"rack", others}}, {{"row", others}}, {{"rack", 3, 2, some, false, true}}};
-  pod.shape.Own().preferences = {{{{{{"gpu", SelectorOperator::kExists, {}}}, {}}, 7}}, {{{"zone", some}, -3}}};
+  pod.shape.Mutable().preferences = {{{{{{"gpu", SelectorOperator::kExists, {}}}, {}}, 7}}, {{{"zone", some}, -3}}};
   pod.labels = PackLabels({{"app", "web"}, {"tier", ""}});
   pod.gang = {"g",  GangDialect::kApi, GangDialect::kSigsPods,         true, "owner",
               "sg", FullDeclaration(), {ReasonCode::kConflict, "two"}, {"i"}};
@@ -255,11 +256,11 @@ TEST_F(RecordsTest, EveryFieldOfAPodComesBack) {
   pod.phase = PodPhase::kFailed;
   pod.deleting = pod.our_gate = pod.other_gates = pod.timed_out_mark = true;
   pod.unschedulable = "why";
-  pod.called = "then";
+  pod.activation_mark = "then";
   pod.invalid = "bad";
-  const Record record = Written([&](Step* step) { WritePodRecord(pod, /*submitted=*/true, step); });
+  const Record record = Written([&](ApplyContext* ctx) { WritePodRecord(pod, /*submitted=*/true, ctx); });
   EXPECT_EQ(RecordName(record), "pod/u");
-  const KeptFacts facts = ReadBack(record);
+  const DurableFacts facts = ReadBack(record);
   ASSERT_EQ(facts.pods.size(), 1U);
   const PodDescription& back = facts.pods[0].facts;
   EXPECT_TRUE(facts.pods[0].submitted);
@@ -267,63 +268,64 @@ TEST_F(RecordsTest, EveryFieldOfAPodComesBack) {
             std::tie(pod.uid, pod.name_space, pod.name, pod.created_ms, pod.priority, pod.scheduler_name));
   EXPECT_EQ(back.shape->Key(), pod.shape->Key()) << "of all of its template";
   EXPECT_EQ(back.labels, pod.labels);
-  EXPECT_EQ(std::tie(back.gang.name, back.gang.dialect, back.gang.said_in, back.gang.declares, back.gang.declaration,
-                     back.gang.problem, back.gang.ignored, back.gang.owner_uid, back.gang.subgroup),
-            std::tie(pod.gang.name, pod.gang.dialect, pod.gang.said_in, pod.gang.declares, pod.gang.declaration,
-                     pod.gang.problem, pod.gang.ignored, pod.gang.owner_uid, pod.gang.subgroup));
+  EXPECT_EQ(
+      std::tie(back.gang.name, back.gang.dialect, back.gang.key_dialect, back.gang.declares, back.gang.declaration,
+               back.gang.problem, back.gang.ignored, back.gang.owner_uid, back.gang.subgroup),
+      std::tie(pod.gang.name, pod.gang.dialect, pod.gang.key_dialect, pod.gang.declares, pod.gang.declaration,
+               pod.gang.problem, pod.gang.ignored, pod.gang.owner_uid, pod.gang.subgroup));
   EXPECT_EQ(std::tie(back.node_name, back.nominated_node, back.phase, back.deleting, back.our_gate, back.other_gates,
-                     back.timed_out_mark, back.unschedulable, back.called, back.invalid),
+                     back.timed_out_mark, back.unschedulable, back.activation_mark, back.invalid),
             std::tie(pod.node_name, pod.nominated_node, pod.phase, pod.deleting, pod.our_gate, pod.other_gates,
-                     pod.timed_out_mark, pod.unschedulable, pod.called, pod.invalid));
-  // And nothing is made up of a pod that says nothing.
+                     pod.timed_out_mark, pod.unschedulable, pod.activation_mark, pod.invalid));
+  // A pod without optional fields is restored without them.
   PodDescription plain;
   plain.uid = plain.name = "plain";
-  const KeptFacts empty = ReadBack(Written([&](Step* step) { WritePodRecord(plain, false, step); }));
+  const DurableFacts empty = ReadBack(Written([&](ApplyContext* ctx) { WritePodRecord(plain, false, ctx); }));
   EXPECT_EQ(empty.pods[0].facts.shape->Key(), plain.shape->Key());
   EXPECT_EQ(empty.pods[0].facts.labels, "");
   EXPECT_EQ(empty.pods[0].facts.gang.declaration, Shared<GangDeclaration>());
-  EXPECT_EQ(empty.pods[0].facts.gang.said_in, std::nullopt);
+  EXPECT_EQ(empty.pods[0].facts.gang.key_dialect, std::nullopt);
   EXPECT_FALSE(empty.pods[0].submitted);
 }
 
-TEST_F(RecordsTest, EveryFieldOfWhatElseIsToldComesBack) {
+TEST_F(RecordsTest, OtherFactRecords_RestoreEveryField) {
   NodeDescription node;
   node.name = "n";
   node.labels = {{"zone", "b"}};
   node.taints = {{"k", "v", TaintEffect::kPreferNoSchedule}};
   node.unschedulable = true;
   node.allocatable = {{"cpu", 4}, {"pods", 9}};
-  KeptFacts facts = ReadBack(Written([&](Step* step) { WriteNodeRecord(node, step); }));
+  DurableFacts facts = ReadBack(Written([&](ApplyContext* ctx) { WriteNodeRecord(node, ctx); }));
   ASSERT_EQ(facts.nodes.size(), 1U);
   EXPECT_EQ(std::tie(facts.nodes[0].name, facts.nodes[0].labels, facts.nodes[0].taints, facts.nodes[0].unschedulable,
                      facts.nodes[0].allocatable),
             std::tie(node.name, node.labels, node.taints, node.unschedulable, node.allocatable));
 
   const GangObject object{GangDialect::kPodGroupX, "d", "g", "uid", 7, FullDeclaration()};
-  const Record of_object = Written([&](Step* step) { WriteObjectRecord(object, step); });
+  const Record of_object = Written([&](ApplyContext* ctx) { WriteObjectRecord(object, ctx); });
   facts = ReadBack(of_object);
   ASSERT_EQ(facts.objects.size(), 1U);
   EXPECT_EQ(
       std::tie(facts.objects[0].dialect, facts.objects[0].name_space, facts.objects[0].name, facts.objects[0].uid,
                facts.objects[0].created_ms, facts.objects[0].declaration),
       std::tie(object.dialect, object.name_space, object.name, object.uid, object.created_ms, object.declaration));
-  const Record gone = Written([&](Step* step) { DeleteObjectRecord(GangDialect::kPodGroupX, "d", "g", step); });
+  const Record gone = Written([&](ApplyContext* ctx) { DeleteObjectRecord(GangDialect::kPodGroupX, "d", "g", ctx); });
   EXPECT_EQ(RecordName(gone), RecordName(of_object));
   EXPECT_EQ(gone.value, "");
 
-  facts = ReadBack(Written([&](Step* step) { WriteAnnouncerRecord("me", 12, 77, step); }));
+  facts = ReadBack(Written([&](ApplyContext* ctx) { WriteAnnouncerRecord("me", 12, 77, ctx); }));
   EXPECT_EQ(facts.announcer, "me");
   EXPECT_EQ(facts.stale_since_ms, 77);
   EXPECT_EQ(facts.version, 12);
 
-  KeptSubmission submission{"s", "d/g", 0xfedcba9876543210, 9, true, {}, 3};
+  DurableSubmission submission{"s", "d/g", 0xfedcba9876543210, 9, true, {}, 3};
   submission.reply.state = SubmissionReply::State::kConfirmed;
   submission.reply.plan = 5;
   submission.reply.places = {{"u", "p", "n"}};
   submission.reply.reason = {ReasonCode::kPlanned, "so"};
-  facts = ReadBack(Written([&](Step* step) { WriteSubmissionRecord(submission, step); }));
+  facts = ReadBack(Written([&](ApplyContext* ctx) { WriteSubmissionRecord(submission, ctx); }));
   ASSERT_EQ(facts.submissions.size(), 1U);
-  const KeptSubmission& back = facts.submissions[0];
+  const DurableSubmission& back = facts.submissions[0];
   EXPECT_EQ(std::tie(back.id, back.gang, back.fingerprint, back.ttl_ms, back.ended, back.sequence),
             std::tie(submission.id, submission.gang, submission.fingerprint, submission.ttl_ms, submission.ended,
                      submission.sequence));
@@ -336,23 +338,23 @@ TEST_F(RecordsTest, EveryFieldOfWhatElseIsToldComesBack) {
 }
 
 // A record without content would be a deletion.
-TEST_F(RecordsTest, AFactThatSaysNothingIsKeptAllTheSame) {
-  const Record record = Written([](Step* step) { WriteNodeRecord(NodeDescription{.name = "bare"}, step); });
+TEST_F(RecordsTest, EmptyFact_IsNotDeletion) {
+  const Record record = Written([](ApplyContext* ctx) { WriteNodeRecord(NodeDescription{.name = "bare"}, ctx); });
   EXPECT_NE(record.value, "");
-  const KeptFacts facts = ReadBack(record);
+  const DurableFacts facts = ReadBack(record);
   ASSERT_EQ(facts.nodes.size(), 1U);
   EXPECT_EQ(facts.nodes[0].name, "bare");
   EXPECT_TRUE(facts.nodes[0].allocatable.empty());
 }
 
-TEST_F(RecordsTest, ABrokenFactIsNamed) {
-  Restored restored;
+TEST_F(RecordsTest, BrokenFact_IsNamed) {
+  RestoredRecords restored;
   const absl::Status loaded = restored.Load(std::vector<Record>{{.kind = "pod", .key = "u", .value = "\xff\xff"}});
   EXPECT_EQ(loaded.message(), "record \"pod/u\": not a readable PodRecord");
 }
 
-// What is stored as a number keeps its meaning: a new value gets a new number.
-TEST_F(RecordsTest, NumbersThatAreStored) {
+// Stored numbers keep their meaning: a new value gets a new number.
+TEST_F(RecordsTest, StoredEnums_KeepNumbers) {
   EXPECT_EQ(static_cast<int>(GangDialect::kApi), 5);
   EXPECT_EQ(static_cast<int>(GangMode::kNonStrict), 1);
   EXPECT_EQ(static_cast<int>(MatchPolicy::kWaitingRunningSucceed), 3);

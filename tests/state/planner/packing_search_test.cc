@@ -1,4 +1,5 @@
-// Whatever goes first, a search that may run to its end agrees with trying everything (SPEC P-6).
+// muster_planner: a packing search that runs to its end agrees with trying everything, whatever its strategy (SPEC
+// P-6).
 #include "state/planner/packing_search.h"
 
 #include <gtest/gtest.h>
@@ -88,7 +89,7 @@ Packing RandomPacking(uint64_t seed) {
       out.conflicts.push_back(ports[static_cast<size_t>(a)] && ports[static_cast<size_t>(b)] ? 1 : 0);
     }
   }
-  // Few sizes: many nodes are alike but for what may go there.
+  // Few sizes: many nodes differ only in the items that they allow.
   const int size = 4 + roll(3);
   for (int n = 0; n < out.nodes; ++n) {
     out.free.push_back(size + (roll(3) == 0 ? 1 : 0));
@@ -100,7 +101,7 @@ Packing RandomPacking(uint64_t seed) {
   return out;
 }
 
-TEST(PackingSearch, AgreesWithTryingEverything) {
+TEST(PackingSearch, RandomPackings_AgreeWithTryingEverything) {
   int fitting = 0;
   const int seeds = ShareOf(20'000);
   for (uint64_t seed = 1; seed <= static_cast<uint64_t>(seeds); ++seed) {
@@ -118,7 +119,7 @@ TEST(PackingSearch, AgreesWithTryingEverything) {
       int64_t pods = 0;
       for (const PackingPlace& place : places) pods += place.pods;
       ASSERT_EQ(pods, fits ? packing.pods() : 0);
-      // With little to spend, or no way back, it may give up but is never wrong.
+      // With few steps or few detours the search may give up, but is never wrong.
       PackingStrategy hasty = strategy;
       hasty.detours = static_cast<int32_t>(seed % 2);
       for (int64_t few : {packing.pass_steps(), int64_t{10'000'000}}) {
@@ -131,13 +132,13 @@ TEST(PackingSearch, AgreesWithTryingEverything) {
   EXPECT_LT(fitting, seeds * 4 / 5);
 }
 
-// The rule of Hopeless as it is written down, counted anew each time.
-class HopelessTwin {
+// The rule of IsInfeasible as specified, counted from scratch each time.
+class InfeasibilityTwin {
  public:
-  HopelessTwin(const Packing& packing, const PackingState& state, const std::vector<int64_t>& free)
+  InfeasibilityTwin(const Packing& packing, const PackingState& state, const std::vector<int64_t>& free)
       : p_(packing), state_(state), free_(free) {}
 
-  [[nodiscard]] bool Hopeless() const {
+  [[nodiscard]] bool IsInfeasible() const {
     for (size_t i = 0; i < p_.items.size(); ++i) {
       if (p_.items[i].choice == kMandatory && Room(i) < state_.left(i)) return true;
     }
@@ -163,7 +164,7 @@ class HopelessTwin {
     for (size_t n = 0; n < static_cast<size_t>(p_.nodes); ++n) room += state_.room(n, item);
     return room;
   }
-  // What the mandatory items ask for, and of each choice the pods that ask for least.
+  // The requests of the mandatory items, plus the smallest requests of each choice.
   [[nodiscard]] int64_t Wanted(size_t r) const {
     int64_t wanted = 0;
     for (size_t i = 0; i < p_.items.size(); ++i) {
@@ -179,7 +180,7 @@ class HopelessTwin {
     }
     return wanted;
   }
-  // What may still be placed comes in multiples of a unit, and no more of it than there is room for.
+  // The free amount that open items can use: a multiple of their common unit, and not more than fits.
   [[nodiscard]] int64_t Usable(size_t r) const {
     int64_t unit = 0;
     for (size_t i = 0; i < p_.items.size(); ++i) {
@@ -202,7 +203,7 @@ class HopelessTwin {
   const std::vector<int64_t>& free_;
 };
 
-// Nodes alike to `node`: the same amounts free, the same room for all that may still be placed.
+// Which nodes are equal to `node`: equal free amounts and equal room for all open items.
 std::vector<bool> Alike(const Packing& packing, const PackingState& state, const std::vector<int64_t>& free,
                         size_t node) {
   std::vector<bool> out;
@@ -218,10 +219,10 @@ std::vector<bool> Alike(const Packing& packing, const PackingState& state, const
   return out;
 }
 
-// Pods are placed and rooms capped at random, and taken back: at each step the state says what its rules say.
-TEST(PackingState, KeepsItsRulesOnTheWay) {
-  int hopeless = 0;
-  int hopeful = 0;
+// Pods are placed and removed and rooms capped at random; after each step the state agrees with its rules.
+TEST(PackingState, RandomSteps_AgreeWithRules) {
+  int infeasible_states = 0;
+  int feasible_states = 0;
   int alike_nodes = 0;
   for (uint64_t seed = 1; seed <= 20'000; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
@@ -231,9 +232,9 @@ TEST(PackingState, KeepsItsRulesOnTheWay) {
     std::vector<int64_t> free = packing.free;
     const auto resources = static_cast<size_t>(packing.resources);
     for (int step = 0; step < 6; ++step) {
-      const bool says = state.Hopeless();
-      ASSERT_EQ(says, HopelessTwin(packing, state, free).Hopeless()) << "step " << step;
-      ++(says ? hopeless : hopeful);
+      const bool infeasible = state.IsInfeasible();
+      ASSERT_EQ(infeasible, InfeasibilityTwin(packing, state, free).IsInfeasible()) << "step " << step;
+      ++(infeasible ? infeasible_states : feasible_states);
       const size_t node = random() % static_cast<size_t>(packing.nodes);
       const size_t item = random() % packing.items.size();
       const int32_t room = std::min(state.room(node, item), state.Open(item));
@@ -258,12 +259,12 @@ TEST(PackingState, KeepsItsRulesOnTheWay) {
       for (size_t n = 0; n < alike.size(); ++n) ASSERT_EQ(state.room(n, item), expected[n]) << "node " << n;
     }
   }
-  EXPECT_GT(hopeless, 10'000);
-  EXPECT_GT(hopeful, 10'000);
+  EXPECT_GT(infeasible_states, 10'000);
+  EXPECT_GT(feasible_states, 10'000);
   EXPECT_GT(alike_nodes, 1'000);
 }
 
-TEST(PackingState, SharesAreOfTheMostThatIsFree) {
+TEST(PackingState, Shares_RelativeToLargestFreeAmount) {
   Packing packing;
   packing.resources = 2;
   packing.nodes = 2;
@@ -279,8 +280,8 @@ TEST(PackingState, SharesAreOfTheMostThatIsFree) {
   EXPECT_EQ(state.size(1), 2000) << "more than any node has counts as all of it";
 }
 
-// Of a choice, what has the most room is easiest to place.
-TEST(PackingState, TheEasiestOfAChoice) {
+// The item of a choice with the most room is the easiest to place.
+TEST(PackingState, EasiestOfChoice_HasMostRoom) {
   Packing packing;
   packing.resources = 2;
   packing.nodes = 2;
@@ -295,15 +296,15 @@ TEST(PackingState, TheEasiestOfAChoice) {
   EXPECT_EQ(state.EasiestOf(0), 1U);
 }
 
-// A node that few others could use goes first.
-TEST(PackingSearch, LeavesNodesToThoseWhoNeedThem) {
+// A node that few other items can use is used first.
+TEST(PackingSearch, NodeChoice_PrefersNodesOthersCannotUse) {
   Packing packing;
   packing.resources = 1;
   packing.nodes = 4;
   packing.items = {{{1}, 1, kMandatory}, {{1}, 1, kMandatory}};
   packing.conflicts = {0, 0, 0, 0};
   packing.free = {9, 9, 9, 9};
-  packing.most = {1, 1, 1, 0, 0, 1, 0, 1};  // node x item: the second one not on the second node
+  packing.most = {1, 1, 1, 0, 0, 1, 0, 1};  // node x item: only item 0 may use node 1
   int64_t steps = 1000;
   std::vector<PackingPlace> places;
   EXPECT_EQ(SearchPacking(packing, {}, &steps, &places), PackingOutcome::kPlaced);
@@ -311,7 +312,7 @@ TEST(PackingSearch, LeavesNodesToThoseWhoNeedThem) {
   EXPECT_EQ(places.at(0).node, 1);
 }
 
-TEST(PackingSearch, FullestOrEmptiestNodeFirst) {
+TEST(PackingSearch, Spread_ChoosesEmptiestNodeFirst) {
   Packing packing;
   packing.resources = 1;
   packing.nodes = 3;

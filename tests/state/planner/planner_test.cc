@@ -1,4 +1,4 @@
-// The room muster_placement: a gang is placed as a whole or not at all (SPEC P-1, P-2, D-10, D-11).
+// muster_planner: a gang is placed as a whole or not at all (SPEC P-1, P-2, D-10, D-11).
 #include "state/planner/planner.h"
 
 #include <gtest/gtest.h>
@@ -42,8 +42,8 @@ class PlannerTest : public ClusterTest {
   Statement statement_{&cluster_};
 };
 
-// P-1: what is not committed is taken back to any checkpoint, last first.
-TEST_F(PlannerTest, AStatementIsTakenBackExactly) {
+// P-1: uncommitted charges are rolled back to any checkpoint, the last first.
+TEST_F(PlannerTest, Statement_RollsBackExactly) {
   const NodeId a = Put("a", 10);
   PodTemplate port = Wants({{"cpu", 1}});
   port.host_ports = {{Protocol::kTcp, 80, "0.0.0.0"}};
@@ -77,17 +77,17 @@ TEST_F(PlannerTest, AStatementIsTakenBackExactly) {
   {
     Statement committed(&cluster_);
     committed.Allocate(a, plain, 1);
-    const std::vector<Statement::Operation> kept = committed.Commit();
-    ASSERT_EQ(kept.size(), 1U);
-    EXPECT_EQ(kept[0].node, a);
-    EXPECT_EQ(kept[0].cls, plain);
-    EXPECT_EQ(kept[0].pods, 1);
+    const std::vector<Statement::Operation> operations = committed.Commit();
+    ASSERT_EQ(operations.size(), 1U);
+    EXPECT_EQ(operations[0].node, a);
+    EXPECT_EQ(operations[0].cls, plain);
+    EXPECT_EQ(operations[0].pods, 1);
     EXPECT_TRUE(committed.operations().empty());
   }
   EXPECT_EQ(cluster_.node(a).reserved_pods, 1) << "it is the caller's now";
 }
 
-TEST_F(PlannerTest, ARunFillsTheBestNodesInOrder) {
+TEST_F(PlannerTest, Run_FillsBestNodesInOrder) {
   const NodeId b = Put("b", 10);
   Put("a", 10);
   Put("c", 3);
@@ -100,8 +100,8 @@ TEST_F(PlannerTest, ARunFillsTheBestNodesInOrder) {
   EXPECT_EQ(PlaceRun(four, 3, &index_, cluster_, &statement_), 1) << "c is too small";
 }
 
-// P-2: as many as are needed, exactly; fewer is nothing at all.
-TEST_F(PlannerTest, AllOrNothing) {
+// P-2: exactly the needed number is placed, or none.
+TEST_F(PlannerTest, TooFewFit_NothingIsPlaced) {
   Put("a", 4);
   Put("b", 3);
   const ClassId two = Acquire(2);
@@ -137,8 +137,8 @@ TEST_F(PlannerTest, AllOrNothing) {
   EXPECT_TRUE(statement_.operations().empty());
 }
 
-// What was on the statement before is not this gang's to take back.
-TEST_F(PlannerTest, OnlyItsOwnIsTakenBack) {
+// A failed gang does not roll back charges that were on the statement before.
+TEST_F(PlannerTest, FailedGang_RollsBackOnlyItself) {
   const NodeId a = Put("a", 4);
   const ClassId two = Acquire(2);
   statement_.Allocate(a, two, 1);
@@ -148,8 +148,8 @@ TEST_F(PlannerTest, OnlyItsOwnIsTakenBack) {
   EXPECT_EQ(statement_.operations().size(), 2U);
 }
 
-// D-11: a driver comes before its executors: nobody of lower priority stands in for a member without room.
-TEST_F(PlannerTest, NobodyStandsInForAMemberOfHigherPriority) {
+// D-11: a driver precedes its executors: no member of lower priority replaces a member without room.
+TEST_F(PlannerTest, MemberWithoutRoom_NotReplacedByLowerPriority) {
   Put("a", 4);
   const ClassId one = Acquire(1);
   const ClassId big = Acquire(9);
@@ -169,7 +169,7 @@ TEST_F(PlannerTest, NobodyStandsInForAMemberOfHigherPriority) {
   EXPECT_TRUE(result.placed);
 }
 
-TEST_F(PlannerTest, ARunThatFitsInPartIsStoodInForToo) {
+TEST_F(PlannerTest, PartialRun_CompletedBySamePriority) {
   Put("a", 7);
   const ClassId three = Acquire(3);
   const ClassId one = Acquire(1);
@@ -179,7 +179,7 @@ TEST_F(PlannerTest, ARunThatFitsInPartIsStoodInForToo) {
   EXPECT_EQ(result.lacking, three);
 }
 
-TEST_F(PlannerTest, TheFirstThatLacksIsNamed) {
+TEST_F(PlannerTest, SeveralClassesLack_FirstIsNamed) {
   Put("a", 2);
   const ClassId big = Acquire(5);
   const ClassId bigger = Acquire(Wants({{"nvidia.com/gpu", 1}}));
@@ -188,7 +188,7 @@ TEST_F(PlannerTest, TheFirstThatLacksIsNamed) {
   EXPECT_EQ(result.explanation, "1 node: insufficient cpu; a pod needs cpu: 5m, no node has more than cpu: 2m");
 }
 
-TEST_F(PlannerTest, TheLowestPriorityThatWasPlaced) {
+TEST_F(PlannerTest, LowestPriority_IsOfPlacedMembers) {
   Put("a", 4);
   const ClassId one = Acquire(1);
   const ClassId big = Acquire(9);
@@ -201,8 +201,8 @@ TEST_F(PlannerTest, TheLowestPriorityThatWasPlaced) {
   EXPECT_EQ(Place({{one, -2, 2}}, 2).lowest_priority, -2);
 }
 
-// D-10: all of a group or none; each part is known by where it ends.
-TEST_F(PlannerTest, AGroupIsPlacedTogether) {
+// D-10: a group is placed as a whole or not at all; each part records the end of its operations.
+TEST_F(PlannerTest, GangGroup_PlacedTogether) {
   Put("a", 4);
   const ClassId one = Acquire(1);
   const ClassId two = Acquire(2);
@@ -230,8 +230,8 @@ TEST_F(PlannerTest, AGroupIsPlacedTogether) {
   EXPECT_TRUE(Together({}, 1).placed) << "nothing is wanted";
 }
 
-// P-6: where the greedy pass fails, other ways are tried within the budget.
-TEST_F(PlannerTest, OtherWaysAreTriedWithinTheBudget) {
+// P-6: after the greedy pass fails, other placements are tried within the budget.
+TEST_F(PlannerTest, GreedyPassFails_RetriesWithinBudget) {
   NodeDescription ssd = NodeWith("b", {{"cpu", 4}, {"pods", 9}});
   ssd.labels = {{"disk", "ssd"}};
   const NodeId b = Put(ssd);
@@ -259,7 +259,7 @@ TEST_F(PlannerTest, OtherWaysAreTriedWithinTheBudget) {
   EXPECT_EQ(Operations(), (Lines{absl::StrCat("a ", anywhere, " 1"), absl::StrCat("b ", on_ssd, " 1")}));
 }
 
-TEST_F(PlannerTest, WhatCannotFitIsProven) {
+TEST_F(PlannerTest, ImpossibleGang_IsProven) {
   Put("a", 4);
   Put("b", 4);
   const ClassId three = Acquire(3);
@@ -269,8 +269,8 @@ TEST_F(PlannerTest, WhatCannotFitIsProven) {
   EXPECT_EQ(group.placed_pods, 2);
 }
 
-// S-5: why nodes cannot take one more, most common reason first.
-TEST_F(PlannerTest, ExplainsWhyThereIsNoRoom) {
+// S-5: the reasons why nodes cannot take one more pod, the most common first.
+TEST_F(PlannerTest, Explanation_CountsNodesPerReason) {
   PodTemplate shape = Wants({{"cpu", 2}});
   shape.host_ports = {{Protocol::kTcp, 80, "0.0.0.0"}};
   const ClassId cls = Acquire(shape);
@@ -299,8 +299,8 @@ TEST_F(PlannerTest, ExplainsWhyThereIsNoRoom) {
             "pods");
 }
 
-// S-5: what no freed capacity will change is said in so many words.
-TEST_F(PlannerTest, SaysWhatCanNeverFit) {
+// S-5: the explanation says so if no freed capacity can help.
+TEST_F(PlannerTest, Explanation_NamesWhatCanNeverFit) {
   Put("a", 4);
   const NodeId b = Put("b", 8);
   const auto why = [&](ResourceList requests) { return ExplainNoRoom(cluster_, Acquire(Wants(std::move(requests)))); };
@@ -315,14 +315,14 @@ TEST_F(PlannerTest, SaysWhatCanNeverFit) {
             "3 nodes: insufficient x-nvidia.com/gpu; no node offers x-nvidia.com/gpu; did you mean nvidia.com/gpu?");
   EXPECT_EQ(why({{"cpu", 1}, {"example.com/fpga", 1}}),
             "3 nodes: insufficient example.com/fpga; no node offers example.com/fpga");
-  // What is only taken now is not impossible.
+  // Capacity that is only in use now can become free.
   Use(b, Acquire(Wants({{"cpu", 5}})));
   Use(cluster_.FindNode("c"), Acquire(Wants({{"cpu", 5}})));
   EXPECT_EQ(why({{"cpu", 8}}), "3 nodes: insufficient cpu");
 }
 
-// What only waits for an administrator, for kube-scheduler to look again, or for a node to recover, may fit yet.
-TEST_F(PlannerTest, SaysNeverOnlyOfWhatNeverPasses) {
+// A gang may still fit if it only waits for an administrator, another try of kube-scheduler, or a node to recover.
+TEST_F(PlannerTest, NeverFits_OnlyForPermanentObstacles) {
   Put("a", 4);
   NodeDescription b = NodeWith("b", {{"cpu", 4}, {"pods", 9}});
   const ClassId two = Acquire(2);
@@ -339,11 +339,11 @@ TEST_F(PlannerTest, SaysNeverOnlyOfWhatNeverPasses) {
   Put(b);
   EXPECT_FALSE(never()) << "not ready";
   for (const bool first : {true, false}) {
-    const Taint kept{"dedicated", "others", TaintEffect::kNoSchedule};
-    b.taints.insert(first ? b.taints.begin() : b.taints.end(), kept);
+    const Taint dedicated{"dedicated", "others", TaintEffect::kNoSchedule};
+    b.taints.insert(first ? b.taints.begin() : b.taints.end(), dedicated);
     Put(b);
     EXPECT_TRUE(never()) << "not ready, and kept for others";
-    b.taints.erase(std::find(b.taints.begin(), b.taints.end(), kept));
+    b.taints.erase(std::find(b.taints.begin(), b.taints.end(), dedicated));
   }
   b.taints = {{"dedicated", "others", TaintEffect::kNoSchedule}};
   Put(b);
@@ -352,7 +352,7 @@ TEST_F(PlannerTest, SaysNeverOnlyOfWhatNeverPasses) {
   const NodeId refused = Put(b);
   cluster_.Exclude(two, refused, 1000);
   EXPECT_FALSE(never()) << "kube-scheduler said no to it once";
-  // A cordon that goes does not open a node that the pod itself leaves out.
+  // The end of a cordon does not make a node feasible that the pod's own selector excludes.
   NodeDescription chosen = NodeWith("chosen", {{"cpu", 4}, {"pods", 9}});
   chosen.labels = {{"zone", "a"}};
   Put(chosen);
@@ -364,7 +364,7 @@ TEST_F(PlannerTest, SaysNeverOnlyOfWhatNeverPasses) {
             std::string::npos);
 }
 
-// The planner's deliberately simple twin: for every pod look at every node and take the best (P-2, P-4).
+// The planner's deliberately simple twin: for every pod it evaluates every node and takes the best (P-2, P-4).
 Lines SimplePlan(Cluster* cluster, const std::vector<Candidates>& candidates, int needed) {
   Lines nodes;
   Statement statement(cluster);
@@ -392,11 +392,11 @@ Lines SimplePlan(Cluster* cluster, const std::vector<Candidates>& candidates, in
   return nodes;
 }
 
-TEST_F(PlannerTest, AgreesWithAPlanThatLooksAtEveryNodeForEveryPod) {
+TEST_F(PlannerTest, RandomGangs_AgreeWithSimplePlan) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     std::mt19937_64 random(seed);
-    // A few nodes that run out of pods too, or more of them on which larger runs are spread.
+    // Either a few nodes with a low limit on pods, or more nodes and larger runs.
     const bool large = seed % 5 < 3;
     const auto roll = [&](int sides) { return static_cast<int>(random() % static_cast<unsigned>(sides)); };
     Cluster cluster;

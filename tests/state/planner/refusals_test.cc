@@ -1,4 +1,4 @@
-// The room muster_placement: refusals that were learned of a class on a node, and how they end (SPEC K-6).
+// muster_cluster: learned refusals of a class on a node, and how they end (SPEC K-6).
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -19,7 +19,7 @@ class Refusals : public ClusterTest {
   const ClassId one_ = Acquire(1);
   const ClassId two_ = Acquire(2);
   Obstacle On(NodeId node, ClassId cls) { return cluster_.FindObstacle(node, cls); }
-  // That none is left, to the last: only a refusal that ends makes constraints change when load leaves a node.
+  // Expects that no refusal is left: load that leaves a node changes constraints only if it ends a refusal.
   void ExpectNoneLeft() {
     EXPECT_EQ(cluster_.ExpireExclusions(0), std::numeric_limits<int64_t>::max());
     const NodeId z = Put("z", 8);
@@ -36,8 +36,8 @@ class Refusals : public ClusterTest {
   }
 };
 
-// SPEC K-6: a refusal that was learned holds for a class and a node until its time is over.
-TEST_F(Refusals, EndInTime) {
+// SPEC K-6: a learned refusal applies to a class on a node until its end time.
+TEST_F(Refusals, LearnedRefusal_EndsAtItsTime) {
   const int64_t never = std::numeric_limits<int64_t>::max();
   EXPECT_EQ(cluster_.ExpireExclusions(0), never);
   int64_t from = cluster_.log_end();
@@ -64,7 +64,7 @@ TEST_F(Refusals, EndInTime) {
   EXPECT_EQ(On(b_, two_), Obstacle::kNone);
 }
 
-TEST_F(Refusals, TheLastOneLearnedCounts) {
+TEST_F(Refusals, RepeatedRefusal_LatestEndApplies) {
   cluster_.Exclude(one_, a_, 100);
   cluster_.Exclude(one_, a_, 300);
   EXPECT_EQ(cluster_.ExpireExclusions(200), 300);
@@ -73,7 +73,7 @@ TEST_F(Refusals, TheLastOneLearnedCounts) {
   ExpectNoneLeft();
 }
 
-TEST_F(Refusals, EndWhenTheNodeChanges) {
+TEST_F(Refusals, NodeChange_EndsRefusals) {
   cluster_.Exclude(one_, a_, 100);
   cluster_.Exclude(two_, a_, 100);
   cluster_.Exclude(one_, b_, 100);
@@ -86,7 +86,7 @@ TEST_F(Refusals, EndWhenTheNodeChanges) {
   ExpectNoneLeft();
 }
 
-TEST_F(Refusals, EndWhenLoadLeavesTheNode) {
+TEST_F(Refusals, LoadLeavesNode_EndsRefusals) {
   Use(a_, two_, 2);
   cluster_.Exclude(one_, a_, 100);
   cluster_.Exclude(two_, a_, 100);
@@ -106,8 +106,8 @@ TEST_F(Refusals, EndWhenLoadLeavesTheNode) {
   ExpectNoneLeft();
 }
 
-// What was promised kube-scheduler never saw: giving it back changes nothing of what it refused.
-TEST_F(Refusals, StandWhenAPromiseIsGivenBack) {
+// kube-scheduler never saw the reservation, so its release does not end a refusal.
+TEST_F(Refusals, ReleasedReservation_KeepsRefusals) {
   Reserve(a_, two_);
   cluster_.Exclude(one_, a_, 100);
   const int64_t from = cluster_.log_end();
@@ -116,7 +116,7 @@ TEST_F(Refusals, StandWhenAPromiseIsGivenBack) {
   EXPECT_EQ(On(a_, one_), Obstacle::kLearned);
 }
 
-TEST_F(Refusals, GoWithTheirClass) {
+TEST_F(Refusals, ReleasedClass_EndsRefusals) {
   cluster_.Exclude(one_, a_, 100);
   cluster_.Exclude(one_, b_, 100);
   cluster_.Exclude(two_, b_, 100);
@@ -130,7 +130,7 @@ TEST_F(Refusals, GoWithTheirClass) {
   ExpectNoneLeft();
 }
 
-TEST_F(Refusals, GoWithTheirNode) {
+TEST_F(Refusals, RemovedNode_EndsRefusals) {
   cluster_.Exclude(one_, a_, 100);
   cluster_.Exclude(two_, a_, 100);
   cluster_.RemoveNode("a");

@@ -1,4 +1,4 @@
-// What one greedy pass does not place and PlaceTogether does (SPEC P-2, P-6, D-10, D-11).
+// muster_planner: placements that one greedy pass misses and PlaceTogether finds (SPEC P-2, P-6, D-10, D-11).
 #include <gtest/gtest.h>
 
 #include <map>
@@ -34,7 +34,7 @@ class PlaceTogetherTest : public testing::Test {
     if (port != 0) shape.host_ports.push_back({Protocol::kTcp, port, "0.0.0.0"});
     return *cluster_.AcquireClass(shape);
   }
-  // "n1:2 n2:1 | n3:1": where the pods of each demand are; empty when they were not placed.
+  // "n1:2 n2:1 | n3:1": the pods of each demand by node; empty if they were not placed.
   std::string Place(const std::vector<Demand>& demands, int32_t max_tries = kDefaultTries) {
     const uint64_t before = ClusterHashOf(cluster_);
     std::vector<std::string> out;
@@ -65,8 +65,8 @@ class PlaceTogetherTest : public testing::Test {
   GroupPlacement result_;
 };
 
-// Of three that could be members two find room, and no more: that is enough.
-TEST_F(PlaceTogetherTest, JustEnoughRoomForThoseThatAreNeeded) {
+// Two of three candidates fit, and two are needed.
+TEST_F(PlaceTogetherTest, RoomForNeededOnly_Places) {
   AddNode("n1", 1000, {{"zone", "b"}});
   AddNode("n2", 1000);
   const Demand gang{{{Class(1000), 0, 1}, {Class(1000, {{"zone", "b"}}), 0, 1}, {Class(5000), 0, 1}}, 2};
@@ -74,7 +74,7 @@ TEST_F(PlaceTogetherTest, JustEnoughRoomForThoseThatAreNeeded) {
 }
 
 // The first pod would take the one node that the second can use.
-TEST_F(PlaceTogetherTest, ConstrainedBeforeFree) {
+TEST_F(PlaceTogetherTest, ConstrainedPod_PlacedFirst) {
   AddNode("n1", 1000, {{"zone", "b"}});
   AddNode("n2", 1000);
   const Demand gang{{{Class(1000), 0, 1}, {Class(1000, {{"zone", "b"}}), 0, 1}}, 2};
@@ -87,8 +87,8 @@ TEST_F(PlaceTogetherTest, ConstrainedBeforeFree) {
   EXPECT_TRUE(result_.out_of_tries) << "one try is no proof";
 }
 
-// Of {4, 1, 1} the two that fit make up a minimum of 2.
-TEST_F(PlaceTogetherTest, SmallMembersStandIn) {
+// Of members of 4, 1 and 1 CPUs, the two that fit make up the minimum of 2.
+TEST_F(PlaceTogetherTest, LargeMemberWithoutRoom_ReplacedBySmall) {
   AddNode("n1", 4000);
   const ClassId large = Class(4000);
   const ClassId small = Class(1000);
@@ -98,7 +98,7 @@ TEST_F(PlaceTogetherTest, SmallMembersStandIn) {
 }
 
 // D-10: the gangs of a group are placed together, whatever their order.
-TEST_F(PlaceTogetherTest, GangsOfAGroupMakeRoomForEachOther) {
+TEST_F(PlaceTogetherTest, GangGroup_PlacedInAnyOrder) {
   AddNode("n1", 1000, {{"zone", "b"}});
   AddNode("n2", 1000);
   const Demand free{{{Class(1000), 0, 1}}, 1};
@@ -109,7 +109,7 @@ TEST_F(PlaceTogetherTest, GangsOfAGroupMakeRoomForEachOther) {
   EXPECT_EQ(result_.tries, 1);
 }
 
-TEST_F(PlaceTogetherTest, LargePodsGetTheLargeNodes) {
+TEST_F(PlaceTogetherTest, LargePods_GetLargeNodes) {
   AddNode("n1", 2000);
   AddNode("n2", 3000);
   EXPECT_EQ(Place({{{{Class(2000), 10, 1}, {Class(3000), 1, 1}}, 2}}), "n1:1 n2:1");
@@ -118,9 +118,9 @@ TEST_F(PlaceTogetherTest, LargePodsGetTheLargeNodes) {
   EXPECT_EQ(Place({{{{Class(500), 10, 1}, {Class(9000), 1, 1}}, 2}}), "n0:1 n1:1");
 }
 
-// The largest first, each on the fullest node, is 5+4 and 4+3+2: the last one finds nothing. It fits as 5+3+2 and
+// Largest first on the fullest node gives 5+4 and 4+3+2, and the last pod does not fit. The gang fits as 5+3+2 and
 // 4+4+2.
-TEST_F(PlaceTogetherTest, SearchesWhenNoOrderWillDo) {
+TEST_F(PlaceTogetherTest, NoGreedyOrderFits_SearchPlaces) {
   AddNode("n1", 10010);
   AddNode("n2", 10010);
   Demand gang{{}, 6};
@@ -131,8 +131,8 @@ TEST_F(PlaceTogetherTest, SearchesWhenNoOrderWillDo) {
   EXPECT_TRUE(result_.out_of_tries);
 }
 
-// Nodes that are free alike are not alike when only some may be used.
-TEST_F(PlaceTogetherTest, LabelsMakeNodesDiffer) {
+// Nodes with equal free amounts differ if a class may use only some of them.
+TEST_F(PlaceTogetherTest, NodeLabels_DistinguishEqualNodes) {
   const Labels zone = {{"zone", "b"}};
   for (int i = 0; i < 30; ++i) AddNode(absl::StrCat("n", i), 10010);
   AddNode("y1", 10010, zone);
@@ -143,8 +143,8 @@ TEST_F(PlaceTogetherTest, LabelsMakeNodesDiffer) {
   EXPECT_GT(result_.tries, 2) << "two passes do not find it";
 }
 
-// Too many nodes and pods to be searched: the few pods bound to a zone are, and the others go around them.
-TEST_F(PlaceTogetherTest, ScarceClassesOfALargeGangAreSearched) {
+// Too many nodes and pods for a search: only the few pods restricted to a zone are searched; the others fill the rest.
+TEST_F(PlaceTogetherTest, LargeGang_SearchesScarceClasses) {
   const Labels zone = {{"zone", "b"}};
   AddNode("a1", 7000, zone);
   AddNode("a2", 7000, zone);
@@ -160,15 +160,15 @@ TEST_F(PlaceTogetherTest, ScarceClassesOfALargeGangAreSearched) {
   EXPECT_FALSE(result_.out_of_tries) << "the zone does not hold them, whatever becomes of the others";
 }
 
-// The second level needs only what the first one leaves open.
-TEST_F(PlaceTogetherTest, NoMoreThanIsNeeded) {
+// The second priority level provides only the members that the first leaves open.
+TEST_F(PlaceTogetherTest, SecondLevel_PlacesOnlyNeeded) {
   AddNode("n1", 2000);
   AddNode("n2", 3000);
   EXPECT_EQ(Place({{{{Class(2000), 10, 1}, {Class(3000), 1, 3}}, 2}}), "n1:1 n2:1");
 }
 
-// Who must be placed goes before those of whom there is a choice, however much room these have.
-TEST_F(PlaceTogetherTest, TheMandatoryBeforeAChoice) {
+// Mandatory pods go before optional ones, however much room the optional ones have.
+TEST_F(PlaceTogetherTest, MandatoryPods_PlacedBeforeOptional) {
   AddNode("n1", 1000, {{"zone", "b"}});
   for (const char* name : {"n2", "n3", "n4"}) AddNode(name, 1001);
   const Demand gang{{{Class(1000), 5, 1}, {Class(1000, {{"zone", "b"}}), 5, 1}, {Class(999), 0, 2}, {Class(998), 0, 2}},
@@ -176,15 +176,15 @@ TEST_F(PlaceTogetherTest, TheMandatoryBeforeAChoice) {
   EXPECT_EQ(Place({gang}, 2), "n1:1 n2:1 n3:1 n4:1");
 }
 
-// Too large to be searched, and nobody is bound to few nodes: it is given up, not taken for impossible.
-TEST_F(PlaceTogetherTest, ALargeChoiceIsGivenUp) {
+// Too large for a search, and no class is restricted to few nodes: the planner gives up and claims no proof.
+TEST_F(PlaceTogetherTest, LargeChoice_GivesUpWithoutProof) {
   for (int i = 0; i < 3000; ++i) AddNode(absl::StrCat("n", i), 3000);
   EXPECT_EQ(Place({{{{Class(2000), 0, 3000}, {Class(1500), 0, 6000}}, 6500}}), "");
   EXPECT_TRUE(result_.out_of_tries);
   EXPECT_EQ(result_.tries, 2);
 }
 
-TEST_F(PlaceTogetherTest, HostPortsKeepPodsApart) {
+TEST_F(PlaceTogetherTest, HostPorts_SeparatePods) {
   AddNode("n1", 4000);
   AddNode("n2", 1000);
   const ClassId one = Class(1000, {}, 80);
@@ -194,7 +194,7 @@ TEST_F(PlaceTogetherTest, HostPortsKeepPodsApart) {
   EXPECT_FALSE(result_.out_of_tries);
 }
 
-TEST_F(PlaceTogetherTest, ProvesThatNothingFits) {
+TEST_F(PlaceTogetherTest, ImpossibleDemand_IsProven) {
   for (int i = 0; i < 6; ++i) AddNode(absl::StrCat("n", i), 5000);
   // Enough CPU altogether, but no two of 3 on one node: 7 pods, 6 nodes.
   EXPECT_EQ(Place({{{{Class(3000), 0, 6}, {Class(3001), 0, 1}}, 7}}), "");
@@ -207,13 +207,13 @@ TEST_F(PlaceTogetherTest, ProvesThatNothingFits) {
 }
 
 // Amounts at the limit of what a node may offer are added up without overflow.
-TEST_F(PlaceTogetherTest, LargestAmounts) {
+TEST_F(PlaceTogetherTest, LargestAmounts_DoNotOverflow) {
   for (int i = 0; i < 1100; ++i) AddNode(absl::StrCat("n", i), kMaxAmount - i % 3);
   EXPECT_EQ(Place({{{{Class(kMaxAmount - 1), 0, 1}, {Class(kMaxAmount), 0, 1100}}, 1101}}), "");
   EXPECT_FALSE(result_.out_of_tries);
 }
 
-TEST_F(PlaceTogetherTest, NothingToPlace) {
+TEST_F(PlaceTogetherTest, EmptyDemand_IsPlaced) {
   EXPECT_EQ(Place({}), "");
   EXPECT_TRUE(result_.placed);
   EXPECT_EQ(Place({{{}, 0}}), "");

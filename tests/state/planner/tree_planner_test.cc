@@ -1,4 +1,4 @@
-// The room muster_placement: trees of subgroups and domains (SPEC P-4, P-5), beside a search that tries everything.
+// muster_planner: trees of subgroups and domains (SPEC P-4, P-5), compared with a search that tries everything.
 #include "state/planner/tree_planner.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace tree_planner_test {
 
 constexpr int32_t kTries = 64;
 
-// A small world that both look at.
+// A small world for the planner and its twin.
 struct World {
   struct At {
     std::string block;
@@ -97,7 +97,7 @@ class Exhaustive {
   std::vector<int> free_;
 };
 
-// What the planner makes of it.
+// The result of the planner.
 struct Planned {
   TreePlacement placement;
   std::vector<std::tuple<std::string, std::string, int32_t>> places;  // block, rack, part
@@ -140,7 +140,7 @@ Planned PlanIt(const World& world, int32_t tries = kTries) {
   return out;
 }
 
-// Whether what was placed is what was asked for. Numbers leaves as PlanIt does.
+// Checks a placement against its demand. Numbers leaves as PlanIt does.
 class Verifier {
  public:
   explicit Verifier(const Planned& planned) : planned_(planned) {}
@@ -232,7 +232,7 @@ int32_t FreeIn(const World& world) {
   return sum;
 }
 
-// The least that the demand can do with.
+// The smallest capacity that can satisfy the demand.
 int LeastOf(const World& world, const TreeDemand& demand) {
   std::vector<int> parts;
   for (const TreeDemand& child : demand.children) parts.push_back(LeastOf(world, child));
@@ -243,7 +243,7 @@ int LeastOf(const World& world, const TreeDemand& demand) {
   return std::accumulate(parts.begin(), parts.begin() + demand.needed, 0);
 }
 
-// Takes room away until at most a tenth is left over.
+// Removes capacity until at most a tenth more than needed is free.
 void MakeTight(Draw* draw, World* world) {
   const int least = LeastOf(*world, world->demand);
   while (FreeIn(*world) * 10 > least * 11) {
@@ -252,12 +252,12 @@ void MakeTight(Draw* draw, World* world) {
   }
 }
 
-class PlacesWhatFits : public testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(TreePlannerTest, PlacesWhatFits, testing::Bool(),
+class TreePlannerSearch : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(TreePlannerTest, TreePlannerSearch, testing::Bool(),
                          [](const auto& tight) { return tight.param ? "WithATenthToSpare" : "WithRoomToSpare"; });
 
-// P-6: of what fits, 99 of 100 are placed; and what is said to be proven is so.
-TEST_P(PlacesWhatFits, BesideAnExhaustiveSearch) {
+// P-6: at least 99 % of the demands that fit are placed, and every claimed proof is right.
+TEST_P(TreePlannerSearch, RandomTrees_AgreeWithExhaustiveSearch) {
   int fits = 0;
   int placed = 0;
   int proven = 0;
@@ -291,8 +291,8 @@ TEST_P(PlacesWhatFits, BesideAnExhaustiveSearch) {
   EXPECT_GE(proven, 1000);
 }
 
-// P-4: of the racks that hold the gang the one with the least room, then by name.
-TEST(TreePlannerTest, TheTightestRack) {
+// P-4: of the racks that can hold the gang, the planner chooses the one with the least room, then by name.
+TEST(TreePlannerTest, SeveralRacksFit_ChoosesTightest) {
   int placed = 0;
   for (uint64_t seed = 1; seed <= 3000; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
@@ -319,8 +319,8 @@ TEST(TreePlannerTest, TheTightestRack) {
   EXPECT_GE(placed, 500);
 }
 
-// P-4: what no rack holds is spread over as few of them as it takes, of one block if there is one that holds it.
-TEST(TreePlannerTest, AsFewRacksAsItTakes) {
+// P-4: a gang that no rack can hold is spread over the fewest racks, within one block if one block can hold it.
+TEST(TreePlannerTest, NoRackFits_UsesFewestRacks) {
   int split = 0;
   for (uint64_t seed = 1; seed <= 3000; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
@@ -369,8 +369,8 @@ TEST(TreePlannerTest, AsFewRacksAsItTakes) {
   EXPECT_GE(split, 300);
 }
 
-// P-4: as evenly as room allows: no domain has two more than one that has room for another.
-TEST(TreePlannerTest, SpreadsEvenly) {
+// P-4: the spread is as even as room allows: no domain has two members more than a domain that still has room.
+TEST(TreePlannerTest, Spread_IsEven) {
   for (uint64_t seed = 1; seed <= 2000; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     Draw draw(seed);
@@ -401,17 +401,18 @@ TEST(TreePlannerTest, SpreadsEvenly) {
   }
 }
 
-// S-5: which domains came closest.
-TEST(TreePlannerTest, SaysWhichDomainsCameClosest) {
+// S-5: the explanation names the domains that came closest.
+TEST(TreePlannerTest, NoDomainFits_NamesClosestDomains) {
   World world;
   world.sizes = {1};
   for (int rack = 0; rack < 6; ++rack) world.nodes.push_back({"b", absl::StrCat("r", rack), rack});
   world.demand.topology.required = "rack";
   world.demand.candidates = {{0, 0, 6}};
   world.demand.needed = 6;
-  EXPECT_EQ(PlanIt(world).placement.explanation,
-            "no domain of rack holds the gang: b/r5: 5 of 6, b/r4: 4 of 6, b/r3: 3 of 6, b/r2: 2 of 6 and 2 more with "
-            "no more room");
+  EXPECT_EQ(
+      PlanIt(world).placement.explanation,
+      "no domain of rack has room for the gang: b/r5: 5 of 6, b/r4: 4 of 6, b/r3: 3 of 6, b/r2: 2 of 6 and 2 more with "
+      "no more room");
   world.demand.topology.required = "row";
   EXPECT_EQ(PlanIt(world).placement.explanation, "no node has label row, which the gang requires");
 }

@@ -1,4 +1,4 @@
-// The room muster_backlog: what waits for a place, in order (SPEC G-9, P-9), against a list that is scanned each time.
+// muster_queueing: the backlog and its order (SPEC G-9, P-9), compared with a list that is scanned each time.
 #include "state/queueing/backlog.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 namespace muster {
 namespace {
 
-// The deliberately simple twin: everything is looked up by scanning.
+// The deliberately simple twin: it scans a list for every question.
 class ListedBacklog {
  public:
   struct Entry {
@@ -26,12 +26,13 @@ class ListedBacklog {
     std::string needs;
   };
   struct Kind {
-    WaitFor wait_for;
+    WakeCondition wait_for;
     bool awake = false;
   };
 
   void Add(int32_t item, const QueueKey& key) { entries_.push_back({item, key, ""}); }
-  void Block(int32_t item, const QueueKey& key, const std::string& needs, const WaitFor& wait_for, const Reason& why) {
+  void Block(int32_t item, const QueueKey& key, const std::string& needs, const WakeCondition& wait_for,
+             const Reason& why) {
     const bool first = FirstOf(needs) == nullptr;
     entries_.push_back({item, key, needs});
     kinds_[needs].wait_for = wait_for;
@@ -43,9 +44,9 @@ class ListedBacklog {
         std::remove_if(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.item == item; }),
         entries_.end());
   }
-  void ForgetReason(int32_t item) { why_.erase(item); }
+  void ClearReason(int32_t item) { why_.erase(item); }
   void Sleep(const std::string& needs) { kinds_[needs].awake = false; }
-  void Wake(const std::function<bool(const std::string&, const WaitFor&)>& helps) {
+  void Wake(const std::function<bool(const std::string&, const WakeCondition&)>& helps) {
     for (auto& [needs, kind] : kinds_) kind.awake = kind.awake || helps(needs, kind.wait_for);
   }
 
@@ -71,13 +72,13 @@ class ListedBacklog {
       if (!entry.needs.empty() && !Awake(entry.needs)) continue;
       if (first == nullptr || entry.key < first->key) first = &entry;
     }
-    const bool held_up = HeldUpBy() != nullptr && first != nullptr && !first->key.half_bound;
+    const bool held_up = BlockingItem() != nullptr && first != nullptr && !first->key.partially_bound;
     return held_up ? nullptr : first;
   }
-  [[nodiscard]] const std::string* HeldUpBy() const {
+  [[nodiscard]] const std::string* BlockingItem() const {
     const Entry* first = nullptr;
     for (const Entry& entry : entries_) {
-      if (entry.needs.empty() || !entry.key.half_bound) continue;
+      if (entry.needs.empty() || !entry.key.partially_bound) continue;
       if (first == nullptr || entry.key < first->key) first = &entry;
     }
     return first == nullptr ? nullptr : &first->key.name;
@@ -86,7 +87,7 @@ class ListedBacklog {
     return std::any_of(entries_.begin(), entries_.end(), [](const Entry& entry) { return !entry.needs.empty(); });
   }
   [[nodiscard]] Reason Why(int32_t item) const { return why_.count(item) > 0 ? why_.at(item) : Reason(); }
-  [[nodiscard]] const WaitFor& WaitsFor(const std::string& needs) const { return kinds_.at(needs).wait_for; }
+  [[nodiscard]] const WakeCondition& WaitsFor(const std::string& needs) const { return kinds_.at(needs).wait_for; }
 
  private:
   std::vector<Entry> entries_;
@@ -112,25 +113,25 @@ void ExpectAlike(const Backlog& backlog, const ListedBacklog& twin) {
   }
   for (const std::string& needs : Needs()) {
     const ListedBacklog::Entry* first = twin.FirstOf(needs);
-    const WaitFor* asleep = backlog.Asleep(needs);
+    const WakeCondition* asleep = backlog.SleepingCondition(needs);
     ASSERT_EQ(asleep != nullptr, first != nullptr && !twin.Awake(needs)) << "needs " << needs;
     if (asleep != nullptr) {
       ASSERT_EQ(asleep->holds, twin.WaitsFor(needs).holds);
       ASSERT_EQ(asleep->classes, twin.WaitsFor(needs).classes);
     }
     if (first != nullptr) {
-      ASSERT_EQ(backlog.WhyAsleep(needs), twin.Why(first->item)) << "needs " << needs;
+      ASSERT_EQ(backlog.BlockedReason(needs), twin.Why(first->item)) << "needs " << needs;
     }
   }
   const ListedBacklog::Entry* next = twin.Next();
   ASSERT_EQ(backlog.Next(), next == nullptr ? std::nullopt : std::make_optional(next->item));
   ASSERT_EQ(backlog.Due(), next != nullptr);
-  const std::string* held_up = twin.HeldUpBy();
-  ASSERT_EQ(backlog.HeldUpBy() == nullptr ? "" : *backlog.HeldUpBy(), held_up == nullptr ? "" : *held_up);
+  const std::string* held_up = twin.BlockingItem();
+  ASSERT_EQ(backlog.BlockingItem() == nullptr ? "" : *backlog.BlockingItem(), held_up == nullptr ? "" : *held_up);
   ASSERT_EQ(backlog.AnyBlocked(), twin.AnyBlocked());
 }
 
-TEST(BacklogRoom, AgreesWithAListThatIsScanned) {
+TEST(BacklogTest, RandomOperations_AgreeWithScannedList) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     std::mt19937_64 random(seed);
@@ -152,7 +153,8 @@ TEST(BacklogRoom, AgreesWithAListThatIsScanned) {
           break;
         case 2:
         case 3: {
-          const WaitFor wait_for{{roll(4), roll(4)}, needs == "d"};  // of one need all wait for the same
+          const WakeCondition wait_for{{roll(4), roll(4)},
+                                       needs == "d"};  // all items with one need wait for the same condition
           const Reason why{ReasonCode::kNoRoom, absl::StrCat("step ", step)};
           backlog.Remove(item);
           twin.Remove(item);
@@ -166,24 +168,24 @@ TEST(BacklogRoom, AgreesWithAListThatIsScanned) {
           break;
         case 5: {
           const int cls = roll(4);
-          const auto waits_for = [&](const WaitFor& wait_for) {
+          const auto wake_condition = [&](const WakeCondition& wait_for) {
             return std::count(wait_for.classes.begin(), wait_for.classes.end(), cls) > 0;
           };
-          backlog.Wake(/*anew=*/false, [&](const WaitFor& w, int32_t /*first*/) { return waits_for(w); });
-          twin.Wake([&](const std::string&, const WaitFor& w) { return !w.holds && waits_for(w); });
+          backlog.Wake(/*forced=*/false, [&](const WakeCondition& w, int32_t /*first*/) { return wake_condition(w); });
+          twin.Wake([&](const std::string&, const WakeCondition& w) { return !w.holds && wake_condition(w); });
           break;
         }
         case 6:
-          backlog.WakeAlike(needs);
-          twin.Wake([&](const std::string& kind, const WaitFor&) { return kind == needs; });
+          backlog.WakeSameNeeds(needs);
+          twin.Wake([&](const std::string& kind, const WakeCondition&) { return kind == needs; });
           break;
         case 7:
           if (roll(2) == 0) {
             backlog.WakeHolds();
-            twin.Wake([](const std::string&, const WaitFor& w) { return w.holds; });
+            twin.Wake([](const std::string&, const WakeCondition& w) { return w.holds; });
           } else {
-            backlog.ForgetReason(item);
-            twin.ForgetReason(item);
+            backlog.ClearReason(item);
+            twin.ClearReason(item);
           }
           break;
         default:
@@ -197,8 +199,8 @@ TEST(BacklogRoom, AgreesWithAListThatIsScanned) {
 
 QueueKey Key(int32_t priority, const std::string& name) { return {false, priority, 0, 0, name}; }
 
-// SPEC G-9: half-bound gangs first (K-13), then priority, fewer requeues, earlier creation, name. A total order.
-TEST(QueueKeyRoom, IsG9) {
+// SPEC G-9: partially bound gangs first (K-13), then priority, fewer requeues, earlier creation, name. A total order.
+TEST(QueueKeyTest, Order_MatchesG9) {
   const std::vector<QueueKey> order = {
       {true, 0, 5, 99, "z/z"},  {false, 9, 3, 99, "z/z"}, {false, 1, 0, 40, "z/a"}, {false, 1, 0, 50, "a/b"},
       {false, 1, 0, 50, "a/c"}, {false, 1, 1, 1, "a/a"},  {false, -1, 0, 0, "a/a"},
@@ -211,82 +213,83 @@ TEST(QueueKeyRoom, IsG9) {
   }
 }
 
-TEST(BacklogRoom, NothingToDo) {
+TEST(BacklogTest, EmptyBacklog_HasNothingDue) {
   Backlog backlog;
   EXPECT_EQ(backlog.Next(), std::nullopt);
   EXPECT_FALSE(backlog.Due());
   EXPECT_FALSE(backlog.AnyBlocked());
   EXPECT_EQ(backlog.queued(0), nullptr);
-  EXPECT_EQ(backlog.Asleep("x"), nullptr);
+  EXPECT_EQ(backlog.SleepingCondition("x"), nullptr);
   backlog.Remove(7);
-  backlog.ForgetReason(7);
+  backlog.ClearReason(7);
   backlog.Sleep("x");
-  backlog.WakeAlike("x");
+  backlog.WakeSameNeeds("x");
   backlog.WakeHolds();
   EXPECT_FALSE(backlog.Due()) << "nobody is there to be woken";
 }
 
-// SPEC P-9: an identical gang is not tried either; of those that wait together only the first is.
-TEST(BacklogRoom, ThoseThatFailedAlikeAreTriedOneByOne) {
+// SPEC P-9: a gang with the same needs as a blocked one is not tried; of the gangs that wait together only the first
+// is.
+TEST(BacklogTest, SameNeeds_TriedOneByOne) {
   Backlog backlog;
   backlog.Block(1, Key(1, "a/1"), "big", {{4}, false}, {ReasonCode::kNoRoom, "one"});
   backlog.Block(2, Key(2, "a/2"), "big", {{4}, false}, {ReasonCode::kNoRoom, "two"});
   backlog.Add(3, Key(0, "a/3"));
   EXPECT_EQ(backlog.Next(), 3) << "who is new goes before whoever sleeps";
-  EXPECT_EQ(backlog.WhyAsleep("big").text, "two") << "the first in order, not the first that came";
-  backlog.WakeAlike("big");
+  EXPECT_EQ(backlog.BlockedReason("big").text, "two") << "the first in order, not the first that came";
+  backlog.WakeSameNeeds("big");
   EXPECT_EQ(backlog.Next(), 2);
   backlog.Sleep("big");
   backlog.Remove(2);
   EXPECT_EQ(backlog.Next(), 3);
-  backlog.WakeAlike("big");
+  backlog.WakeSameNeeds("big");
   EXPECT_EQ(backlog.Next(), 1);
   backlog.Remove(1);
   EXPECT_FALSE(backlog.AnyBlocked());
   backlog.Block(1, Key(1, "a/1"), "big", {{4}, false}, {});
-  EXPECT_NE(backlog.Asleep("big"), nullptr) << "those that were woken are gone; who comes now sleeps";
+  EXPECT_NE(backlog.SleepingCondition("big"), nullptr) << "those that were woken are gone; who comes now sleeps";
   EXPECT_EQ(backlog.Next(), 3);
 }
 
-// SPEC P-9: capacity that came wakes whoever waits for capacity; held binds that ended wake whoever waits for those.
-TEST(BacklogRoom, OnlyWhoWaitsForIt) {
+// SPEC P-9: new capacity wakes items that wait for capacity; ended holds wake items that wait for holds.
+TEST(BacklogTest, Wake_OnlyMatchingCondition) {
   Backlog backlog;
   backlog.Block(1, Key(0, "a/1"), "room", {{4}, false}, {});
   backlog.Block(2, Key(0, "a/2"), "holds", {{}, true}, {});
   backlog.Block(3, Key(0, "a/3"), "woken", {{5}, false}, {});
-  backlog.WakeAlike("woken");
+  backlog.WakeSameNeeds("woken");
   std::vector<std::vector<int32_t>> asked;
-  backlog.Wake(/*anew=*/false, [&](const WaitFor& wait_for, int32_t /*first*/) {
+  backlog.Wake(/*forced=*/false, [&](const WakeCondition& wait_for, int32_t /*first*/) {
     asked.emplace_back(wait_for.classes.begin(), wait_for.classes.end());
     return false;
   });
   EXPECT_EQ(asked, (std::vector<std::vector<int32_t>>{{4}})) << "neither holds nor who is awake is asked about";
-  EXPECT_NE(backlog.Asleep("room"), nullptr) << "it would not have helped";
-  backlog.Wake(/*anew=*/false, [](const WaitFor&, int32_t) { return true; });
-  EXPECT_EQ(backlog.Asleep("room"), nullptr);
-  EXPECT_NE(backlog.Asleep("holds"), nullptr);
+  EXPECT_NE(backlog.SleepingCondition("room"), nullptr) << "it would not have helped";
+  backlog.Wake(/*forced=*/false, [](const WakeCondition&, int32_t) { return true; });
+  EXPECT_EQ(backlog.SleepingCondition("room"), nullptr);
+  EXPECT_NE(backlog.SleepingCondition("holds"), nullptr);
   backlog.WakeHolds();
-  EXPECT_EQ(backlog.Asleep("holds"), nullptr);
+  EXPECT_EQ(backlog.SleepingCondition("holds"), nullptr);
 }
 
-// The reason outlives waking and leaving the queue, until it is forgotten.
-TEST(BacklogRoom, TheReasonStaysUntilItIsForgotten) {
+// The reason survives waking and removal from the queue until it is cleared.
+TEST(BacklogTest, Reason_StaysUntilCleared) {
   Backlog backlog;
   const Reason why{ReasonCode::kNoRoom, "full"};
   backlog.Block(1, Key(0, "a/1"), "big", {}, why);
-  backlog.WakeAlike("big");
+  backlog.WakeSameNeeds("big");
   EXPECT_EQ(backlog.why(1), why);
   backlog.Remove(1);
   EXPECT_EQ(backlog.why(1), why);
   EXPECT_EQ(backlog.blocked_by(1), "");
   backlog.Add(1, Key(0, "a/1"));
   EXPECT_EQ(backlog.why(1), why);
-  backlog.ForgetReason(1);
+  backlog.ClearReason(1);
   EXPECT_TRUE(backlog.why(1).none());
   EXPECT_NE(backlog.queued(1), nullptr);
 }
 
-TEST(BacklogRoomDeath, NobodyIsQueuedTwice) {
+TEST(BacklogDeathTest, AddTwice_Dies) {
   Backlog backlog;
   backlog.Add(1, Key(0, "a/1"));
   EXPECT_DEATH(backlog.Add(1, Key(0, "a/1")), "invariant");

@@ -1,4 +1,4 @@
-// SPEC Q-3: fair share, against a twin that pours water, and what must hold whatever is asked.
+// muster_queueing: fair share (SPEC Q-3), compared with a water-filling twin, and rules that hold for any requests.
 #include "state/queueing/fair_share.h"
 
 #include <gtest/gtest.h>
@@ -24,18 +24,18 @@ ShareClaim Claim(int64_t quota, int64_t requested, int64_t weight = 1, int32_t a
   return claim;
 }
 
-TEST(FairShare, QuotaFirstThenWeights) {
+TEST(FairShare, Shares_QuotaFirstThenWeights) {
   EXPECT_EQ(FairShares(8, {{Claim(2, 6, 1), Claim(2, 6, 3)}}), (Shares{3, 5}));         // C-302
   EXPECT_EQ(FairShares(11, {{Claim(2, 6, 1, 1), Claim(2, 6, 1, 0)}}), (Shares{5, 6}));  // C-303: age decides
-  EXPECT_EQ(FairShares(10, {{Claim(0, 2, 1), Claim(0, 100, 1)}}), (Shares{2, 8}));      // what one does not want
-  EXPECT_EQ(FairShares(10, {{Claim(3, 9, 0), Claim(0, 5, 1)}}), (Shares{3, 5}));        // weight 0: quota only
+  EXPECT_EQ(FairShares(10, {{Claim(0, 2, 1), Claim(0, 100, 1)}}), (Shares{2, 8}));  // the unused part goes to the other
+  EXPECT_EQ(FairShares(10, {{Claim(3, 9, 0), Claim(0, 5, 1)}}), (Shares{3, 5}));    // weight 0: quota only
   EXPECT_EQ(FairShares(10, {{Claim(0, 9, 1), Claim(0, 9, 1, 1, 5)}}), (Shares{1, 9}));  // priority before weight
   EXPECT_EQ(FairShares(6, {{Claim(8, 9), Claim(4, 9)}}), (Shares{4, 2}));               // quotas beyond the total
   EXPECT_EQ(FairShares(6, {{Claim(8, 9), Claim(4, 9, 1, 1, 5)}}), (Shares{4, 2}));      // no priority among quotas
   EXPECT_EQ(FairShares(0, {{Claim(2, 6), Claim(2, 6)}}), (Shares{0, 0}));
 }
 
-TEST(FairShare, LimitsAndTrees) {
+TEST(FairShare, LimitsAndTrees_AreRespected) {
   std::vector<ShareClaim> claims = {Claim(0, 0), Claim(0, 20), Claim(0, 20, 1, 2), Claim(0, 20, 3, 3)};
   claims[2].parent = claims[3].parent = 0;
   EXPECT_EQ(FairShares(16, claims), (Shares{8, 8, 2, 6}));
@@ -47,8 +47,8 @@ TEST(FairShare, LimitsAndTrees) {
   EXPECT_EQ(FairShares(16, claims), (Shares{4, 1, 4, 0})) << "nobody wants the rest";
 }
 
-// Fills all up to one level, in proportion to weights, in small steps: no rounds, no rounding. REQUIRES: one priority,
-// quotas that fit.
+// Fills all claims to one level in proportion to their weights, by bisection: without rounds and rounding. REQUIRES:
+// one priority, and quotas that fit.
 std::vector<double> Poured(int64_t total, const std::vector<ShareClaim>& claims) {
   std::vector<double> base;
   double rest = static_cast<double>(total);
@@ -72,7 +72,7 @@ std::vector<double> Poured(int64_t total, const std::vector<ShareClaim>& claims)
   return base;
 }
 
-TEST(FairShare, AgreesWithWaterThatIsPoured) {
+TEST(FairShare, RandomClaims_AgreeWithWaterFilling) {
   for (uint64_t seed = 1; seed <= 4'000; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     std::mt19937_64 random(seed);
@@ -94,15 +94,15 @@ TEST(FairShare, AgreesWithWaterThatIsPoured) {
       sum += shares[i];
       ASSERT_GE(shares[i], std::min(claims[i].quota, claims[i].requested));
       ASSERT_LE(shares[i], claims[i].requested);
-      // Each of the rounds rounds down by less than one for each of them.
+      // Each round of FairShares rounds down by less than one per claim.
       ASSERT_NEAR(static_cast<double>(shares[i]), poured[i], 2.0) << "claim " << i;
     }
     ASSERT_EQ(sum, std::min(total, wanted)) << "all of it is given, and no more";
   }
 }
 
-// No queue gets more by having its children looked at: a tree divides as its parents do.
-TEST(FairShare, AParentsShareIsItsChildrens) {
+// A tree divides as its parents do: the shares of children add up to the share of their parent.
+TEST(FairShare, ParentShare_IsSumOfChildren) {
   for (uint64_t seed = 1; seed <= 2'000; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     std::mt19937_64 random(seed);

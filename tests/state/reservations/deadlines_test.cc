@@ -1,4 +1,4 @@
-// Deadlines: what is due first, ties by name.
+// Deadlines: items ordered by due time; equal times are ordered by name.
 #include "state/reservations/deadlines.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ const std::string kA = "a";
 const std::string kB = "b";
 const std::string kC = "c";
 
-TEST(Deadlines, NothingIsDueBeforeItsTime) {
+TEST(Deadlines, TakeDue_ReturnsItemOnceAtItsTime) {
   Deadlines deadlines;
   EXPECT_EQ(deadlines.Next(), kNever);
   EXPECT_EQ(deadlines.Of(3), kNever);
@@ -22,11 +22,11 @@ TEST(Deadlines, NothingIsDueBeforeItsTime) {
   EXPECT_EQ(deadlines.TakeDue(100), 3);
   EXPECT_EQ(deadlines.Of(3), kNever) << "what was taken has no deadline any more";
   EXPECT_EQ(deadlines.Next(), kNever);
-  deadlines.Set(3, kA, 100);  // and may be given the same again
+  deadlines.Set(3, kA, 100);  // the same deadline may be set again
   EXPECT_EQ(deadlines.TakeDue(101), 3);
 }
 
-TEST(Deadlines, ByTimeThenByName) {
+TEST(Deadlines, TakeDue_SeveralDue_OrdersByTimeThenName) {
   Deadlines deadlines;
   deadlines.Set(0, kC, 50);
   deadlines.Set(1, kB, 70);
@@ -37,7 +37,7 @@ TEST(Deadlines, ByTimeThenByName) {
   EXPECT_EQ(deadlines.TakeDue(100), std::nullopt);
 }
 
-TEST(Deadlines, TheLastOneSetCounts) {
+TEST(Deadlines, Set_Repeated_LastValueCounts) {
   Deadlines deadlines;
   deadlines.Set(0, kA, 50);
   deadlines.Set(0, kA, 50);
@@ -49,20 +49,20 @@ TEST(Deadlines, TheLastOneSetCounts) {
   EXPECT_EQ(deadlines.TakeDue(1'000), std::nullopt);
 }
 
-TEST(Deadlines, LooksAreTakenOnceAndForgottenWithTheThing) {
+TEST(Deadlines, DrainDirty_VisitsEachOnceAndSkipsRemoved) {
   Deadlines deadlines;
-  deadlines.Look(1);
-  deadlines.Look(2);
-  deadlines.Look(1);
+  deadlines.MarkDirty(1);
+  deadlines.MarkDirty(2);
+  deadlines.MarkDirty(1);
   deadlines.Set(1, kA, 10);
-  deadlines.Forget(1, kA);
+  deadlines.Remove(1, kA);
   EXPECT_EQ(deadlines.Next(), kNever);
-  std::vector<int32_t> looked;
-  const auto look = [&](int32_t id) { looked.push_back(id); };
-  deadlines.TakeLooks(look);
-  EXPECT_EQ(looked, std::vector<int32_t>{2});
-  deadlines.TakeLooks(look);
-  EXPECT_EQ(looked, std::vector<int32_t>{2});
+  std::vector<int32_t> drained;
+  const auto visit = [&](int32_t id) { drained.push_back(id); };
+  deadlines.DrainDirty(visit);
+  EXPECT_EQ(drained, std::vector<int32_t>{2});
+  deadlines.DrainDirty(visit);
+  EXPECT_EQ(drained, std::vector<int32_t>{2});
 }
 
 }  // namespace

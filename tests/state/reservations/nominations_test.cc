@@ -1,4 +1,4 @@
-// SPEC K-3: room for pods that kube-scheduler nominated.
+// SPEC K-3: capacity reserved for pods that kube-scheduler nominated.
 #include "tests/support/rooms_fixture.h"
 
 namespace muster {
@@ -16,7 +16,7 @@ class NominationsTest : public RoomsTest {
   }
 };
 
-TEST_F(NominationsTest, ReservesWhereThereIsRoom) {
+TEST_F(NominationsTest, NominatedNode_WithRoom_IsReserved) {
   AddNode("n", 4);
   const Pod& fits = Nominate("a", 4, "n");
   EXPECT_EQ(ReservedOn("n"), 4);
@@ -40,7 +40,7 @@ TEST_F(NominationsTest, ReservesWhereThereIsRoom) {
   EXPECT_EQ(ReservedOn("n"), 1);
 }
 
-TEST_F(NominationsTest, APodThatCannotBePlannedReservesNothing) {
+TEST_F(NominationsTest, InvalidPod_ReservesNothing) {
   AddNode("n", 4);
   PodDescription facts = Facts("a", 1);
   facts.nominated_node = "n";
@@ -49,7 +49,7 @@ TEST_F(NominationsTest, APodThatCannotBePlannedReservesNothing) {
   EXPECT_EQ(NodeAt("n").reserved_pods, 0);
 }
 
-TEST_F(NominationsTest, APodThatIsChargedElsewhereStaysThere) {
+TEST_F(NominationsTest, PodChargedOnOtherNode_StaysThere) {
   AddNode("m", 4);
   AddNode("n", 4);
   PodDescription facts = Facts("a", 1);
@@ -61,7 +61,7 @@ TEST_F(NominationsTest, APodThatIsChargedElsewhereStaysThere) {
   EXPECT_EQ(ReservedOn("n"), 0);
 }
 
-TEST_F(NominationsTest, OnlyLowerPrioritiesGiveWay) {
+TEST_F(NominationsTest, ReleaseBelowPriority_ReleasesOnlyLowerPriorities) {
   AddNode("n", 4);
   const Pod& low = Nominate("a", 1, "n", 4);
   const Pod& equal = Nominate("b", 1, "n", 5);
@@ -70,7 +70,7 @@ TEST_F(NominationsTest, OnlyLowerPrioritiesGiveWay) {
   ledger_.ChargePod(placed.id, cluster_.FindNode("n"), placed.cls, ChargeKind::kUsed);
   nominations_.Add(placed);
   const int64_t log = cluster_.log_end();
-  nominations_.ReleaseBelow(5);
+  nominations_.ReleaseBelowPriority(5);
   EXPECT_FALSE(ledger_.Reserves(low.id));
   EXPECT_TRUE(ledger_.Reserves(equal.id));
   EXPECT_TRUE(ledger_.Reserves(high.id));
@@ -80,10 +80,10 @@ TEST_F(NominationsTest, OnlyLowerPrioritiesGiveWay) {
   }
 }
 
-TEST_F(NominationsTest, TheLastOnANode) {
+TEST_F(NominationsTest, LastChargedOn_ReturnsLastReservationOfNode) {
   const NodeId m = AddNode("m", 4);
   const NodeId n = AddNode("n", 4);
-  EXPECT_EQ(nominations_.LastOn(n), nullptr);
+  EXPECT_EQ(nominations_.LastChargedOn(n), nullptr);
   Nominate("a", 1, "n");
   const Pod& last = Nominate("b", 1, "n");
   const Pod& other = Nominate("c", 1, "m");
@@ -91,8 +91,8 @@ TEST_F(NominationsTest, TheLastOnANode) {
   const Pod& placed = Put(Facts("e", 1));
   ledger_.ChargePod(placed.id, n, placed.cls, ChargeKind::kUsed);
   nominations_.Add(placed);
-  EXPECT_EQ(nominations_.LastOn(n), &last);
-  EXPECT_EQ(nominations_.LastOn(m), &other);
+  EXPECT_EQ(nominations_.LastChargedOn(n), &last);
+  EXPECT_EQ(nominations_.LastChargedOn(m), &other);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// SPEC P-11: places of a plan, who has them, and what is charged for them.
+// SPEC P-11: the slots of a plan, the pods that have them, and the charges for them.
 #include "state/reservations/plans.h"
 
 #include "tests/support/rooms_fixture.h"
@@ -9,7 +9,7 @@ namespace {
 class PlansTest : public RoomsTest {
  protected:
   PlansTest() : m_(AddNode("m", 9)), n_(AddNode("n", 9)) {}
-  // A plan with `on_m` places of the first member's class on m and `on_n` on n.
+  // A plan with `on_m` slots of the first member's class on m and `on_n` on n.
   const Plan& Make(const Gang& gang, int32_t on_m, int32_t on_n, bool uses_holds = true, int64_t id = 7) {
     Statement statement(&cluster_);
     const ClassId cls = (*gang.in(MemberState::kPending).begin())->cls;
@@ -18,7 +18,7 @@ class PlansTest : public RoomsTest {
     plans_.Make(gang, id, kT0, statement.Commit(), {{cls, std::numeric_limits<int32_t>::min(), 1000}}, 3, uses_holds);
     return *plans_.Of(gang);
   }
-  // Commits the plan of members that are all held.
+  // Commits the plan and charges its pods. REQUIRES: a pod in every slot.
   void CommitAll(const Gang& gang) {
     plans_.Commit(gang);
     for (const Slot& slot : std::vector<Slot>(plans_.Of(gang)->slots)) {
@@ -30,15 +30,15 @@ class PlansTest : public RoomsTest {
   NodeId n_;
 };
 
-TEST_F(PlansTest, TakesOverWhatAStatementReserved) {
+TEST_F(PlansTest, Make_FromStatement_TakesOverItsReservations) {
   const Gang& gang = PutGang("g", 3);
   EXPECT_EQ(plans_.Of(gang), nullptr);
   const Plan& plan = Make(gang, 1, 2);
   EXPECT_EQ(plan.id, 7);
   EXPECT_EQ(plan.created_ms, kT0);
   EXPECT_EQ(plan.last_arrival_ms, kT0);
-  EXPECT_EQ(plan.wake_base_ms, kT0);
-  EXPECT_EQ(plan.next_wake_ms, kT0 + 2'000);
+  EXPECT_EQ(plan.activation_base_ms, kT0);
+  EXPECT_EQ(plan.next_activation_ms, kT0 + 2'000);
   EXPECT_EQ(plan.lowest_priority, 3);
   EXPECT_EQ(plan.size(), 3);
   EXPECT_FALSE(plan.committed);
@@ -59,8 +59,9 @@ TEST_F(PlansTest, TakesOverWhatAStatementReserved) {
   EXPECT_EQ(Plans::FindFree(plan, pod, n_), -1);
 }
 
-// P-11: of the places that it may take a pod takes the dearest, and leaves the others to those that may take no other.
-TEST_F(PlansTest, APodLeavesTheCheaperPlaces) {
+// P-11: of the slots that it may take, a pod takes the one with the highest priority. Pods of lower priority can take
+// the others.
+TEST_F(PlansTest, Offer_HighPriorityPod_LeavesSlotsForLowerPriority) {
   PutGang("g", 1);
   PodDescription cheap = Facts("cheap", 1, "g", 1);
   cheap.priority = 5;
@@ -74,23 +75,23 @@ TEST_F(PlansTest, APodLeavesTheCheaperPlaces) {
   statement.Allocate(m_, cls, 2);
   plans_.Make(gang, 7, kT0, statement.Commit(), {{cls, 9, 1}, {cls, 5, 1}}, 3, true);
   plans_.Offer(PodAt("dear"), 1);
-  EXPECT_TRUE(plans_.HasPlaceFor(PodAt("cheap")));
+  EXPECT_TRUE(plans_.HasSlotFor(PodAt("cheap")));
 }
 
-TEST_F(PlansTest, AHeldSlotStaysHeldWhenItIsOfferedAgain) {
+TEST_F(PlansTest, HeldSlot_OfferedAgain_StaysHeld) {
   const Gang& gang = PutGang("g", 1);
   const Plan& plan = Make(gang, 1, 0);
   Take("g-1", "m");
-  plans_.Hold(PodAt("g-1"));
+  plans_.MarkHeld(PodAt("g-1"));
   EXPECT_EQ(plan.held, 1);
   plans_.Offer(PodAt("g-1"), 0);
   EXPECT_EQ(plan.slots[0].state, SlotState::kHeld);
-  plans_.Unhold(PodAt("g-1"));
+  plans_.ClearHeld(PodAt("g-1"));
   EXPECT_EQ(plan.held, 0);
   EXPECT_EQ(plan.slots[0].state, SlotState::kOffered);
 }
 
-TEST_F(PlansTest, ASlotMoves) {
+TEST_F(PlansTest, Move_Slot_MovesItsReservation) {
   const Gang& gang = PutGang("g", 1);
   Make(gang, 1, 0);
   const int64_t log = cluster_.log_end();
@@ -105,7 +106,7 @@ TEST_F(PlansTest, ASlotMoves) {
   EXPECT_TRUE(gained) << "there is room on m now";
 }
 
-TEST_F(PlansTest, APodThatGoesLeavesAFreeSlot) {
+TEST_F(PlansTest, Release_UncommittedSlot_BecomesFree) {
   const Gang& gang = PutGang("g", 2);
   const Plan& plan = Make(gang, 2, 0);
   EXPECT_FALSE(plans_.Release(PodAt("g-1"))) << "it has none";
@@ -118,61 +119,61 @@ TEST_F(PlansTest, APodThatGoesLeavesAFreeSlot) {
   EXPECT_EQ(ReservedOn("m"), 2);
 }
 
-TEST_F(PlansTest, ACommittedSlotGoesWithItsPod) {
+TEST_F(PlansTest, Release_CommittedSlot_IsRemoved) {
   const Gang& gang = PutGang("g", 3);
   const Plan& plan = Make(gang, 2, 1);
   Take("g-1", "m");
   Take("g-2", "m");
   Take("g-3", "n");
-  for (const char* uid : {"g-1", "g-2", "g-3"}) plans_.Hold(PodAt(uid));
+  for (const char* uid : {"g-1", "g-2", "g-3"}) plans_.MarkHeld(PodAt(uid));
   CommitAll(gang);
   EXPECT_TRUE(plan.committed);
   EXPECT_EQ(plan.held, 0);
-  EXPECT_EQ(plan.next_wake_ms, kNever);
+  EXPECT_EQ(plan.next_activation_ms, kNever);
   EXPECT_EQ(ReservedOn("m"), 0);
   EXPECT_EQ(UsedOn("m"), 2);
   EXPECT_TRUE(plans_.Release(PodAt("g-1")));
   EXPECT_EQ(plan.size(), 2);
   EXPECT_EQ(plans_.promised_holds(), 2);
   EXPECT_EQ(plans_.SlotIndex(PodAt("g-1")), -1);
-  // The last one took its place.
+  // The last slot moved to its index.
   EXPECT_EQ(plans_.SlotIndex(PodAt("g-3")), 0);
   EXPECT_EQ(plans_.SlotOf(PodAt("g-3"))->pod, &PodAt("g-3"));
   EXPECT_EQ(plans_.SlotIndex(PodAt("g-2")), 1);
   EXPECT_TRUE(plans_.Release(PodAt("g-2"))) << "the last in the list";
   EXPECT_EQ(plans_.SlotIndex(PodAt("g-3")), 0);
-  EXPECT_FALSE(plans_.EndIfDone(gang));
+  EXPECT_FALSE(plans_.RemoveIfDone(gang));
   const int32_t holds = plans_.promised_holds();
-  plans_.NoteBound(PodAt("g-3"));
+  plans_.MarkBound(PodAt("g-3"));
   EXPECT_EQ(plans_.promised_holds(), holds - 1) << "nobody waits for its binding any more";
   EXPECT_EQ(plan.bound, 1);
   EXPECT_EQ(plans_.SlotIndex(PodAt("g-3")), -1);
-  EXPECT_TRUE(plans_.EndIfDone(gang));
+  EXPECT_TRUE(plans_.RemoveIfDone(gang));
   EXPECT_EQ(plans_.Of(gang), nullptr);
-  EXPECT_FALSE(plans_.EndIfDone(gang)) << "there is none any more";
+  EXPECT_FALSE(plans_.RemoveIfDone(gang)) << "there is none any more";
   ExpectNothingPromised();
 }
 
-TEST_F(PlansTest, AReleasedSlotBeforeABoundOne) {
+TEST_F(PlansTest, Release_SlotBeforeBoundSlot_PlanIsDone) {
   const Gang& gang = PutGang("g", 2);
   const Plan& plan = Make(gang, 2, 0);
   Take("g-1", "m");
   Take("g-2", "m");
   CommitAll(gang);
-  plans_.NoteBound(PodAt("g-2"));  // its slot names nobody any more
+  plans_.MarkBound(PodAt("g-2"));  // its slot names no pod any more
   EXPECT_TRUE(plans_.Release(PodAt("g-1")));
   EXPECT_EQ(plan.size(), 1);
-  EXPECT_TRUE(plans_.EndIfDone(gang));
+  EXPECT_TRUE(plans_.RemoveIfDone(gang));
   ExpectNothingPromised();
 }
 
-TEST_F(PlansTest, ACommittedSlotIsReopened) {
+TEST_F(PlansTest, UncommitSlot_BecomesFreeAndReserved) {
   const Gang& gang = PutGang("g", 1);
   const Plan& plan = Make(gang, 1, 0);
   Take("g-1", "m");
   CommitAll(gang);
   ledger_.DischargePod(PodAt("g-1").id, false);
-  plans_.Reopen(PodAt("g-1"));
+  plans_.UncommitSlot(PodAt("g-1"));
   EXPECT_EQ(plan.slots[0].state, SlotState::kFree);
   EXPECT_EQ(plan.slots[0].pod, nullptr);
   EXPECT_EQ(plans_.SlotIndex(PodAt("g-1")), -1);
@@ -181,19 +182,19 @@ TEST_F(PlansTest, ACommittedSlotIsReopened) {
   EXPECT_EQ(plans_.promised_holds(), 1);
 }
 
-TEST_F(PlansTest, WhatIsOpenIsDroppedAndTheRestStays) {
+TEST_F(PlansTest, ReleaseUncommitted_KeepsCommittedSlots) {
   const Gang& gang = PutGang("g", 4);
   const Plan& plan = Make(gang, 2, 2);
   Take("g-1", "m");
   Take("g-2", "m");
   Take("g-3", "n");
-  for (const char* uid : {"g-1", "g-2", "g-3"}) plans_.Hold(PodAt(uid));
-  // Two of them are committed as under repair: the first and the third.
+  for (const char* uid : {"g-1", "g-2", "g-3"}) plans_.MarkHeld(PodAt(uid));
+  // Two slots are committed, as during a repair: the first and the third.
   for (const char* uid : {"g-3", "g-1"}) {
     plans_.CommitSlot(PodAt(uid));
     ledger_.ChargePod(PodAt(uid).id, plans_.SlotOf(PodAt(uid))->node, PodAt(uid).cls, ChargeKind::kUsed);
   }
-  const std::vector<Slot> open = plans_.DropOpen(gang);
+  const std::vector<Slot> open = plans_.ReleaseUncommitted(gang);
   ASSERT_EQ(open.size(), 2U);
   EXPECT_EQ(open[0].pod, &PodAt("g-2"));
   EXPECT_EQ(open[0].state, SlotState::kHeld) << "as it was";
@@ -209,17 +210,17 @@ TEST_F(PlansTest, WhatIsOpenIsDroppedAndTheRestStays) {
   EXPECT_TRUE(ledger_.promised().empty());
 }
 
-TEST_F(PlansTest, WhatStaysMovesUp) {
+TEST_F(PlansTest, ReleaseUncommitted_RemainingSlotsMoveUp) {
   const Gang& gang = PutGang("g", 3);
   Make(gang, 3, 0);
   for (const char* uid : {"g-1", "g-2", "g-3"}) Take(uid, "m");
   plans_.CommitSlot(PodAt("g-3"));
-  EXPECT_EQ(plans_.DropOpen(gang).size(), 2U);
+  EXPECT_EQ(plans_.ReleaseUncommitted(gang).size(), 2U);
   EXPECT_EQ(plans_.SlotIndex(PodAt("g-3")), 0);
   EXPECT_EQ(plans_.SlotOf(PodAt("g-3"))->pod, &PodAt("g-3"));
 }
 
-TEST_F(PlansTest, ACommitFreesNothing) {
+TEST_F(PlansTest, CommitSlot_GainsNoCapacity) {
   const Gang& gang = PutGang("g", 1);
   Make(gang, 1, 0);
   Take("g-1", "m");
@@ -228,31 +229,31 @@ TEST_F(PlansTest, ACommitFreesNothing) {
   for (int64_t at = log; at < cluster_.log_end(); ++at) EXPECT_FALSE(cluster_.log_at(at).gained);
 }
 
-TEST_F(PlansTest, DroppedPlacesAreRoomForOthers) {
+TEST_F(PlansTest, ReleaseUncommitted_GainsCapacity) {
   const Gang& gang = PutGang("g", 1);
   Make(gang, 1, 0);
-  EXPECT_EQ(plans_.DropOpen(gang).size(), 1U);
+  EXPECT_EQ(plans_.ReleaseUncommitted(gang).size(), 1U);
   EXPECT_TRUE(cluster_.log_at(cluster_.log_end() - 1).gained);
-  EXPECT_TRUE(plans_.EndIfDone(gang));
+  EXPECT_TRUE(plans_.RemoveIfDone(gang));
   ExpectNothingPromised();
 }
 
-TEST_F(PlansTest, ASubmittedGangUsesNoHolds) {
+TEST_F(PlansTest, SubmittedGang_PromisesNoHolds) {
   const Gang& gang = PutGang("g", 2);
   Make(gang, 2, 0, /*uses_holds=*/false);
   EXPECT_EQ(plans_.promised_holds(), 0);
-  EXPECT_EQ(plans_.DropOpen(gang).size(), 2U);
+  EXPECT_EQ(plans_.ReleaseUncommitted(gang).size(), 2U);
   EXPECT_EQ(plans_.promised_holds(), 0);
-  EXPECT_TRUE(plans_.EndIfDone(gang));
+  EXPECT_TRUE(plans_.RemoveIfDone(gang));
   EXPECT_EQ(plans_.promised_holds(), 0);
 }
 
-TEST_F(PlansTest, TheCallerTakesAllOfASubmittedPlan) {
+TEST_F(PlansTest, ReleaseAll_ReturnsSlotsAndRemovesPlan) {
   const Gang& gang = PutGang("g", 2);
   Make(gang, 1, 1, /*uses_holds=*/false);
   Take("g-1", "m");
   Take("g-2", "n");
-  const std::vector<Slot> slots = plans_.TakeAll(gang);
+  const std::vector<Slot> slots = plans_.ReleaseAll(gang);
   ASSERT_EQ(slots.size(), 2U);
   EXPECT_EQ(slots[1].pod, &PodAt("g-2"));
   EXPECT_EQ(plans_.Of(gang), nullptr);
@@ -260,7 +261,7 @@ TEST_F(PlansTest, TheCallerTakesAllOfASubmittedPlan) {
   EXPECT_EQ(plans_.SlotIndex(PodAt("g-2")), -1);
 }
 
-TEST_F(PlansTest, MatesAreThoseOfTheSamePlan) {
+TEST_F(PlansTest, PeersOf_ReturnsGangsWithSamePlanId) {
   const Gang& a = PutGang("a", 1);
   const Gang& b = PutGang("b", 1);
   const Gang& c = PutGang("c", 1);
@@ -268,44 +269,44 @@ TEST_F(PlansTest, MatesAreThoseOfTheSamePlan) {
   Make(a, 1, 0, true, 7);
   Make(b, 1, 0, true, 7);
   Make(c, 1, 0, true, 8);
-  EXPECT_EQ(plans_.MatesOf(a), Group{&a});
-  plans_.SetMates(a, {"d/b", "d/c", "d/e", "d/gone"});
-  EXPECT_EQ(plans_.MatesOf(a), (Group{&a, &b})) << "neither another plan, nor none, nor a gang that is gone";
+  EXPECT_EQ(plans_.PeersOf(a), Group{&a});
+  plans_.SetPeers(a, {"d/b", "d/c", "d/e", "d/gone"});
+  EXPECT_EQ(plans_.PeersOf(a), (Group{&a, &b})) << "neither another plan, nor none, nor a gang that is gone";
   EXPECT_EQ(plans_.Of(e), nullptr);
 }
 
-// K-7: 2, 4 and 8 s after the plan, and then not any more.
-TEST_F(PlansTest, TheNextCall) {
+// K-7: activations are due 2, 4 and 8 s after the plan was made, then no more.
+TEST_F(PlansTest, ScheduleActivation_IsDueAfter2And4And8Seconds) {
   const Gang& gang = PutGang("g", 1);
   const Plan& plan = Make(gang, 1, 0);
   const auto next = [&](int64_t after_ms) {
-    plans_.ScheduleCall(gang, kT0 + after_ms);
-    return plan.next_wake_ms == kNever ? kNever : plan.next_wake_ms - kT0;
+    plans_.ScheduleActivation(gang, kT0 + after_ms);
+    return plan.next_activation_ms == kNever ? kNever : plan.next_activation_ms - kT0;
   };
   EXPECT_EQ(next(1'999), 2'000);
   EXPECT_EQ(next(2'000), 4'000);
   EXPECT_EQ(next(4'000), 8'000);
   EXPECT_EQ(next(7'999), 8'000);
   EXPECT_EQ(next(8'000), kNever);
-  plans_.CallSoon(gang, kT0 + 9'000);
-  EXPECT_EQ(plan.soon_ms, kT0 + 9'250);
-  plans_.CallSoon(gang, kT0 + 9'100);
-  EXPECT_EQ(plan.soon_ms, kT0 + 9'250) << "the first one counts";
+  plans_.ScheduleReactivation(gang, kT0 + 9'000);
+  EXPECT_EQ(plan.reactivate_ms, kT0 + 9'250);
+  plans_.ScheduleReactivation(gang, kT0 + 9'100);
+  EXPECT_EQ(plan.reactivate_ms, kT0 + 9'250) << "the first one counts";
   for (const int64_t delay_ms : {500, 1'000, 2'000, 4'000, 8'000, 8'000}) {
-    plans_.NoteCalledSoon(gang);
-    EXPECT_EQ(plan.soon_ms, kNever);
-    plans_.CallSoon(gang, kT0);
-    EXPECT_EQ(plan.soon_ms, kT0 + delay_ms) << "later each time (K-6)";
+    plans_.OnReactivated(gang);
+    EXPECT_EQ(plan.reactivate_ms, kNever);
+    plans_.ScheduleReactivation(gang, kT0);
+    EXPECT_EQ(plan.reactivate_ms, kT0 + delay_ms) << "later each time (K-6)";
   }
-  plans_.RestartCalls(gang, kT0 + 10'000, kT0 + 10'100);
-  EXPECT_EQ(plan.next_wake_ms, kT0 + 10'100);
+  plans_.RestartActivations(gang, kT0 + 10'000, kT0 + 10'100);
+  EXPECT_EQ(plan.next_activation_ms, kT0 + 10'100);
   EXPECT_EQ(next(10'100), 12'000);
-  plans_.NeverCall(gang);
-  EXPECT_EQ(plan.next_wake_ms, kNever);
-  plans_.NoteArrival(gang, kT0 + 5);
+  plans_.CancelActivation(gang);
+  EXPECT_EQ(plan.next_activation_ms, kNever);
+  plans_.OnArrival(gang, kT0 + 5);
   EXPECT_EQ(plan.last_arrival_ms, kT0 + 5);
-  EXPECT_EQ(plans_.NoteAbsence(gang), 1);
-  EXPECT_EQ(plans_.NoteAbsence(gang), 2);
+  EXPECT_EQ(plans_.CountMissingOffer(gang), 1);
+  EXPECT_EQ(plans_.CountMissingOffer(gang), 2);
 }
 
 }  // namespace

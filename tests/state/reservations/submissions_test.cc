@@ -1,4 +1,4 @@
-// SPEC S-1: what is known of submitted gangs, open ones and those that ended.
+// SPEC S-1: the table of submissions, open and finished.
 #include "state/reservations/submissions.h"
 
 #include "tests/support/rooms_fixture.h"
@@ -17,7 +17,7 @@ class SubmissionsTest : public RoomsTest {
   const Gang& gang_;
 };
 
-TEST_F(SubmissionsTest, IsOpenUntilItIsFinished) {
+TEST_F(SubmissionsTest, Submission_IsOpenUntilFinished) {
   EXPECT_EQ(submissions_.Of(gang_), nullptr);
   EXPECT_EQ(submissions_.Find("s"), nullptr);
   EXPECT_FALSE(submissions_.Expired(gang_, kNever));
@@ -43,38 +43,38 @@ TEST_F(SubmissionsTest, IsOpenUntilItIsFinished) {
   EXPECT_EQ(ended->gang, "d/g");
 }
 
-TEST_F(SubmissionsTest, ItsTimeStartsAnew) {
-  submissions_.NoteWithdrawn(gang_);  // harmless: it was not submitted
+TEST_F(SubmissionsTest, OnQueried_RestartsExpiry) {
+  submissions_.OnPlanWithdrawn(gang_);  // no effect: the gang was not submitted
   EXPECT_TRUE(Looks(&gang_deadlines_).empty());
   submissions_.Open(gang_, "s", 5'000, 0);
   EXPECT_FALSE(submissions_.Expired(gang_, kNever - 1)) << "not before its time began";
-  submissions_.NoteAsked(gang_, /*planned=*/false, kT0);
+  submissions_.OnQueried(gang_, /*planned=*/false, kT0);
   EXPECT_EQ(Looks(&gang_deadlines_), std::vector<int32_t>{gang_.id});
   EXPECT_FALSE(submissions_.Expired(gang_, kT0 + 4'999));
   EXPECT_TRUE(submissions_.Expired(gang_, kT0 + 5'000));
   EXPECT_FALSE(submissions_.Of(gang_)->confirmed);
-  submissions_.SetConfirmed(gang_);
+  submissions_.MarkConfirmed(gang_);
   EXPECT_TRUE(submissions_.Of(gang_)->confirmed);
-  submissions_.NoteWithdrawn(gang_);
+  submissions_.OnPlanWithdrawn(gang_);
   EXPECT_FALSE(submissions_.Of(gang_)->confirmed) << "the plan that was confirmed is another or gone";
   EXPECT_EQ(submissions_.Of(gang_)->expires_ms, kT0 + 5'000);
 }
 
-TEST_F(SubmissionsTest, APlanRenewsItsTimeOnceForEachTimeSomebodyAsked) {
+TEST_F(SubmissionsTest, OnPlanned_RenewsExpiryOncePerQuery) {
   submissions_.Open(gang_, "s", 5'000, 0);
-  submissions_.NoteAsked(gang_, /*planned=*/false, kT0);
-  submissions_.NotePlanned(gang_, kT0 + 100);
+  submissions_.OnQueried(gang_, /*planned=*/false, kT0);
+  submissions_.OnPlanned(gang_, kT0 + 100);
   EXPECT_EQ(submissions_.Of(gang_)->expires_ms, kT0 + 5'100);
-  submissions_.NoteWithdrawn(gang_);
-  submissions_.NotePlanned(gang_, kT0 + 200);
+  submissions_.OnPlanWithdrawn(gang_);
+  submissions_.OnPlanned(gang_, kT0 + 200);
   EXPECT_EQ(submissions_.Of(gang_)->expires_ms, kT0 + 5'100) << "nobody asked since";
-  submissions_.NoteAsked(gang_, /*planned=*/true, kT0 + 300);
+  submissions_.OnQueried(gang_, /*planned=*/true, kT0 + 300);
   EXPECT_EQ(submissions_.Of(gang_)->expires_ms, kT0 + 5'100) << "asking does not keep a plan";
-  submissions_.NotePlanned(gang_, kT0 + 400);
+  submissions_.OnPlanned(gang_, kT0 + 400);
   EXPECT_EQ(submissions_.Of(gang_)->expires_ms, kT0 + 5'400);
 }
 
-TEST_F(SubmissionsTest, TheOldestOfThoseThatEndedIsForgotten) {
+TEST_F(SubmissionsTest, FinishedSubmissions_PastBound_OldestIsRemoved) {
   for (int i = 0; i < 4'096; ++i) {
     submissions_.Open(gang_, absl::StrCat("s", i), 1, 0);
     Finish(SubmissionReply::State::kExpired);
@@ -93,8 +93,8 @@ TEST_F(SubmissionsTest, TheOldestOfThoseThatEndedIsForgotten) {
   EXPECT_EQ(submissions_.finished().back(), "s0");
 }
 
-// An answer may name thousands of places.
-TEST_F(SubmissionsTest, WhatIsRememberedIsBoundedInBytes) {
+// A reply can list thousands of places.
+TEST_F(SubmissionsTest, FinishedSubmissions_AreBoundedInBytes) {
   const auto finish = [&](const std::string& id, size_t bytes) {
     submissions_.Open(gang_, id, 1, 0);
     SubmissionReply reply;
@@ -121,7 +121,7 @@ TEST_F(SubmissionsTest, WhatIsRememberedIsBoundedInBytes) {
   EXPECT_EQ(submissions_.finished().size(), 11U) << "what was forgotten does not count";
 }
 
-TEST(SubmissionState, HasAName) {
+TEST(SubmissionState, ToString_EachState_ReturnsItsName) {
   using State = SubmissionReply::State;
   EXPECT_EQ(ToString(State::kWaiting), "Waiting");
   EXPECT_EQ(ToString(State::kPlanned), "Planned");

@@ -10,40 +10,40 @@ class PlanningTest : public RoomsTest {
  protected:
   explicit PlanningTest(int32_t max_holds = 100) : RoomsTest(max_holds) {}
   void Queue(const std::string& gang) { backlog_.Add(GangAt(gang).id, eligibility_.KeyOf(GangAt(gang))); }
-  void Round(int32_t max_gangs = 64) { planning_.Round(max_gangs, &*step_); }
+  void Round(int32_t max_gangs = 64) { planning_.Round(max_gangs, &*ctx_); }
   [[nodiscard]] bool Planned(const std::string& gang) const { return plans_.Of(GangAt(gang)) != nullptr; }
   [[nodiscard]] const Reason& Why(const std::string& gang) const { return backlog_.why(GangAt(gang).id); }
   void PutWithMinResources(const std::string& gang, const ResourceList& amounts) {
     PodDescription facts = Facts(gang + "-1", 1, gang, 1);
-    facts.gang.declaration.Own().min_resources = amounts;
+    facts.gang.declaration.Mutable().min_resources = amounts;
     Put(facts);
   }
 };
 
-class FewHolds : public PlanningTest {
+class HoldLimitTest : public PlanningTest {
  protected:
-  FewHolds() : PlanningTest(/*max_holds=*/3) {}
+  HoldLimitTest() : PlanningTest(/*max_holds=*/3) {}
 };
 
-TEST_F(PlanningTest, NothingIsPlannedBeforeEverythingIsRead) {
+TEST_F(PlanningTest, Round_FactsNotRead_PlansNothing) {
   AddNode("n", 4);
   PutGang("g", 1);
   Queue("g");
   Sources unread;
   Planning early({&cluster_, &ledger_, &index_, &topology_, &gangs_, &eligibility_, &unread, &backlog_, &plans_,
-                  &queues_, &nominations_, &pipeline_, &heads_, &claims_},
+                  &queues_, &nominations_, &future_reservations_, &backfill_, &lifecycle_},
                  {9, 64});
-  EXPECT_FALSE(early.Due());
-  early.Round(64, &*step_);
+  EXPECT_FALSE(early.IsRoundDue());
+  early.Round(64, &*ctx_);
   EXPECT_FALSE(Planned("g"));
-  EXPECT_TRUE(planning_.Due());
+  EXPECT_TRUE(planning_.IsRoundDue());
   Round();
   EXPECT_TRUE(Planned("g"));
   EXPECT_EQ(backlog_.queued(GangAt("g").id), nullptr);
-  EXPECT_FALSE(planning_.Due());
+  EXPECT_FALSE(planning_.IsRoundDue());
 }
 
-TEST_F(PlanningTest, ARoundTriesSoManyInOrder) {
+TEST_F(PlanningTest, Round_WithLimit_TriesThatManyInOrder) {
   AddNode("n", 9);
   for (const char* name : {"a", "b", "c"}) {
     PutGang(name, 1);
@@ -54,7 +54,7 @@ TEST_F(PlanningTest, ARoundTriesSoManyInOrder) {
   EXPECT_TRUE(Planned("a"));
   EXPECT_TRUE(Planned("b"));
   EXPECT_FALSE(Planned("c"));
-  EXPECT_TRUE(planning_.Due());
+  EXPECT_TRUE(planning_.IsRoundDue());
   EXPECT_EQ(gangs_.TakeTouched(), &GangAt("a"));
   EXPECT_NE(plans_.Of(GangAt("a"))->id, plans_.Of(GangAt("b"))->id);
   Round(0);
@@ -63,11 +63,11 @@ TEST_F(PlanningTest, ARoundTriesSoManyInOrder) {
   EXPECT_TRUE(Planned("c"));
 }
 
-// P-9: what failed is not tried again until something that it could use came.
-TEST_F(PlanningTest, WhatDidNotFitWaitsForRoomThatItCanUse) {
+// P-9: a blocked gang is not tried again until something that it can use was gained.
+TEST_F(PlanningTest, BlockedGang_WaitsForRoomThatItCanUse) {
   AddNode("n", 1);
   PodDescription ssd = Facts("big-1", 4, "big", 1);
-  ssd.shape.Own().node_selector = {{"disk", "ssd"}};
+  ssd.shape.Mutable().node_selector = {{"disk", "ssd"}};
   Put(ssd);
   Queue("big");
   Round();
@@ -75,11 +75,11 @@ TEST_F(PlanningTest, WhatDidNotFitWaitsForRoomThatItCanUse) {
   EXPECT_EQ(Why("big").code, ReasonCode::kNoRoom);
   EXPECT_NE(Why("big").text.find("room for 0 of 1 members; "), std::string::npos) << Why("big").text;
   EXPECT_EQ(Why("big").text.find("of gang"), std::string::npos);
-  EXPECT_FALSE(planning_.Due());
+  EXPECT_FALSE(planning_.IsRoundDue());
   AddNode("m", 9);  // no ssd
-  EXPECT_TRUE(planning_.Due()) << "somebody has to look whether it helps";
+  EXPECT_TRUE(planning_.IsRoundDue()) << "somebody has to look whether it helps";
   Round();
-  EXPECT_FALSE(planning_.Due());
+  EXPECT_FALSE(planning_.IsRoundDue());
   EXPECT_FALSE(Planned("big"));
   NodeDescription full;
   full.name = "o";
@@ -94,7 +94,7 @@ TEST_F(PlanningTest, WhatDidNotFitWaitsForRoomThatItCanUse) {
   EXPECT_TRUE(Planned("big"));
 }
 
-TEST_F(PlanningTest, AFailedTryChangesNothing) {
+TEST_F(PlanningTest, FailedTry_ChangesNothing) {
   AddNode("n", 3);
   PutGang("g", 4);
   Queue("g");
@@ -108,9 +108,8 @@ TEST_F(PlanningTest, AFailedTryChangesNothing) {
       << Why("g").text;
 }
 
-// P-9: an identical gang is not tried either, and the next of its kind is once one went through.
-// The largest first, each on the fullest node, is 5+4 and 4+3+2; two orders are too few to find 5+3+2 and 4+4+2.
-TEST_F(PlanningTest, GivingUpIsCounted) {
+// Largest first, each on the fullest node, gives 5+4 and 4+3+2. Two orders are too few to find 5+3+2 and 4+4+2.
+TEST_F(PlanningTest, SearchWithoutResult_IsCounted) {
   AddNode("n1", 10'010);
   AddNode("n2", 10'010);
   int64_t at = 0;
@@ -119,15 +118,16 @@ TEST_F(PlanningTest, GivingUpIsCounted) {
   }
   Queue("g");
   Planning hasty({&cluster_, &ledger_, &index_, &topology_, &gangs_, &eligibility_, &sources_, &backlog_, &plans_,
-                  &queues_, &nominations_, &pipeline_, &heads_, &claims_},
+                  &queues_, &nominations_, &future_reservations_, &backfill_, &lifecycle_},
                  {100, 2});
-  hasty.Round(64, &*step_);
+  hasty.Round(64, &*ctx_);
   EXPECT_EQ(Why("g").code, ReasonCode::kNoPlaceFound) << Why("g").text;
   EXPECT_EQ(hasty.stats().given_up, 1);
   EXPECT_EQ(hasty.stats().placed, 0);
 }
 
-TEST_F(PlanningTest, AnIdenticalGangWaitsWithTheOther) {
+// P-9: while a gang is blocked, an identical gang is not tried. Once the first is placed, the second is tried.
+TEST_F(PlanningTest, IdenticalGang_IsBlockedAndWokenWithTheFirst) {
   AddNode("n", 1);
   for (const char* name : {"a", "b"}) {
     PutMember(absl::StrCat(name, "-1"), 2, name, 1);
@@ -135,15 +135,15 @@ TEST_F(PlanningTest, AnIdenticalGangWaitsWithTheOther) {
   }
   Round();
   EXPECT_EQ(Why("a"), Why("b"));
-  EXPECT_FALSE(planning_.Due());
-  EXPECT_EQ(planning_.Needs(GangAt("a")), planning_.Needs(GangAt("b")));
+  EXPECT_FALSE(planning_.IsRoundDue());
+  EXPECT_EQ(planning_.DemandKey(GangAt("a")), planning_.DemandKey(GangAt("b")));
   AddNode("m", 4);
   Round();
   EXPECT_TRUE(Planned("a"));
   EXPECT_TRUE(Planned("b")) << "what let the first go let the second go";
 }
 
-TEST_F(PlanningTest, WhatGangsNeedTellsThemApart) {
+TEST_F(PlanningTest, DemandKey_DifferentDemands_Differ) {
   PutMember("a-1", 1, "a", 1);
   const auto needs = [&](PodDescription facts) {
     static int count = 0;
@@ -151,27 +151,27 @@ TEST_F(PlanningTest, WhatGangsNeedTellsThemApart) {
     facts.uid = facts.name = name;
     facts.gang.name = name;
     Put(facts);
-    return planning_.Needs(GangAt(name));
+    return planning_.DemandKey(GangAt(name));
   };
   const std::string alike = needs(Facts("", 1, "", 1));
-  EXPECT_EQ(alike, planning_.Needs(GangAt("a")));
+  EXPECT_EQ(alike, planning_.DemandKey(GangAt("a")));
   EXPECT_NE(needs(Facts("", 2, "", 1)), alike) << "another class";
   EXPECT_NE(needs(Facts("", 1, "", 2)), alike) << "another minimum";
   PodDescription urgent = Facts("", 1, "", 1);
   urgent.priority = 1;
   EXPECT_NE(needs(urgent), alike);
   PodDescription wants = Facts("", 1, "", 1);
-  wants.gang.declaration.Own().min_resources = ResourceList{{"cpu", 5}};
+  wants.gang.declaration.Mutable().min_resources = ResourceList{{"cpu", 5}};
   EXPECT_NE(needs(wants), alike);
-  EXPECT_EQ(planning_.GroupNeeds(GangAt("a"), /*now_ms=*/0), planning_.Needs(GangAt("a")));
+  EXPECT_EQ(planning_.GroupDemandKey(GangAt("a"), /*now_ms=*/0), planning_.DemandKey(GangAt("a")));
 }
 
-TEST_F(PlanningTest, WhatFailedForARealReasonWakesTheSameWay) {
+TEST_F(PlanningTest, LaterIdenticalGang_FirstRemoved_IsStillWoken) {
   AddNode("n", 1);
   PutMember("a-1", 2, "a", 1);
   Queue("a");
   Round();
-  PutMember("b-1", 2, "b", 1);  // comes later, is alike
+  PutMember("b-1", 2, "b", 1);  // arrives later, with the same demand
   Queue("b");
   Round();
   EXPECT_EQ(Why("b").code, ReasonCode::kNoRoom);
@@ -182,12 +182,12 @@ TEST_F(PlanningTest, WhatFailedForARealReasonWakesTheSameWay) {
   EXPECT_TRUE(Planned("b"));
 }
 
-// D-10: all gangs of a group, or none.
-TEST_F(PlanningTest, AGroupIsPlannedAsOne) {
+// D-10: all gangs of a group are planned, or none.
+TEST_F(PlanningTest, Group_IsPlannedAsOne) {
   for (const char* name : {"a", "b"}) {
     for (int i = 1; i <= 2; ++i) {
       PodDescription facts = Facts(absl::StrCat(name, "-", i), 1, name, 2);
-      facts.gang.declaration.Own().groups = {"d/a", "d/b"};
+      facts.gang.declaration.Mutable().groups = {"d/a", "d/b"};
       Put(facts);
     }
   }
@@ -198,21 +198,21 @@ TEST_F(PlanningTest, AGroupIsPlannedAsOne) {
   EXPECT_NE(Why("a").text.find("room for 1 of 2 members of gang d/b, which starts with its group"), std::string::npos)
       << Why("a").text;
   EXPECT_EQ(ReservedOn("n"), 0);
-  EXPECT_NE(planning_.GroupNeeds(GangAt("a"), /*now_ms=*/0), planning_.Needs(GangAt("a")));
-  EXPECT_EQ(planning_.GroupNeeds(GangAt("a"), /*now_ms=*/0), planning_.GroupNeeds(GangAt("b"), /*now_ms=*/0));
+  EXPECT_NE(planning_.GroupDemandKey(GangAt("a"), /*now_ms=*/0), planning_.DemandKey(GangAt("a")));
+  EXPECT_EQ(planning_.GroupDemandKey(GangAt("a"), /*now_ms=*/0), planning_.GroupDemandKey(GangAt("b"), /*now_ms=*/0));
   AddNode("m", 1);
   Round();
   ASSERT_TRUE(Planned("a"));
   ASSERT_TRUE(Planned("b"));
   EXPECT_EQ(plans_.Of(GangAt("a"))->id, plans_.Of(GangAt("b"))->id);
-  EXPECT_EQ(plans_.Of(GangAt("a"))->mates, std::vector<std::string>{"d/b"});
-  EXPECT_EQ(plans_.Of(GangAt("b"))->mates, std::vector<std::string>{"d/a"});
+  EXPECT_EQ(plans_.Of(GangAt("a"))->peers, std::vector<std::string>{"d/b"});
+  EXPECT_EQ(plans_.Of(GangAt("b"))->peers, std::vector<std::string>{"d/a"});
   EXPECT_EQ(plans_.Of(GangAt("a"))->size(), 2);
   EXPECT_EQ(plans_.Of(GangAt("b"))->size(), 2);
 }
 
-// K-4: held binds are counted before the first member comes.
-TEST_F(FewHolds, AGangThatNeedsMoreThanThereAre) {
+// K-4: the holds of a plan are counted before its first member arrives.
+TEST_F(HoldLimitTest, GangNeedingMoreThanLimit_IsBlocked) {
   AddNode("n", 9);
   PutGang("g", 4);
   Queue("g");
@@ -225,7 +225,7 @@ TEST_F(FewHolds, AGangThatNeedsMoreThanThereAre) {
   EXPECT_TRUE(Planned("h")) << "exactly as many as there are";
 }
 
-TEST_F(FewHolds, TwoGangsNeverTakeHalfOfThemEach) {
+TEST_F(HoldLimitTest, HoldsInUse_NextGangWaitsForAll) {
   AddNode("n", 9);
   PutGang("a", 2);
   PutGang("b", 2);
@@ -233,18 +233,18 @@ TEST_F(FewHolds, TwoGangsNeverTakeHalfOfThemEach) {
   for (const char* name : {"a", "b", "c"}) Queue(name);
   Round();
   EXPECT_TRUE(Planned("a"));
-  EXPECT_EQ(Why("b").text, "needs 2 held binds, other gangs use too many of the 3 there are");
+  EXPECT_EQ(Why("b").text, "needs 2 held binds, other gangs use too many of the 3 allowed (holds.max)");
   EXPECT_TRUE(Planned("c")) << "it takes the last";
   AddNode("m", 9);
   Round();
   EXPECT_FALSE(Planned("b")) << "capacity does not help";
-  claims_.Withdraw(GangAt("a"), ReasonCode::kWithdrawn, "x", &*step_);
-  EXPECT_TRUE(planning_.Due());
+  lifecycle_.Withdraw(GangAt("a"), ReasonCode::kWithdrawn, "x", &*ctx_);
+  EXPECT_TRUE(planning_.IsRoundDue());
   Round();
   EXPECT_TRUE(Planned("b"));
 }
 
-TEST_F(FewHolds, ASubmittedGangNeedsNone) {
+TEST_F(HoldLimitTest, SubmittedGang_NeedsNoHolds) {
   AddNode("n", 9);
   for (int i = 1; i <= 4; ++i) Put(Facts(absl::StrCat("g-", i), 1, "g", 4), true);
   submissions_.Open(GangAt("g"), "s", 1'000, 0);
@@ -253,8 +253,8 @@ TEST_F(FewHolds, ASubmittedGangNeedsNone) {
   EXPECT_TRUE(Planned("g"));
 }
 
-// P-10.
-TEST_F(PlanningTest, MinResourcesMustBeFree) {
+// P-10: minResources must be free before the gang is planned.
+TEST_F(PlanningTest, MinResources_NotFree_BlocksGang) {
   AddNode("n", 3);
   AddNode("m", 2);
   PutWithMinResources("g", {{"cpu", 6}});
@@ -271,12 +271,12 @@ TEST_F(PlanningTest, MinResourcesMustBeFree) {
   EXPECT_EQ(Why("h").code, ReasonCode::kMinResources) << "nobody has any";
 }
 
-TEST_F(PlanningTest, MinResourcesOfAGroupAddUp) {
+TEST_F(PlanningTest, MinResources_Group_AddsUp) {
   AddNode("n", 5);
   for (const char* name : {"a", "b"}) {
     PodDescription facts = Facts(absl::StrCat(name, "-1"), 1, name, 1);
-    facts.gang.declaration.Own().groups = {"d/a", "d/b"};
-    facts.gang.declaration.Own().min_resources = ResourceList{{"cpu", 3}};
+    facts.gang.declaration.Mutable().groups = {"d/a", "d/b"};
+    facts.gang.declaration.Mutable().min_resources = ResourceList{{"cpu", 3}};
     Put(facts);
   }
   Queue("a");
@@ -284,12 +284,12 @@ TEST_F(PlanningTest, MinResourcesOfAGroupAddUp) {
   EXPECT_EQ(Why("a").text, "minResources asks for cpu: 6m, cpu: 5m is free in the cluster");
 }
 
-TEST_F(PlanningTest, MinResourcesDoNotOverflow) {
+TEST_F(PlanningTest, MinResources_HugeAmounts_DoNotOverflow) {
   AddNode("n", 5);
   for (const char* name : {"a", "b"}) {
     PodDescription facts = Facts(absl::StrCat(name, "-1"), 1, name, 1);
-    facts.gang.declaration.Own().groups = {"d/a", "d/b"};
-    facts.gang.declaration.Own().min_resources = ResourceList{{"cpu", INT64_MAX - 1}};
+    facts.gang.declaration.Mutable().groups = {"d/a", "d/b"};
+    facts.gang.declaration.Mutable().min_resources = ResourceList{{"cpu", INT64_MAX - 1}};
     Put(facts);
   }
   Queue("a");
@@ -297,8 +297,9 @@ TEST_F(PlanningTest, MinResourcesDoNotOverflow) {
   EXPECT_EQ(Why("a").code, ReasonCode::kMinResources);
 }
 
-// K-3: room that pods of lower priority were nominated for is not in the way; after a failure they have it again.
-TEST_F(PlanningTest, NominationsOfLowerPriorityGiveWay) {
+// K-3: capacity reserved for nominated pods of lower priority does not block a gang. After a failed try it is reserved
+// again.
+TEST_F(PlanningTest, LowerPriorityNominations_YieldToGang) {
   AddNode("n", 2);
   PodDescription lone = Facts("lone", 2);
   lone.nominated_node = "n";
@@ -325,8 +326,8 @@ TEST_F(PlanningTest, NominationsOfLowerPriorityGiveWay) {
   EXPECT_FALSE(ledger_.Reserves(nominated.id));
 }
 
-// A reader that is too far behind the log looks at everything.
-TEST_F(PlanningTest, WhoMissedChangesLooksAgain) {
+// A reader that is too far behind the change log examines everything.
+TEST_F(PlanningTest, ChangeLogOverrun_BlockedGangIsTriedAgain) {
   AddNode("n", 1);
   PutMember("g-1", 2, "g", 1);
   Queue("g");

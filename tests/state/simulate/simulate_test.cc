@@ -19,21 +19,21 @@ using testing::IsEmpty;
 constexpr int64_t kHour = 3'600'000;
 constexpr int64_t kMinute = 60'000;
 
-Result Simulate(const Conditions& given, const std::vector<Job>& jobs) {
-  const absl::StatusOr<Result> result = simulate::Run(given, jobs, [](size_t, int64_t) {});
+Result Simulate(const Conditions& conditions, const std::vector<Job>& jobs) {
+  const absl::StatusOr<Result> result = simulate::Run(conditions, jobs, [](size_t, int64_t) {});
   EXPECT_TRUE(result.ok()) << result.status();
-  EXPECT_THAT(result->broken, IsEmpty());
+  EXPECT_THAT(result->violations, IsEmpty());
   return *result;
 }
 
 Conditions Nodes(size_t nodes, HeadPolicy head, int64_t limit_ms = 0) {
-  Conditions given{std::vector<int32_t>(nodes, 8), 0, {}, false};
-  given.rules.head = head;
-  given.rules.starvation_limit_ms = limit_ms;
-  return given;
+  Conditions conditions{std::vector<int32_t>(nodes, 8), 0, {}, false};
+  conditions.rules.head = head;
+  conditions.rules.starvation_limit_ms = limit_ms;
+  return conditions;
 }
 
-// Two nodes: one is busy for an hour, a job wants both, small ones come all the time.
+// Two nodes: one is busy for an hour, one job needs both, and small jobs arrive all the time.
 std::vector<Job> BigAmongSmall() {
   std::vector<Job> jobs = {{"busy", 0, kHour, 8, "", 0}, {"big", 1000, kHour, 16, "", 0}};
   for (int i = 0; i < 40; ++i)
@@ -41,36 +41,36 @@ std::vector<Job> BigAmongSmall() {
   return jobs;
 }
 
-TEST(SimulateTest, NobodyPassesTheHeadUnderHold) {  // SPEC Q-6
+TEST(SimulateTest, HoldPolicy_NoJobOvertakesHead) {  // SPEC Q-6
   const Result result = Simulate(Nodes(2, HeadPolicy::kHold), BigAmongSmall());
   EXPECT_EQ(result.jobs[1].start_ms, kHour);
   for (size_t i = 2; i < result.jobs.size(); ++i) EXPECT_GE(result.jobs[i].start_ms, result.jobs[1].start_ms) << i;
 }
 
-TEST(SimulateTest, BackfillStarvesTheHeadUntilTheLimit) {  // SPEC Q-6
+TEST(SimulateTest, Backfill_StarvesHeadUntilLimit) {  // SPEC Q-6
   const Result never = Simulate(Nodes(2, HeadPolicy::kBackfill), BigAmongSmall());
   EXPECT_GT(never.jobs[1].start_ms, 6 * kHour);
   const Result limited = Simulate(Nodes(2, HeadPolicy::kBackfill, 2 * kHour), BigAmongSmall());
-  // The first small one goes ahead after 2 s; whoever runs two hours later is over within half an hour.
-  EXPECT_EQ(limited.jobs[1].passed_since_ms, 2000);
+  // The first small job overtakes after 2 s; a job that runs two hours later ends within half an hour.
+  EXPECT_EQ(limited.jobs[1].bypassed_since_ms, 2000);
   EXPECT_GE(limited.jobs[1].start_ms, 2 * kHour);
   EXPECT_LE(limited.jobs[1].start_ms, 2 * kHour + 30 * kMinute + 2000);
   EXPECT_GE(limited.jobs[1].due_ms, limited.jobs[1].start_ms);
 }
 
-TEST(SimulateTest, WithDurationsNobodyDelaysTheHead) {  // SPEC Q-6
+TEST(SimulateTest, BackfillWithDurations_NeverDelaysHead) {  // SPEC Q-6
   std::vector<Job> jobs = BigAmongSmall();
-  Conditions given = Nodes(2, HeadPolicy::kBackfill);
-  given.durations = true;
-  const Result result = Simulate(given, jobs);
+  Conditions conditions = Nodes(2, HeadPolicy::kBackfill);
+  conditions.durations = true;
+  const Result result = Simulate(conditions, jobs);
   EXPECT_EQ(result.jobs[1].start_ms, kHour);
-  // Those that are over by then go ahead.
+  // Jobs that end by then overtake.
   EXPECT_EQ(result.jobs[2].start_ms, 2000);
   EXPECT_EQ(result.jobs[3].start_ms, 2000 + 10 * kMinute);
   EXPECT_GE(result.jobs[6].start_ms, 2 * kHour);
 }
 
-TEST(SimulateTest, FiguresAreThoseOfTheRun) {
+TEST(SimulateTest, Figures_MatchRun) {
   // One node of 8: two of 8 for an hour each, submitted together; one of 4 after half an hour.
   const std::vector<Job> jobs = {
       {"a", 0, kHour, 8, "", 0}, {"b", 0, kHour, 8, "", 0}, {"c", kHour / 2, kHour, 4, "", 0}};
@@ -87,12 +87,12 @@ TEST(SimulateTest, FiguresAreThoseOfTheRun) {
   EXPECT_DOUBLE_EQ(figures.fragmentation, 0);
 }
 
-TEST(SimulateTest, BoundsAreBelowEveryPolicy) {
-  // By hand: of 8 GPUs, 8 GPU hours and 4 GPU hours submitted together, shortest first: done after 0.5 h and 1.5 h.
+TEST(SimulateTest, Bounds_BelowEveryPolicy) {
+  // By hand: jobs of 8 and 4 GPU hours on 8 GPUs, submitted together, the shortest first, end after 0.5 h and 1.5 h.
   const simulate::Bounds two = simulate::BoundsOf({{"a", 0, kHour, 8, "", 0}, {"b", 0, kHour, 4, "", 0}}, 8);
   EXPECT_DOUBLE_EQ(two.fluid_s, 3600.0);
   EXPECT_DOUBLE_EQ(two.durations_s, 3600.0);
-  // What comes later and is shorter goes first: a has 3 h left of 4 when b, of 1 h, comes.
+  // A shorter job that arrives later goes first: a has 3 h of 4 h left when b, of 1 h, arrives.
   const simulate::Bounds later = simulate::BoundsOf({{"a", 0, 4 * kHour, 8, "", 0}, {"b", kHour, kHour, 8, "", 0}}, 8);
   EXPECT_DOUBLE_EQ(later.fluid_s, (5 + 1) * 3600 / 2.0);
   for (const uint64_t seed : {1, 2, 3}) {
@@ -104,103 +104,103 @@ TEST(SimulateTest, BoundsAreBelowEveryPolicy) {
   }
 }
 
-// Every rule that a run looks at - whole gangs, nodes not overfull, no deadlock, nobody passed over for longer than may
-// be - on random workloads.
-TEST(SimulateTest, RulesHoldOnRandomWorkloads) {
+// A run checks its rules on random workloads: whole gangs, no overfull node, no deadlock, and no head bypassed for
+// longer than allowed.
+TEST(SimulateTest, RandomWorkloads_KeepRules) {
   int64_t starved = 0;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     const std::vector<Job> jobs = MakeTrace({.jobs = 300, .load = 1.5, .seed = seed, .gpus = 32, .largest = 32});
     for (const bool durations : {false, true}) {
-      Conditions given = Nodes(4, HeadPolicy::kBackfill, kHour);
-      given.durations = durations;
-      starved += simulate::FiguresOf(Simulate(given, jobs), 32).starved;
+      Conditions conditions = Nodes(4, HeadPolicy::kBackfill, kHour);
+      conditions.durations = durations;
+      starved += simulate::FiguresOf(Simulate(conditions, jobs), 32).starved;
     }
   }
   EXPECT_GT(starved, 20);
 }
 
-// Teams that share: who is passed over may be of a queue that is beyond its share, and wait for another such.
-TEST(SimulateTest, RulesHoldAmongQueues) {
+// Queues of several teams: a bypassed head may be in a queue beyond its share and wait for another such head.
+TEST(SimulateTest, SeveralQueues_KeepRules) {
   int64_t starved = 0;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    Conditions given = Nodes(4, HeadPolicy::kBackfill, kHour);
+    Conditions conditions = Nodes(4, HeadPolicy::kBackfill, kHour);
     for (int i = 0; i < 3; ++i) {
       QueueSpec queue;
       queue.name = absl::StrCat("team-", i);
       queue.over_quota_weight = {{"nvidia.com/gpu", 1 + i}};
-      given.rules.queues.push_back(std::move(queue));
+      conditions.rules.queues.push_back(std::move(queue));
     }
     std::vector<Job> jobs = MakeTrace({.jobs = 300, .load = 1.5, .seed = seed, .gpus = 32, .largest = 32});
     for (size_t i = 0; i < jobs.size(); ++i) jobs[i].queue = absl::StrCat("team-", i * 7 % 3);
     for (const bool durations : {false, true}) {
-      given.durations = durations;
-      starved += simulate::FiguresOf(Simulate(given, jobs), 32).starved;
+      conditions.durations = durations;
+      starved += simulate::FiguresOf(Simulate(conditions, jobs), 32).starved;
     }
   }
   EXPECT_GT(starved, 100);
 }
 
-// Two want the whole cluster. The second waits for the first, and nobody else goes before it.
-TEST(SimulateTest, OfTwoThatWerePassedOverOneWaitsForTheOther) {
+// Two jobs need the whole cluster. The second waits for the first, and no other job goes before it.
+TEST(SimulateTest, TwoBypassedHeads_OneWaitsForOther) {
   constexpr int64_t kSecond = 1000;
-  Conditions given = Nodes(2, HeadPolicy::kBackfill, kHour);
+  Conditions conditions = Nodes(2, HeadPolicy::kBackfill, kHour);
   for (const char* name : {"t0", "t1"}) {
     QueueSpec queue;
     queue.name = name;
     queue.over_quota_weight = {{"nvidia.com/gpu", 1}};
-    given.rules.queues.push_back(std::move(queue));
+    conditions.rules.queues.push_back(std::move(queue));
   }
-  const Result result = Simulate(given, {{"small", 2000 * kSecond, 2000 * kSecond, 1, "t0", 0},
-                                         {"first", 2000 * kSecond, 1000 * kSecond, 16, "t1", 0},
-                                         {"long", 2000 * kSecond, 24'000 * kSecond, 1, "t0", 0},
-                                         {"second", 3000 * kSecond, 2000 * kSecond, 16, "t0", 0},
-                                         {"half", 9000 * kSecond, 4000 * kSecond, 8, "t0", 0},
-                                         {"brief", 9000 * kSecond, 1000 * kSecond, 1, "t0", 0},
-                                         {"late", 14'000 * kSecond, 2210 * kSecond, 1, "t1", 0}});
+  const Result result = Simulate(conditions, {{"small", 2000 * kSecond, 2000 * kSecond, 1, "t0", 0},
+                                              {"first", 2000 * kSecond, 1000 * kSecond, 16, "t1", 0},
+                                              {"long", 2000 * kSecond, 24'000 * kSecond, 1, "t0", 0},
+                                              {"second", 3000 * kSecond, 2000 * kSecond, 16, "t0", 0},
+                                              {"half", 9000 * kSecond, 4000 * kSecond, 8, "t0", 0},
+                                              {"brief", 9000 * kSecond, 1000 * kSecond, 1, "t0", 0},
+                                              {"late", 14'000 * kSecond, 2210 * kSecond, 1, "t1", 0}});
   EXPECT_EQ(result.jobs[1].start_ms, 26'000 * kSecond) << "when the long one is over";
   EXPECT_EQ(result.jobs[3].start_ms, 27'000 * kSecond) << "when the first is";
   EXPECT_EQ(result.jobs[6].start_ms, 29'000 * kSecond);
 }
 
 // Nodes that differ, and pods that do not fill them.
-TEST(SimulateTest, RulesHoldOnUnequalNodes) {
+TEST(SimulateTest, UnequalNodes_KeepRules) {
   int64_t starved = 0;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    Conditions given = Nodes(0, HeadPolicy::kBackfill, kHour);
-    given.node_gpus = {8, 2, 5, 8, 4, 1, 4};
-    given.gpus_per_pod = static_cast<int32_t>(1 + seed % 4);
-    const auto largest = static_cast<int32_t>(simulate::LargestJob(given.node_gpus, given.gpus_per_pod));
+    Conditions conditions = Nodes(0, HeadPolicy::kBackfill, kHour);
+    conditions.node_gpus = {8, 2, 5, 8, 4, 1, 4};
+    conditions.gpus_per_pod = static_cast<int32_t>(1 + seed % 4);
+    const auto largest = static_cast<int32_t>(simulate::LargestJob(conditions.node_gpus, conditions.gpus_per_pod));
     const std::vector<Job> jobs = MakeTrace({.jobs = 300, .load = 1.5, .seed = seed, .gpus = 32, .largest = largest});
-    starved += simulate::FiguresOf(Simulate(given, jobs), 32).starved;
+    starved += simulate::FiguresOf(Simulate(conditions, jobs), 32).starved;
   }
   EXPECT_GT(starved, 20);
 }
 
-TEST(SimulateTest, TheLargestJobStartsAndNoLargerOneCould) {
+TEST(SimulateTest, LargestJob_StartsAndLargerIsRefused) {
   for (const std::vector<int32_t>& nodes : {std::vector<int32_t>{8, 8}, {8, 5, 3}, {7, 7, 2}, {1, 1, 1}}) {
     for (int32_t each = 1; each <= 9; ++each) {
-      Conditions given = Nodes(0, HeadPolicy::kBackfill);
-      given.node_gpus = nodes;
-      given.gpus_per_pod = each;
+      Conditions conditions = Nodes(0, HeadPolicy::kBackfill);
+      conditions.node_gpus = nodes;
+      conditions.gpus_per_pod = each;
       const auto largest = static_cast<int32_t>(simulate::LargestJob(nodes, each));
-      EXPECT_EQ(Simulate(given, {{"a", 0, kHour, largest, "", 0}}).jobs[0].start_ms, 0);
+      EXPECT_EQ(Simulate(conditions, {{"a", 0, kHour, largest, "", 0}}).jobs[0].start_ms, 0);
       const auto none = [](size_t, int64_t) {};
-      EXPECT_FALSE(simulate::Run(given, {{"a", 0, kHour, largest + 1, "", 0}}, none).ok());
+      EXPECT_FALSE(simulate::Run(conditions, {{"a", 0, kHour, largest + 1, "", 0}}, none).ok());
     }
   }
 }
 
-TEST(SimulateTest, ImpossibleJobsAreRefused) {
+TEST(SimulateTest, ImpossibleJobs_AreRefused) {
   const auto run = [](const std::vector<Job>& jobs) {
     return std::string(simulate::Run(Nodes(2, HeadPolicy::kHold), jobs, [](size_t, int64_t) {}).status().message());
   };
   EXPECT_THAT(run({{"a", 0, 1, 17, "", 0}}),
               HasSubstr("job a: asks for 17 GPUs; the cluster has room for 16 in pods of 8"));
-  EXPECT_THAT(run({{"a", 0, 1, 1, "", 0}, {"a", 0, 1, 1, "", 0}}), HasSubstr("job a: is there twice"));
+  EXPECT_THAT(run({{"a", 0, 1, 1, "", 0}, {"a", 0, 1, 1, "", 0}}), HasSubstr("job a: is listed twice"));
   EXPECT_THAT(run({{"a", 0, 0, 1, "", 0}}), HasSubstr("expected a duration above zero"));
 }
 
-TEST(TraceFileTest, ReadsWhatItKnowsAndPassesOverTheRest) {
+TEST(TraceFileTest, UnknownColumns_AreSkipped) {
   const absl::StatusOr<std::vector<Job>> jobs = ParseTrace(
       "\xEF\xBB\xBFjob_id,user,num_gpu,submission_time,duration,queue,priority\r\nB,me,4,20.5,10,red,-1\r\n\r\na,me,1,"
       "10,0.25,,"
@@ -217,7 +217,7 @@ TEST(TraceFileTest, ReadsWhatItKnowsAndPassesOverTheRest) {
   EXPECT_EQ((*jobs)[1].priority, -1);
 }
 
-TEST(TraceFileTest, FieldsInQuotesMayHaveCommas) {  // RFC 4180
+TEST(TraceFileTest, QuotedFields_MayHaveCommas) {  // RFC 4180
   const absl::StatusOr<std::vector<Job>> jobs = ParseTrace(
       "\"job_id\",\"submission_time\",duration,num_gpu,comment,queue\n"
       "\"a\",\"0\",10,\"2\",\"retry, the \"\"second\"\"\",red\nb,1,10,1,\"\",\n");
@@ -229,31 +229,31 @@ TEST(TraceFileTest, FieldsInQuotesMayHaveCommas) {  // RFC 4180
   EXPECT_EQ((*jobs)[1].queue, "");
 }
 
-TEST(TraceFileTest, EveryProblemIsNamed) {
+TEST(TraceFileTest, Problems_AreAllNamed) {
   EXPECT_THAT(std::string(ParseTrace("id,duration\n").status().message()), HasSubstr("no column job_id"));
   EXPECT_THAT(std::string(ParseTrace("job_id,submission_time,duration,num_gpu\n").status().message()),
               HasSubstr("no job"));
-  const std::string told(
+  const std::string message(
       ParseTrace("job_id,submission_time,duration,num_gpu\na,-1,0,x\nb,soon,nan\n").status().message());
   for (const char* part :
        {"line 2: submission_time: \"-1\"; expected seconds, 0 or more",
         "line 2: duration: \"0\"; expected seconds above", "line 2: num_gpu: \"x\"; expected a whole number",
         "line 3: submission_time: \"soon\"", "line 3: duration: \"nan\"", "line 3: num_gpu: \"\""}) {
-    EXPECT_THAT(told, HasSubstr(part));
+    EXPECT_THAT(message, HasSubstr(part));
   }
 }
 
-TEST(TraceFileTest, WhatIsMadeUpNeedsTheLoadThatWasAskedFor) {
-  const MadeUp wish{.jobs = 5000, .load = 0.8, .seed = 7, .gpus = 128, .largest = 64};
-  const std::vector<Job> jobs = MakeTrace(wish);
+TEST(TraceFileTest, SyntheticTrace_HasRequestedLoad) {
+  const SyntheticWorkload workload{.jobs = 5000, .load = 0.8, .seed = 7, .gpus = 128, .largest = 64};
+  const std::vector<Job> jobs = MakeTrace(workload);
   double work = 0;
   for (const Job& job : jobs) work += static_cast<double>(job.gpus) * static_cast<double>(job.duration_ms);
   EXPECT_NEAR(work / 128 / static_cast<double>(jobs.back().submit_ms), 0.8, 0.05);
-  EXPECT_EQ(MakeTrace(wish)[4999].submit_ms, jobs[4999].submit_ms);
+  EXPECT_EQ(MakeTrace(workload)[4999].submit_ms, jobs[4999].submit_ms);
   EXPECT_EQ(jobs[0].duration_ms, 364'530);  // the same on every machine
 }
 
-TEST(ChartTest, HasALineForEachRunInEachPanel) {
+TEST(ChartTest, Chart_HasLinePerRunAndPanel) {
   const Result result = Simulate(Nodes(2, HeadPolicy::kHold), BigAmongSmall());
   const std::string svg = Chart({{"hold", &result}, {"a<b", &result}}, 16);
   size_t lines = 0;

@@ -1,4 +1,4 @@
-// The checker is checked: each count that is made wrong is found, and what changes a later answer changes the hash.
+// Tests of the checker: it finds each wrong count, and the hash changes with everything that changes a later answer.
 #include "tests/state/machine/machine_fixture.h"
 
 namespace muster {
@@ -13,10 +13,10 @@ class Invariants : public WholeMachine {
     Apply(UpsertPod{Lone("lone", 1)});
     Apply(Bind{"lone", "n", 2});
   }
-  // The same thing, to be broken.
-  template <typename Thing>
-  static Thing& Break(const Thing& thing) {
-    return const_cast<Thing&>(thing);
+  // The same object, writable, so that the test can corrupt it.
+  template <typename T>
+  static T& Writable(const T& object) {
+    return const_cast<T&>(object);
   }
   void ExpectBroken(const std::string& what) const {
     const absl::Status status = machine_.CheckInvariants();
@@ -24,31 +24,31 @@ class Invariants : public WholeMachine {
   }
 };
 
-TEST_F(Invariants, CountsOfMembers) {
-  Gang& gang = Break(GangAt("g"));
+TEST_F(Invariants, WrongMemberCount_IsFound) {
+  Gang& gang = Writable(GangAt("g"));
   ++gang.gated;
   ExpectBroken("counts 1 gated and 1 plannable members, has 0 and 1");
   --gang.gated;
   --gang.plannable;
   ExpectBroken("counts 0 gated and 0 plannable members, has 0 and 1");
   ++gang.plannable;
-  ++gang.turned;
+  ++gang.attempted;
   ExpectBroken("counts 1 turns, has 0");
-  --gang.turned;
+  --gang.attempted;
   EXPECT_TRUE(machine_.CheckInvariants().ok());
-  Break(PodAt("g-1")).state = MemberState::kCommitted;
+  Writable(PodAt("g-1")).state = MemberState::kCommitted;
   ExpectBroken("wrong member set");
-  Break(PodAt("g-1")).state = MemberState::kWaiting;
-  Break(PodAt("g-1")).gang = nullptr;
+  Writable(PodAt("g-1")).state = MemberState::kWaiting;
+  Writable(PodAt("g-1")).gang = nullptr;
   ExpectBroken("wrong member set");
-  Break(PodAt("g-1")).gang = &gang;
-  Break(PodAt("lone")).gang = &gang;
+  Writable(PodAt("g-1")).gang = &gang;
+  Writable(PodAt("lone")).gang = &gang;
   ExpectBroken("member sets and pods disagree");
-  Break(PodAt("lone")).gang = nullptr;
+  Writable(PodAt("lone")).gang = nullptr;
 }
 
-TEST_F(Invariants, Plans) {
-  Plan& plan = Break(*machine_.plans().Of(GangAt("g")));
+TEST_F(Invariants, WrongPlanState_IsFound) {
+  Plan& plan = Writable(*machine_.plans().Of(GangAt("g")));
   ++plan.held;
   ExpectBroken("counts 2 held slots, has 1");
   --plan.held;
@@ -60,12 +60,12 @@ TEST_F(Invariants, Plans) {
   plan.slots[1].state = SlotState::kCommitted;
   ExpectBroken("counts 0 bound, has 1");
   plan.slots[1].state = SlotState::kFree;
-  Break(GangAt("g")).rules.min_member = 3;
+  Writable(GangAt("g")).rules.min_member = 3;
   ExpectBroken("has 2 slots and misses 3");
-  Break(GangAt("g")).rules.min_member = 2;
-  Break(GangAt("g")).submitted = true;
+  Writable(GangAt("g")).rules.min_member = 2;
+  Writable(GangAt("g")).submitted = true;
   ExpectBroken("was submitted and slot 1 has no pod");
-  Break(GangAt("g")).submitted = false;
+  Writable(GangAt("g")).submitted = false;
   plan.uses_holds = false;
   ExpectBroken("counts 2 promised holds, has 0");
   plan.uses_holds = true;
@@ -75,8 +75,8 @@ TEST_F(Invariants, Plans) {
   EXPECT_TRUE(machine_.CheckInvariants().ok());
 }
 
-TEST_F(Invariants, Charges) {
-  auto& node = Break(machine_.cluster().node(machine_.cluster().FindNode("n")));
+TEST_F(Invariants, WrongCharge_IsFound) {
+  auto& node = Writable(machine_.cluster().node(machine_.cluster().FindNode("n")));
   for (int32_t* count : {&node.used_pods, &node.reserved_pods}) {
     ++*count;
     ExpectBroken("charges differ");
@@ -94,28 +94,28 @@ TEST_F(Invariants, Charges) {
   EXPECT_TRUE(machine_.CheckInvariants().ok());
 }
 
-TEST_F(Invariants, WhatIsFreeAndPromised) {
-  muster::Node& node = Break(machine_.cluster().node(0));
+TEST_F(Invariants, WrongFreeOrPromisedAmount_IsFound) {
+  muster::Node& node = Writable(machine_.cluster().node(0));
   node.free.Add(kCpu, 1);
   ExpectBroken("what is free is not what is left");
   node.free.Add(kCpu, -1);
   EXPECT_TRUE(machine_.CheckInvariants().ok());
-  auto& promised = Break(machine_.ledger().promised());
+  auto& promised = Writable(machine_.ledger().promised());
   promised.push_back(promised.front());
   ExpectBroken("the nodes that are promised are listed wrongly");
 }
 
-TEST_F(Invariants, Pods) {
-  Pod& lone = Break(PodAt("lone"));
+TEST_F(Invariants, WrongPodState_IsFound) {
+  Pod& lone = Writable(PodAt("lone"));
   const ClassId cls = lone.cls;
   lone.cls = kNoClass;
   ExpectBroken("is charged for another class than its own");
   lone.cls = cls;
-  Ledger::PodCharge& charge = Break(machine_.ledger().ChargeOf(lone.id));
-  EXPECT_EQ(charge.going, lone.state == MemberState::kCommitted);
-  charge.going = !charge.going;
-  ExpectBroken("is on its way to its node, or there");
-  charge.going = false;
+  Ledger::PodCharge& charge = Writable(machine_.ledger().ChargeOf(lone.id));
+  EXPECT_EQ(charge.in_flight, lone.state == MemberState::kCommitted);
+  charge.in_flight = !charge.in_flight;
+  ExpectBroken("is bound or being bound");
+  charge.in_flight = false;
   lone.state = MemberState::kBound;
   lone.facts.node_name = "m";
   ExpectBroken("does not use node m, where it is");
@@ -126,29 +126,29 @@ TEST_F(Invariants, Pods) {
   charge.kind = ChargeKind::kUsed;
 }
 
-// --- the hash tells states apart (P-1) ---
+// --- the hash differs between states (P-1) ---
 
-TEST_F(Invariants, WhatChangesALaterAnswerChangesTheHash) {
+TEST_F(Invariants, Hash_AnyRelevantField_ChangesTheHash) {
   const uint64_t whole = machine_.Hash();
   const uint64_t durable = machine_.DurableHash();
-  Gang& gang = Break(GangAt("g"));
-  Plan& plan = Break(*machine_.plans().Of(gang));
+  Gang& gang = Writable(GangAt("g"));
+  Plan& plan = Writable(*machine_.plans().Of(gang));
   const auto differs = [&](auto* value, auto other, bool is_durable) {
     const auto before = std::exchange(*value, other);
     const bool both = machine_.Hash() != whole && (machine_.DurableHash() != durable) == is_durable;
     *value = before;
     return both && machine_.Hash() == whole;
   };
-  EXPECT_TRUE(differs(&gang.kept.satisfied, true, true));
-  EXPECT_TRUE(differs(&gang.kept.timed_out, true, true));
-  EXPECT_TRUE(differs(&gang.kept.held_ms, 5, true));
-  EXPECT_TRUE(differs(&gang.kept.requeues, 5, true));
-  EXPECT_TRUE(differs(&gang.kept.cycle, 5, true));
-  EXPECT_TRUE(differs(&gang.kept.cycle_valid, false, true));
+  EXPECT_TRUE(differs(&gang.durable.satisfied, true, true));
+  EXPECT_TRUE(differs(&gang.durable.timed_out, true, true));
+  EXPECT_TRUE(differs(&gang.durable.held_ms, 5, true));
+  EXPECT_TRUE(differs(&gang.durable.requeues, 5, true));
+  EXPECT_TRUE(differs(&gang.durable.cycle, 5, true));
+  EXPECT_TRUE(differs(&gang.durable.cycle_valid, false, true));
   EXPECT_TRUE(differs(&gang.key, "d/other", true));
   EXPECT_TRUE(differs(&gang.created_ms, 5, false));
   EXPECT_TRUE(differs(&gang.retry_at_ms, 5, false));
-  EXPECT_TRUE(differs(&gang.kept.evicting, true, true));
+  EXPECT_TRUE(differs(&gang.durable.evicting, true, true));
   EXPECT_TRUE(differs(&gang.reason.code, ReasonCode::kNoRoom, false));
   EXPECT_TRUE(differs(&gang.reason.text, "other", false));
   EXPECT_TRUE(differs(&gang.warnings, std::vector<std::string>{"x"}, false));
@@ -158,12 +158,12 @@ TEST_F(Invariants, WhatChangesALaterAnswerChangesTheHash) {
   EXPECT_TRUE(differs(&plan.last_arrival_ms, 5, false));
   EXPECT_TRUE(differs(&plan.slots[0].state, SlotState::kOffered, false));
   EXPECT_TRUE(differs(&plan.slots[0].pod, nullptr, false));
-  EXPECT_TRUE(differs(&Break(PodAt("g-2")).state, MemberState::kRunning, false));
-  EXPECT_TRUE(differs(&Break(PodAt("g-2")).submitted, true, false));
-  Binding& binding = Break(machine_.bindings().Of(PodAt("lone")));
+  EXPECT_TRUE(differs(&Writable(PodAt("g-2")).state, MemberState::kRunning, false));
+  EXPECT_TRUE(differs(&Writable(PodAt("g-2")).submitted, true, false));
+  Binding& binding = Writable(machine_.bindings().Of(PodAt("lone")));
   EXPECT_TRUE(differs(&binding.phase, BindingPhase::kFailed, false));
   EXPECT_TRUE(differs(&binding.attempts, 7, false));
-  EXPECT_TRUE(differs(&Break(machine_.bindings().PermissionOf(PodAt("lone"))).bind_by_ms, 7, false));
+  EXPECT_TRUE(differs(&Writable(machine_.bindings().PermissionOf(PodAt("lone"))).bind_by_ms, 7, false));
 }
 
 }  // namespace

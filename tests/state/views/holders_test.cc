@@ -1,4 +1,4 @@
-// SPEC S-5: who has what a gang lacks, on the nodes that it may use, and since when.
+// SPEC S-5: the gangs and pods that have what a gang lacks, on the nodes that it may use, and since when.
 #include <limits>
 
 #include "tests/state/machine/machine_fixture.h"
@@ -6,11 +6,11 @@
 namespace muster {
 namespace {
 
-class WhoHolds : public WholeMachine {
+class HoldersTest : public WholeMachine {
  protected:
-  // "gang resource=amount pods+places", the largest first; read in steps of `limit` pods.
+  // "gang resource=amount pods+slots", the largest amount first; read in steps of `limit` pods.
   Lines Holders(const std::string& gang, int32_t limit = 1) {
-    HoldersRead read;
+    HoldersCursor read;
     HoldersView view;
     int32_t steps = 1;
     while (!machine_.ViewHolders(GangAt(gang), limit, &read, &view)) ++steps;
@@ -18,14 +18,14 @@ class WhoHolds : public WholeMachine {
       EXPECT_GE(steps * limit, machine_.pod_limit());
     }
     Lines lines;
-    for (const HolderView& of : view.holders) {
-      lines.push_back(
-          absl::StrCat(of.gang, " ", view.resource, "=", Nearest(of.amount), " ", of.pods, "+", of.promised));
-      if (of.promised > 0 && of.promised_ms == kNever) absl::StrAppend(&lines.back(), " kept");
-      if (of.promised > 0 && of.promised_ms != kNever) {
-        absl::StrAppend(&lines.back(), " since ", of.promised_ms - kT0);
+    for (const HolderView& holder : view.holders) {
+      lines.push_back(absl::StrCat(holder.gang, " ", view.resource, "=", ClampToInt64(holder.amount), " ", holder.pods,
+                                   "+", holder.promised));
+      if (holder.promised > 0 && holder.reserved_since_ms == kNever) absl::StrAppend(&lines.back(), " kept");
+      if (holder.promised > 0 && holder.reserved_since_ms != kNever) {
+        absl::StrAppend(&lines.back(), " since ", holder.reserved_since_ms - kT0);
       }
-      EXPECT_EQ(of.created_ms, of.gang.empty() ? kNever : GangAt(of.gang.substr(2)).created_ms);
+      EXPECT_EQ(holder.created_ms, holder.gang.empty() ? kNever : GangAt(holder.gang.substr(2)).created_ms);
     }
     return lines;
   }
@@ -35,7 +35,7 @@ class WhoHolds : public WholeMachine {
   }
 };
 
-TEST_F(WhoHolds, FromThePlanToTheEnd) {
+TEST_F(HoldersTest, Gang_IsAHolderFromPlanToEnd) {
   Apply(UpsertNode{Node("n", 4)});
   NodeDescription other = Node("other", 4);
   other.taints = {{"dedicated", "x", TaintEffect::kNoSchedule}};
@@ -62,8 +62,8 @@ TEST_F(WhoHolds, FromThePlanToTheEnd) {
   EXPECT_EQ(Holders("late"), Lines()) << "it has room now";
 }
 
-// P-8: room is kept for a gang without a plan.
-TEST_F(WhoHolds, WhatIsKeptUntilPodsEnd) {
+// P-8: a gang without a plan has a future reservation.
+TEST_F(HoldersTest, FutureReservation_IsListed) {
   Apply(UpsertNode{Node("n", 4)});
   PodDescription old = Lone("old", 1);
   old.deleting = true;
@@ -71,7 +71,7 @@ TEST_F(WhoHolds, WhatIsKeptUntilPodsEnd) {
   PutGang("g", 2);
   for (const char* uid : {"g-1", "g-2"}) {
     PodDescription pod = machine_.FindPod(uid)->facts;
-    pod.shape.Own().requests = {{"cpu", 2}};
+    pod.shape.Mutable().requests = {{"cpu", 2}};
     Apply(UpsertPod{pod});
   }
   now_ms_ = kT0 + 1000;
@@ -80,16 +80,16 @@ TEST_F(WhoHolds, WhatIsKeptUntilPodsEnd) {
   EXPECT_EQ(Holders("g"), Lines({" cpu=1 1+0"}));
 }
 
-// The driver finds room, the executors do not: who uses the driver's nodes is not to blame.
-TEST_F(WhoHolds, WhatTheMembersWithoutRoomNeed) {
+// There is room for the driver but not for the executor: pods on the driver's nodes are not listed.
+TEST_F(HoldersTest, OnlyMembersWithoutRoom_DetermineHolders) {
   Apply(UpsertNode{Node("n", 4)});
   NodeDescription gpus = Node("gpus", 4);
   gpus.allocatable["gpu"] = 2;
   gpus.taints = {{"gpu", "", TaintEffect::kNoSchedule}};
   Apply(UpsertNode{gpus});
   const auto on_gpus = [](PodDescription pod) {
-    pod.shape.Own().requests = {{"gpu", 1}};
-    pod.shape.Own().tolerations = {{"gpu", true, "", {}}};
+    pod.shape.Mutable().requests = {{"gpu", 1}};
+    pod.shape.Mutable().tolerations = {{"gpu", true, "", {}}};
     return pod;
   };
   PutOn("n", Lone("plain", 1));
@@ -102,25 +102,25 @@ TEST_F(WhoHolds, WhatTheMembersWithoutRoomNeed) {
   Apply(UpsertPod{on_gpus(Member("executor", "job", 2))});
   EXPECT_EQ(View("job").reason.code, ReasonCode::kNoRoom) << View("job").reason.text;
   EXPECT_EQ(Holders("job"), Lines{" gpu=2 2+0"});
-  // And a gang that starts with it waits for the same.
+  // A gang of the same group waits for the same resource.
   for (const char* name : {"job", "mate"}) {
     PodDescription pod = name == std::string("job") ? driver : Member("mate-1", "mate", 1);
-    pod.gang.declaration.Own().groups = {"d/job", "d/mate"};
+    pod.gang.declaration.Mutable().groups = {"d/job", "d/mate"};
     Apply(UpsertPod{pod});
   }
   EXPECT_EQ(View("mate").reason.code, ReasonCode::kNoRoom) << View("mate").reason.text;
   EXPECT_EQ(Holders("mate"), Lines{" gpu=2 2+0"});
 }
 
-// What most of the nodes that it may use are short of.
-TEST_F(WhoHolds, TheResourceThatMostNodesLack) {
+// The resource that most of the usable nodes lack is listed.
+TEST_F(HoldersTest, Resource_LackedByMostNodes_IsListed) {
   for (const char* name : {"a", "b", "c"}) {
     NodeDescription node = Node(name, 4);
     node.allocatable["gpu"] = 4;
     Apply(UpsertNode{node});
   }
   const auto with = [](PodDescription pod, int64_t cpu, int64_t gpu) {
-    pod.shape.Own().requests = {{"cpu", cpu}, {"gpu", gpu}};
+    pod.shape.Mutable().requests = {{"cpu", cpu}, {"gpu", gpu}};
     return pod;
   };
   PutOn("a", with(Lone("x", 1), 1, 3));
@@ -132,7 +132,7 @@ TEST_F(WhoHolds, TheResourceThatMostNodesLack) {
 }
 
 // SPEC section 1: a sum never wraps.
-TEST_F(WhoHolds, MoreThanCanBeCounted) {
+TEST_F(HoldersTest, Amounts_PastMaximum_Saturate) {
   Apply(UpsertNode{Node("n", 4)});
   for (int i = 0; i < 1'100; ++i) PutOn("n", Lone(absl::StrCat("vast-", i), kMaxAmount));
   PutGang("late", 1);

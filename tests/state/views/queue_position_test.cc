@@ -1,10 +1,10 @@
-// SPEC S-5, G-9: where a gang stands among those that wait, and who is before it.
+// SPEC S-5, G-9: the position of a gang in its queue, and the gangs before it.
 #include "tests/state/machine/machine_fixture.h"
 
 namespace muster {
 namespace {
 
-class Line : public WholeMachine {
+class QueuePositionTest : public WholeMachine {
  protected:
   void Declare() {
     QueueRules rules;
@@ -18,23 +18,23 @@ class Line : public WholeMachine {
   // A gang of one pod that waits: there is no node.
   void Put(const std::string& gang, const std::string& queue, int32_t priority = 0, int32_t min = 1) {
     PodDescription pod = Member(gang + "-1", gang, min);
-    pod.gang.declaration.Own().queue = queue;
+    pod.gang.declaration.Mutable().queue = queue;
     pod.priority = priority;
     pod.created_ms = now_ms_++;
     Apply(UpsertPod{pod});
   }
-  // "place/places queue: names of those before it, in order"; read in steps of `limit` gangs.
-  std::string Before(const std::string& gang, int32_t limit = 1) { return Written(&GangAt(gang), kNoQueue, limit); }
-  std::string Of(const std::string& queue) { return Written(nullptr, machine_.queues().tree().Find(queue), 2); }
+  // "place/places queue: gangs before it, in order"; read in steps of `limit` gangs.
+  std::string Before(const std::string& gang, int32_t limit = 1) { return Format(&GangAt(gang), kNoQueue, limit); }
+  std::string Of(const std::string& queue) { return Format(nullptr, machine_.queues().tree().Find(queue), 2); }
 
  private:
-  std::string Written(const Gang* gang, QueueId queue, int32_t limit) {
-    LineRead read;
-    LineView view;
-    while (!machine_.ViewLine(gang, queue, limit, &read, &view)) {
+  std::string Format(const Gang* gang, QueueId queue, int32_t limit) {
+    QueuePositionCursor read;
+    QueuePositionView view;
+    while (!machine_.ViewQueuePosition(gang, queue, limit, &read, &view)) {
     }
     std::string out = absl::StrCat(view.place, "/", view.places, " ", view.queue, ":");
-    for (const InLineView& each : view.first) {
+    for (const QueuedGangView& each : view.first) {
       absl::StrAppend(&out, " ", each.name);
       EXPECT_EQ(each.name_space, "d");
       EXPECT_FALSE(each.reason.none()) << each.name << " was tried";
@@ -43,7 +43,7 @@ class Line : public WholeMachine {
   }
 };
 
-TEST_F(Line, WithoutQueuesThereIsOne) {
+TEST_F(QueuePositionTest, NoQueuesDeclared_AllGangsShareOneQueue) {
   Put("first", "");
   Put("second", "somewhere");
   Put("short", "", 0, 2);
@@ -58,7 +58,7 @@ TEST_F(Line, WithoutQueuesThereIsOne) {
   EXPECT_EQ(Before("second"), "2/2 : first");
 }
 
-TEST_F(Line, EachQueueHasItsOwn) {
+TEST_F(QueuePositionTest, QueuesDeclared_EachHasItsOwnOrder) {
   Declare();
   Put("a1", "a");
   Put("b1", "b");
@@ -71,10 +71,10 @@ TEST_F(Line, EachQueueHasItsOwn) {
   EXPECT_EQ(Of("org"), "0/3 : a1 b1 a2") << "those below it, too";
 }
 
-TEST_F(Line, AGroupStandsInOnePlaceAndTheFirstTenAreTold) {
+TEST_F(QueuePositionTest, Group_HasOnePositionAndFirstTenAreListed) {
   for (const char* gang : {"x", "y"}) {
     PodDescription pod = Member(absl::StrCat(gang, "-1"), gang, 1);
-    pod.gang.declaration.Own().groups = {"d/x", "d/y"};
+    pod.gang.declaration.Mutable().groups = {"d/x", "d/y"};
     Apply(UpsertPod{pod});
   }
   for (int i = 10; i < 24; ++i) Put(absl::StrCat("g", i), "");

@@ -1,4 +1,4 @@
-// What readers see of a gang (SPEC G-10, S-5).
+// SPEC G-10, S-5: the view of a gang.
 #include "tests/state/machine/machine_fixture.h"
 
 namespace muster {
@@ -6,7 +6,7 @@ namespace view_test {
 
 class MachineView : public WholeMachine {
  protected:
-  // A member in the state that its facts say.
+  // Announces a member of gang "g" with this node and phase.
   void Put(const std::string& uid, int32_t min, const std::string& node, PodPhase phase) {
     PodDescription pod = Member(uid, "g", min);
     pod.node_name = node;
@@ -16,7 +16,7 @@ class MachineView : public WholeMachine {
   [[nodiscard]] std::string Phase() const { return std::string(ToString(View("g").phase)); }
 };
 
-TEST_F(MachineView, AGangsPhases) {
+TEST_F(MachineView, Phase_FollowsStatesOfMembers) {
   Put("a", 2, "", PodPhase::kPending);
   EXPECT_EQ(Phase(), "Pending");
   EXPECT_EQ(View("g").would_help, "create the missing pods, or lower the minimum");
@@ -52,14 +52,14 @@ TEST_F(MachineView, AGangsPhases) {
   EXPECT_EQ(Phase(), "Finished");
 }
 
-TEST_F(MachineView, SucceededMembersCountAsRunning) {
+TEST_F(MachineView, Phase_SucceededMember_CountsAsRunning) {
   Put("a", 2, "n", PodPhase::kSucceeded);
   Put("b", 2, "n", PodPhase::kRunning);
   EXPECT_EQ(Phase(), "Running");
   EXPECT_FALSE(View("g").satisfied) << "nobody saw it start";
 }
 
-TEST_F(MachineView, AMemberAndWhereItGoes) {
+TEST_F(MachineView, MemberNode_FollowsSlotHoldAndCommit) {
   Apply(UpsertNode{Node("n", 2)});
   Put("a", 2, "", PodPhase::kPending);
   Put("b", 2, "", PodPhase::kPending);
@@ -87,21 +87,21 @@ TEST_F(MachineView, AMemberAndWhereItGoes) {
   EXPECT_EQ(machine_.ViewGang(GangAt("w"), false).members.size(), 0U);
 }
 
-// S-5: read in steps, a member each; what tells two of them apart may be the UID alone.
-TEST_F(MachineView, MembersAreReadOnceEach) {
+// S-5: members are read in steps of one. Two members may differ only in the UID.
+TEST_F(MachineView, ViewMembers_SameNames_ReadsEachMemberOnce) {
   for (const char* uid : {"u-1", "u-2", "u-3"}) {
     PodDescription pod = Member("same-name", "g", 3);
     pod.uid = uid;
     Apply(UpsertPod{pod});
   }
   ASSERT_EQ(GangAt("g").children(), 3);
-  MembersRead read;
+  MembersCursor read;
   std::vector<MemberView> members;
   for (int step = 0; step < 5 && !machine_.ViewMembers(GangAt("g"), 1, &read, &members);) ++step;
   EXPECT_EQ(members.size(), 3U);
 }
 
-TEST_F(MachineView, WhatWouldHelp) {
+TEST_F(MachineView, WouldHelp_NamesTheCorrection) {
   const auto help = [&](const PodDescription& pod) {
     Apply(UpsertPod{pod});
     return View(pod.gang.name).would_help;
@@ -109,9 +109,9 @@ TEST_F(MachineView, WhatWouldHelp) {
   PodDescription invalid = Member("i", "i", 1);
   invalid.invalid = "cpu: not a quantity";
   EXPECT_EQ(help(invalid), "correct what the reason names in the pod");
-  PodDescription strange = Member("s", "s", 1);
-  strange.scheduler_name = "other";
-  EXPECT_EQ(help(strange), "set the pod's schedulerName to one that Muster serves");
+  PodDescription unserved = Member("s", "s", 1);
+  unserved.scheduler_name = "other";
+  EXPECT_EQ(help(unserved), "set the pod's schedulerName to one that Muster serves");
   PodDescription refers = Member("r", "r", 1);
   refers.gang.declares = false;
   refers.gang.declaration = {};
@@ -119,16 +119,16 @@ TEST_F(MachineView, WhatWouldHelp) {
   EXPECT_EQ(help(refers), "create the PodGroup");
   PodDescription bad = Member("b", "b", 1);
   bad.gang.declaration = {};
-  bad.gang.declaration.Own().unreadable_minimum = "min-available: \"x\"";
+  bad.gang.declaration.Mutable().unreadable_minimum = "min-available: \"x\"";
   EXPECT_EQ(help(bad), "correct the declaration");
   PodDescription grouped = Member("o", "o", 1);
-  grouped.gang.declaration.Own().groups = {"d/elsewhere", "d/other"};
+  grouped.gang.declaration.Mutable().groups = {"d/elsewhere", "d/other"};
   EXPECT_EQ(help(grouped), "list the same gangs, itself included, on every gang of the group");
   PodDescription marked = Member("t", "t", 1);
   marked.timed_out_mark = true;
   EXPECT_EQ(help(marked), "delete the marked pods");
   PodDescription wants = Member("m", "m", 1);
-  wants.gang.declaration.Own().min_resources = ResourceList{{"cpu", 5}};
+  wants.gang.declaration.Mutable().min_resources = ResourceList{{"cpu", 5}};
   EXPECT_EQ(help(wants), "free or add capacity, or lower minResources");
   PodDescription unequal = Member("p", "p", 2);
   unequal.gang.dialect = GangDialect::kSigsPods;
@@ -140,10 +140,10 @@ TEST_F(MachineView, WhatWouldHelp) {
   EXPECT_EQ(help(satisfied), "");
 }
 
-// And of a group, what it disagrees about.
-TEST_F(MachineView, WhatWouldHelpAGroup) {
+// For a group, the advice names what its gangs disagree about.
+TEST_F(MachineView, WouldHelp_GroupDisagrees_NamesTheDifference) {
   PodDescription first = Member("a-1", "a", 1);
-  first.gang.declaration.Own().groups = {"d/a", "d/b"};
+  first.gang.declaration.Mutable().groups = {"d/a", "d/b"};
   Apply(UpsertPod{first});
   SubmitGang submit;
   submit.id = "s";
@@ -158,12 +158,13 @@ TEST_F(MachineView, WhatWouldHelpAGroup) {
   }
   for (const char* gang : {"c", "e"}) {
     PodDescription pod = Member(absl::StrCat(gang, "-1"), gang, 1);
-    pod.gang.declaration.Own().groups = {"d/c", "d/e"};
+    pod.gang.declaration.Mutable().groups = {"d/c", "d/e"};
     if (gang == std::string("e")) pod.scheduler_name = "";
     Apply(UpsertPod{pod});
   }
   EXPECT_EQ(View("c").reason.code, ReasonCode::kGroupDisagrees) << View("c").reason.text;
-  EXPECT_EQ(View("c").would_help, "have all gangs of the group placed by Muster, or all by schedulers of their own");
+  EXPECT_EQ(View("c").would_help,
+            "let Muster place all gangs of the group, or let their own schedulers place all of them");
 }
 
 class OneNamespaceView : public WholeMachine {
@@ -176,15 +177,15 @@ class OneNamespaceView : public WholeMachine {
         }()) {}
 };
 
-TEST_F(OneNamespaceView, WhatWouldHelpAGroup) {
+TEST_F(OneNamespaceView, WouldHelp_GroupCrossesNamespaces_NamesTheSetting) {
   PodDescription pod = Member("a-1", "a", 1);
-  pod.gang.declaration.Own().groups = {"d/a", "e/b"};
+  pod.gang.declaration.Mutable().groups = {"d/a", "e/b"};
   Apply(UpsertPod{pod});
   EXPECT_EQ(View("a").would_help, "list gangs of one namespace only, or set gangs.crossNamespaceGroups");
 }
 
-// S-5: every member says why it waits.
-TEST_F(MachineView, EveryMemberHasAReason) {
+// S-5: each member has a reason why it waits.
+TEST_F(MachineView, MemberReason_FollowsTheStart) {
   Apply(UpsertNode{Node("n", 2)});
   const auto why = [&](const std::string& uid) {
     for (const MemberView& member : View("g").members) {
@@ -194,12 +195,12 @@ TEST_F(MachineView, EveryMemberHasAReason) {
   };
   Apply(UpsertPod{Member("g-1", "g", 2)});
   EXPECT_EQ(why("g-1"), "NotEnoughPods: 1 of 2 pods exist");
-  PodDescription stuck = Member("g-3", "g", 2);
-  stuck.unschedulable = "0/1 nodes are available: no claim";
+  PodDescription unplaceable = Member("g-3", "g", 2);
+  unplaceable.unschedulable = "0/1 nodes are available: no claim";
   Apply(UpsertPod{Member("g-2", "g", 2)});
-  Apply(UpsertPod{stuck});
+  Apply(UpsertPod{unplaceable});
   EXPECT_EQ(why("g-3"), "MemberUnschedulable: kube-scheduler found no node: 0/1 nodes are available: no claim");
-  EXPECT_EQ(why("g-1"), "Planned: room is reserved for 2 members, which are being called");
+  EXPECT_EQ(why("g-1"), "Planned: room is reserved for 2 members, which are being activated");
   Ask("g-1");
   EXPECT_EQ(why("g-1"), "Planned: room is reserved on node n");
   AskAndBind("g-1", 1);

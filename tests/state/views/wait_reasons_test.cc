@@ -1,4 +1,4 @@
-// SPEC S-5: why a gang waits, in the order in which it is said.
+// SPEC S-5: the reason why a gang waits, by precedence.
 #include "state/views/wait_reasons.h"
 
 #include "tests/support/rooms_fixture.h"
@@ -8,21 +8,21 @@ namespace {
 
 class WaitReasonsTest : public RoomsTest {
  protected:
-  Reason Why(const std::string& gang) { return reasons_.Of(GangAt(gang), step_->now_ms()); }
+  Reason Why(const std::string& gang) { return reasons_.Of(GangAt(gang), ctx_->now_ms()); }
   void ExpectWhy(const std::string& gang, ReasonCode code, const std::string& text) {
     EXPECT_EQ(Why(gang).code, code) << ReasonName(Why(gang).code);
     EXPECT_EQ(Why(gang).text, text);
   }
 };
 
-TEST_F(WaitReasonsTest, AlongAStart) {
+TEST_F(WaitReasonsTest, Reason_FollowsTheStart) {
   AddNode("n", 4);
   PutGang("g", 2);
   ExpectWhy("g", ReasonCode::kQueued, "about to be planned");
   PlanNow(GangAt("g"));
-  ExpectWhy("g", ReasonCode::kPlanned, "room is reserved for 2 members, which are being called");
+  ExpectWhy("g", ReasonCode::kPlanned, "room is reserved for 2 members, which are being activated");
   gangs_.SetRootCause(GangAt("g"), "g-2 is stuck");
-  ExpectWhy("g", ReasonCode::kPlanned, "room is reserved for 2 members, which are being called; g-2 is stuck");
+  ExpectWhy("g", ReasonCode::kPlanned, "room is reserved for 2 members, which are being activated; g-2 is stuck");
   Come("g-1", "n", 1);
   ExpectWhy("g", ReasonCode::kBarrier, "1 of 2 members are at the barrier; g-2 is stuck");
   Come("g-2", "n", 2);
@@ -35,12 +35,12 @@ TEST_F(WaitReasonsTest, AlongAStart) {
   ExpectWhy("g", ReasonCode::kSatisfied, "the minimum was placed once; 1 of 2 members have a node now");
 }
 
-TEST_F(WaitReasonsTest, NothingIsWaitedForWithoutAMinimum) {
+TEST_F(WaitReasonsTest, GangWithoutMinimum_HasNoReason) {
   PutMember("a-1", 1, "a", 0);
   EXPECT_TRUE(Why("a").none());
 }
 
-TEST_F(WaitReasonsTest, ASubmittedPlanWaitsForItsCaller) {
+TEST_F(WaitReasonsTest, SubmittedPlan_WaitsForConfirmation) {
   AddNode("n", 4);
   Put(Facts("g-1", 1, "g", 1), true);
   submissions_.Open(GangAt("g"), "s", 1'000, 0);
@@ -48,7 +48,7 @@ TEST_F(WaitReasonsTest, ASubmittedPlanWaitsForItsCaller) {
   ExpectWhy("g", ReasonCode::kPlanned, "room is reserved for 1 members, until the plan is confirmed");
 }
 
-TEST_F(WaitReasonsTest, WhatStandsInTheWayComesFirst) {
+TEST_F(WaitReasonsTest, Reason_ObstacleToStart_ComesFirst) {
   PutMember("a-1", 1, "a", 2);
   EXPECT_EQ(Why("a").code, ReasonCode::kNotEnoughPods);
   PutGang("g", 2);
@@ -56,14 +56,14 @@ TEST_F(WaitReasonsTest, WhatStandsInTheWayComesFirst) {
   ExpectWhy("g", ReasonCode::kBarrier, "1 of 2 members wait");
 }
 
-TEST_F(WaitReasonsTest, WhyItWasNotPlanned) {
+TEST_F(WaitReasonsTest, GangWithoutPlan_ShowsWhyItWasNotPlanned) {
   AddNode("n", 1);
   PutGang("g", 2);
   PlanNow(GangAt("g"));
   EXPECT_EQ(Why("g").code, ReasonCode::kNoRoom);
-  PodDescription strange = Facts("h-1", 1, "h", 1);
-  strange.scheduler_name = "other";
-  Put(strange);
+  PodDescription unserved = Facts("h-1", 1, "h", 1);
+  unserved.scheduler_name = "other";
+  Put(unserved);
   EXPECT_EQ(Why("h").code, ReasonCode::kNotServed);
   gangs_.SetRootCause(GangAt("h"), "no node for h-1");
   ExpectWhy("h", ReasonCode::kMemberUnschedulable, "no node for h-1");
@@ -74,19 +74,19 @@ TEST_F(WaitReasonsTest, WhyItWasNotPlanned) {
   EXPECT_EQ(Why("i").code, ReasonCode::kInvalidRequest);
 }
 
-TEST_F(WaitReasonsTest, NothingIsQueuedBeforeEverythingIsRead) {
+TEST_F(WaitReasonsTest, FactsNotRead_ReasonIsStarting) {
   PutGang("g", 1);
   Sources unread;
-  WaitReasons reasons(&eligibility_, &backlog_, &plans_, &calls_, &unread, &queues_, &heads_);
+  WaitReasons reasons(&eligibility_, &backlog_, &plans_, &activations_, &unread, &queues_, &backfill_);
   EXPECT_EQ(reasons.Of(GangAt("g"), kT0).code, ReasonCode::kStarting);
 }
 
-// The reason of a group is that of the gang which stands in the queue for it.
-TEST_F(WaitReasonsTest, AGroupWaitsForOneReason) {
+// The reason of a group is that of the gang that represents the group in the queue.
+TEST_F(WaitReasonsTest, Group_AllGangsHaveOneReason) {
   AddNode("n", 1);
   for (const char* name : {"a", "b"}) {
     PodDescription facts = Facts(absl::StrCat(name, "-1"), 1, name, 1);
-    facts.gang.declaration.Own().groups = {"d/a", "d/b"};
+    facts.gang.declaration.Mutable().groups = {"d/a", "d/b"};
     Put(facts);
   }
   PlanNow(GangAt("a"));

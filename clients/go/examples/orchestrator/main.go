@@ -1,4 +1,4 @@
-// A whole orchestrator: describes its nodes, submits three gangs, starts what Muster placed.
+// A complete orchestrator: announces its nodes, submits three gangs, and starts what Muster placed.
 package main
 
 import (

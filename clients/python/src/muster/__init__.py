@@ -1,8 +1,8 @@
 """Client of Muster, the gang-scheduling decision service.
 
-`Client` blocks, `AsyncClient` is for asyncio; both have the same calls. Errors are `MusterError`, with the fields that were
-wrong. Calls that cannot reach musterd, or are told to come back, are tried again for as long as the call's time lasts; calls
-that change something carry a request id, so that nothing happens twice.
+`Client` blocks, `AsyncClient` is for asyncio; both have the same calls. Errors are `MusterError`, with the invalid
+fields. A call is retried within its timeout if musterd cannot be reached or asks for a retry. Mutating calls carry a
+request id, so that a retry has no second effect.
 """
 from muster._aio import AsyncClient
 from muster._client import Client

@@ -1,4 +1,4 @@
-"""What both clients share: options, errors, requests."""
+"""Shared by both clients: options, errors, requests."""
 from __future__ import annotations
 
 import dataclasses
@@ -21,11 +21,11 @@ Manifest = Union[str, Mapping[str, Any]]
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """How to reach musterd.
+    """The connection to musterd.
 
-    ca, cert and key are paths of PEM files; any of them means TLS. server_name is the name in the server's certificate where
-    that is not the host. A token is only sent over TLS or to a loopback address. timeout_s bounds one call with all that is
-    tried again.
+    ca, cert and key are paths of PEM files; any of them enables TLS. server_name is the name in the server's certificate
+    if it differs from the host. A token is only sent over TLS or to a loopback address. timeout_s bounds one call, with
+    all its retries.
     """
 
     server: str = "127.0.0.1:9091"
@@ -41,13 +41,13 @@ class Options:
         return any((self.ca, self.cert, self.key))
 
     def credentials(self) -> Optional[grpc.ChannelCredentials]:
-        """None: in the clear."""
+        """Returns the TLS credentials; None: plain text."""
         host = self.server.rsplit(":", 1)[0]
         if self.token and not all("!" <= c <= "~" for c in self.token):
             raise ValueError("token: has characters that no token has; expected printable ASCII without spaces")
         if not self.tls:
             if self.token and not is_loopback(host):
-                raise ValueError(f"token: would travel to {self.server} in the clear; give a CA file, or a loopback address")
+                raise ValueError(f"token: would be sent to {self.server} unencrypted; expected a CA file, or a loopback address")
             return None
         if bool(self.cert) != bool(self.key):
             raise ValueError("key: expected together with cert, both or neither")
@@ -73,14 +73,14 @@ class Options:
 
 @dataclasses.dataclass(frozen=True)
 class Violation:
-    """A field that is wrong, and what was expected."""
+    """An invalid field, with what was expected."""
 
     field: str
     description: str
 
 
 class MusterError(Exception):
-    """musterd refused a call, or could not be reached."""
+    """A call that musterd refused, or that did not reach it."""
 
     def __init__(self, code: grpc.StatusCode, message: str, violations: Sequence[Violation] = (), reason: str = "",
                  again: bool = False):
@@ -88,14 +88,15 @@ class MusterError(Exception):
         self.code = code
         self.message = message
         self.violations = list(violations)
-        #: For programs, like SEND_SNAPSHOT; often empty.
+        #: For programs, for example SEND_SNAPSHOT; often empty.
         self.reason = reason
-        #: Whether the same call may succeed later: nothing happened, or musterd says when to come back.
+        #: Whether the same call may succeed later: nothing happened, or musterd asks for a retry.
         self.again = again
 
 
 class SnapshotNeeded(MusterError):
-    """An update came after a gap, musterd's store does not have the steps before it, or another announcer took over: send a snapshot."""
+    """A snapshot is required: an update came after a gap, musterd's store does not have the earlier steps, or another
+    announcer took over."""
 
 
 def error_of(error: Any) -> MusterError:
@@ -118,7 +119,7 @@ def error_of(error: Any) -> MusterError:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether what is sent to the host stays on this machine."""
+    """Whether the host is this machine."""
     if host == "localhost":
         return True
     try:
@@ -133,7 +134,7 @@ def new_id() -> str:
 
 def node(name: str, allocatable: Requests, *, labels: Optional[Mapping[str, str]] = None,
          unschedulable: bool = False) -> facts_pb2.NodeFacts:
-    """A node with its quantities, like {"cpu": "64", "nvidia.com/gpu": 8}."""
+    """A node with its quantities, for example {"cpu": "64", "nvidia.com/gpu": 8}."""
     return facts_pb2.NodeFacts(name=name, allocatable={k: str(v) for k, v in allocatable.items()}, labels=labels,
                                unschedulable=unschedulable)
 
@@ -176,7 +177,7 @@ def submit_request(gang: Union[str, muster_pb2.GangSpec], count: int, requests: 
 
 def snapshot_parts(source: str, version: int, nodes: Sequence[facts_pb2.NodeFacts], pods: Sequence[facts_pb2.PodFacts],
                    manifests: Sequence[Manifest], part_bytes: int = 1 << 20) -> Iterable[facts_pb2.SnapshotPart]:
-    """Parts small enough for one message each; the last one says so."""
+    """Splits a snapshot into parts of one message each; the last one is marked."""
     part = facts_pb2.SnapshotPart(source=source, version=version)
     size = 0
     texts = [manifest_text(m) for m in manifests]

@@ -1,7 +1,6 @@
-// Command kube is the Kubernetes of the end-to-end tests in one binary: an embedded etcd, the real
-// kube-apiserver and the real, unmodified kube-scheduler, each chosen by the first argument. One
-// binary means one link step; each part still runs as a process of its own, so that a test can kill
-// it with SIGKILL.
+// Command kube contains the Kubernetes of the end-to-end tests in one binary: an embedded etcd, the real kube-apiserver
+// and the real, unmodified kube-scheduler; the first argument selects one. One binary means one link step. Each part
+// still runs as its own process, so that a test can kill it with SIGKILL.
 package main
 
 import (
@@ -45,8 +44,7 @@ func main() {
 	}
 }
 
-// runEtcd serves a single-member etcd until a signal. Nothing in it needs to survive the test, so
-// fsync is off: it would only measure the disk.
+// runEtcd serves a single-member etcd until a signal. Its data need not survive the test, so fsync is off.
 func runEtcd(args []string) error {
 	if len(args) != 3 {
 		return fmt.Errorf("expected DIR CLIENT_URL PEER_URL, got %q", args)

@@ -640,7 +640,7 @@ class EventService(object):
 
 
 class TraceServiceStub(object):
-    """What is kept of it is bounded (tracing.kept), and gone with the process.
+    """What is kept of it is bounded (tracing.maxSpans), and gone with the process.
     """
 
     def __init__(self, channel):
@@ -657,7 +657,7 @@ class TraceServiceStub(object):
 
 
 class TraceServiceServicer(object):
-    """What is kept of it is bounded (tracing.kept), and gone with the process.
+    """What is kept of it is bounded (tracing.maxSpans), and gone with the process.
     """
 
     def GetTrace(self, request, context):
@@ -682,7 +682,7 @@ def add_TraceServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class TraceService(object):
-    """What is kept of it is bounded (tracing.kept), and gone with the process.
+    """What is kept of it is bounded (tracing.maxSpans), and gone with the process.
     """
 
     @staticmethod

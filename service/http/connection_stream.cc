@@ -1,4 +1,4 @@
-#include "service/http/door_stream.h"
+#include "service/http/connection_stream.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -21,9 +21,9 @@ namespace muster {
 namespace {
 
 constexpr std::chrono::seconds kWriteLimit(30);
-// Who reads nothing for so long gives its place to others, where there are none left.
+// When all places are taken, a client that has read nothing for this time may lose its place.
 constexpr std::chrono::seconds kStall(1);
-// cpp-httplib looks at the length of a line when it has all of it, and never at the number of headers.
+// cpp-httplib checks the length of a line only after reading all of it, and never the number of headers.
 constexpr size_t kMaxHeadBytes = 64 << 10;
 constexpr absl::string_view kRange = "range:";
 
@@ -46,18 +46,18 @@ void Address(int fd, int (*name)(int, sockaddr*, socklen_t*), std::string* ip, i
 
 }  // namespace
 
-DoorStream::DoorStream(int fd, std::shared_ptr<SSL_CTX> tls, absl::Duration request_limit)
+ConnectionStream::ConnectionStream(int fd, std::shared_ptr<SSL_CTX> tls, absl::Duration request_limit)
     : fd_(fd), context_(std::move(tls)), request_limit_(request_limit) {
   if (context_ == nullptr) return;
   ssl_ = SSL_new(context_.get());
   SSL_set_fd(ssl_, fd_);
 }
 
-DoorStream::~DoorStream() {
+ConnectionStream::~ConnectionStream() {
   if (ssl_ != nullptr) SSL_free(ssl_);
 }
 
-bool DoorStream::Poll(short events, Time until) const {
+bool ConnectionStream::Poll(short events, Time until) const {
   pollfd waited{fd_, events, 0};
   while (true) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
@@ -68,7 +68,7 @@ bool DoorStream::Poll(short events, Time until) const {
   }
 }
 
-bool DoorStream::Accept() {
+bool ConnectionStream::Accept() {
   if (ssl_ == nullptr) return true;
   const Time until = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(request_limit_);
   while (true) {
@@ -82,7 +82,7 @@ bool DoorStream::Accept() {
   }
 }
 
-ssize_t DoorStream::Receive(char* data, size_t size, Time until) {
+ssize_t ConnectionStream::Receive(char* data, size_t size, Time until) {
   while (true) {
     short wanted = POLLIN;
     if (ssl_ == nullptr) {
@@ -103,14 +103,14 @@ ssize_t DoorStream::Receive(char* data, size_t size, Time until) {
   }
 }
 
-bool DoorStream::WaitForRequest(absl::Duration idle_limit) {
+bool ConnectionStream::WaitForRequest(absl::Duration idle_limit) {
   if (refused_) return false;
   const Time until = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(idle_limit);
   body_left_ = 0;
   arrived_ = nullptr;
   head_left_ = kMaxHeadBytes;
   in_head_ = true;
-  line_matches_ = kRange.size() + 1;  // not in the first line
+  line_matches_ = kRange.size() + 1;  // Range cannot be in the first line
   if (begin_ == end_) {
     const ssize_t got = Receive(buffer_.data(), buffer_.size(), until);
     if (got <= 0) return false;
@@ -121,16 +121,16 @@ bool DoorStream::WaitForRequest(absl::Duration idle_limit) {
   return true;
 }
 
-void DoorStream::ExpectBody(size_t bytes, std::function<void()> arrived) {
+void ConnectionStream::ExpectBody(size_t bytes, std::function<void()> arrived) {
   in_head_ = false;
   if (bytes == 0) return arrived();
   body_left_ = bytes;
   arrived_ = std::move(arrived);
 }
 
-// cpp-httplib reads Range by a recursive regular expression, before anybody is asked whether it should: a long one
-// takes more stack than there is. Nothing here has ranges.
-bool DoorStream::HasRange(const char* data, size_t size) {
+// cpp-httplib parses Range with a recursive regular expression before any handler can refuse it. A long value overflows
+// the stack. No resource here supports ranges.
+bool ConnectionStream::HasRange(const char* data, size_t size) {
   for (size_t i = 0; i < size; ++i) {
     if (data[i] == '\n') {
       line_matches_ = 0;
@@ -143,7 +143,7 @@ bool DoorStream::HasRange(const char* data, size_t size) {
   return false;
 }
 
-ssize_t DoorStream::read(char* data, size_t size) {
+ssize_t ConnectionStream::read(char* data, size_t size) {
   if (in_head_ && head_left_ == 0) refused_ = true;
   if (refused_) return -1;
   size_t copied = 0;
@@ -176,7 +176,7 @@ ssize_t DoorStream::read(char* data, size_t size) {
   return static_cast<ssize_t>(copied);
 }
 
-ssize_t DoorStream::write(const char* data, size_t size) {
+ssize_t ConnectionStream::write(const char* data, size_t size) {
   const Time until = std::chrono::steady_clock::now() + kWriteLimit;
   while (true) {
     short wanted = POLLOUT;
@@ -203,9 +203,9 @@ ssize_t DoorStream::write(const char* data, size_t size) {
   }
 }
 
-bool DoorStream::is_readable() const { return begin_ < end_ || Poll(POLLIN, deadline_); }
+bool ConnectionStream::is_readable() const { return begin_ < end_ || Poll(POLLIN, deadline_); }
 
-bool DoorStream::is_writable() const {
+bool ConnectionStream::is_writable() const {
   if (!Poll(POLLOUT, std::chrono::steady_clock::now() + kWriteLimit)) return false;
   char byte = 0;
   if (ssl_ == nullptr) {
@@ -219,16 +219,16 @@ bool DoorStream::is_writable() const {
   return error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
 }
 
-void DoorStream::Close() {
+void ConnectionStream::Close() {
   if (ssl_ != nullptr && SSL_is_init_finished(ssl_) != 0) SSL_shutdown(ssl_);
 }
 
-std::vector<std::string> DoorStream::CertificateNames() const {
+std::vector<std::string> ConnectionStream::CertificateNames() const {
   std::vector<std::string> names;
   if (ssl_ == nullptr || SSL_get_verify_result(ssl_) != X509_V_OK) return names;
   const std::unique_ptr<X509, decltype(&X509_free)> certificate(SSL_get1_peer_certificate(ssl_), &X509_free);
   if (certificate == nullptr) return names;
-  // A name with a control character or NUL is nobody's: what follows might be cut off somewhere.
+  // A name with a control character or NUL is ignored: some consumer might cut it off there.
   const auto add = [&](const unsigned char* text, int length) {
     if (text == nullptr || length <= 0) return;
     std::string name(reinterpret_cast<const char*>(text), static_cast<size_t>(length));
@@ -255,7 +255,11 @@ std::vector<std::string> DoorStream::CertificateNames() const {
   return names;
 }
 
-void DoorStream::get_remote_ip_and_port(std::string& ip, int& port) const { Address(fd_, &getpeername, &ip, &port); }
-void DoorStream::get_local_ip_and_port(std::string& ip, int& port) const { Address(fd_, &getsockname, &ip, &port); }
+void ConnectionStream::get_remote_ip_and_port(std::string& ip, int& port) const {
+  Address(fd_, &getpeername, &ip, &port);
+}
+void ConnectionStream::get_local_ip_and_port(std::string& ip, int& port) const {
+  Address(fd_, &getsockname, &ip, &port);
+}
 
 }  // namespace muster

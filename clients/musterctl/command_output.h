@@ -1,6 +1,6 @@
-// What the commands of musterctl that talk to musterd share: the command line, and how an answer is shown.
-#ifndef MUSTER_CLIENTS_MUSTERCTL_SHOWING_H_
-#define MUSTER_CLIENTS_MUSTERCTL_SHOWING_H_
+// Shared by the musterctl commands that call musterd: the command line, and the output of an answer.
+#ifndef MUSTER_CLIENTS_MUSTERCTL_COMMAND_OUTPUT_H_
+#define MUSTER_CLIENTS_MUSTERCTL_COMMAND_OUTPUT_H_
 
 #include <cstdint>
 #include <functional>
@@ -13,12 +13,12 @@
 
 namespace muster {
 
-// Everything the command line sets.
+// All settings of the command line.
 struct Options {
-  ContextSettings settings;  // of flags
+  ContextSettings settings;  // from flags
   ContextSettings environment;
   std::string context;
-  std::string name_space;  // that was asked for; empty: none was
+  std::string name_space;  // from --namespace; empty: not given
   std::string output = "table";
   std::string name;
   std::vector<std::string> files;
@@ -36,7 +36,7 @@ struct Options {
   bool wait = false;
   bool confirm = false;
 };
-// Says on standard error what is wrong; the exit status.
+// Prints the error on standard error and returns the exit status.
 int Fail(const absl::Status& status);
 
 template <typename Message, typename Table>
@@ -63,4 +63,4 @@ std::function<bool(const Event&)> EachLine(const Options& options, Print print) 
 }
 }  // namespace muster
 
-#endif  // MUSTER_CLIENTS_MUSTERCTL_SHOWING_H_
+#endif  // MUSTER_CLIENTS_MUSTERCTL_COMMAND_OUTPUT_H_

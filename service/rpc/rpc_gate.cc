@@ -1,4 +1,4 @@
-#include "service/rpc/door.h"
+#include "service/rpc/rpc_gate.h"
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
@@ -23,7 +23,7 @@ std::string BearerOf(const grpc::CallbackServerContext& context) {
   return absl::ConsumePrefix(&value, "Bearer ") ? std::string(value) : "";
 }
 
-// The span that the caller says its call is part of.
+// The caller's span of which this call is a part.
 SpanRef CallerOf(const grpc::CallbackServerContext& context) {
   const auto found = context.client_metadata().find("traceparent");
   if (found == context.client_metadata().end()) return {};
@@ -52,7 +52,7 @@ std::string AddressOf(const grpc::CallbackServerContext& context) {
 
 void OnGrpcThread(std::function<void()> work) {
   auto alarm = std::make_shared<grpc::Alarm>();
-  // The alarm keeps itself until its work is done.
+  // The alarm owns itself until its work is done.
   alarm->Set(std::chrono::system_clock::now(), [alarm, caller = CurrentCaller(), work = std::move(work)](bool) mutable {
     const auto last = std::move(alarm);
     const ScopedCaller on(caller);
@@ -60,24 +60,23 @@ void OnGrpcThread(std::function<void()> work) {
   });
 }
 
-void RpcDoor::TakeUpAnswers() {
-  for (const KeptAnswer& kept : engine_->TakeKeptAnswers()) requests_.Restore(kept, SteadyNow());
+void RpcGate::RestoreAnswers() {
+  for (const DurableAnswer& kept : engine_->TakeStoredAnswers()) requests_.Restore(kept, SteadyNow());
 }
 
-void RpcDoor::Admit(grpc::CallbackServerContext* context, Role role, const Admitted& admitted) {
-  Access* access = options_.access == nullptr ? &anyone_ : options_.access;
+void RpcGate::Admit(grpc::CallbackServerContext* context, Role role, const Admitted& admitted) {
+  Access* access = options_.access == nullptr ? &anonymous_access_ : options_.access;
   const std::string address = AddressOf(*context);
   access->Identify(
       BearerOf(*context), CertificateOf(*context), address,
       [this, role, address, admitted, caller = CallerOf(*context)](const absl::StatusOr<Identity>& identity) {
-        // Who cannot say who it is, is bounded by its address.
+        // A client without a verified identity is limited by its address.
         const bool known = identity.ok() && identity->name != "anonymous";
         const std::string client = known ? identity->name : address;
-        absl::Status may = limits_.TakeCall(client, SteadyNow());
+        absl::Status may = limits_.CountCall(client, SteadyNow());
         if (may.ok()) may = identity.status();
         if (may.ok() && role == Role::kReadWrite && identity->role != Role::kReadWrite) {
-          may =
-              absl::PermissionDeniedError(absl::StrCat(identity->name, " may only read; this call changes something"));
+          may = absl::PermissionDeniedError(absl::StrCat(identity->name, " is read-only; this call needs read-write"));
         }
         if (!may.ok()) return admitted(may);
         const ScopedCaller on(caller);
@@ -85,7 +84,7 @@ void RpcDoor::Admit(grpc::CallbackServerContext* context, Role role, const Admit
       });
 }
 
-void RpcDoor::Observe(absl::string_view method, const grpc::Status& status, absl::Duration took) const {
+void RpcGate::Observe(absl::string_view method, const grpc::Status& status, absl::Duration took) const {
   if (options_.observer) options_.observer(method, status.ok() ? "ok" : "refused", took);
 }
 
@@ -97,7 +96,7 @@ uint64_t Fingerprint(const google::protobuf::Message& request) {
     out.SetSerializationDeterministic(true);
     request.SerializeWithCachedSizes(&out);
   }
-  StateHasher hasher;  // the same in every process: what is kept is compared after a restart
+  StateHasher hasher;  // the same in every process: stored values are compared after a restart
   hasher.Add(bytes);
   return hasher.value();
 }
@@ -109,25 +108,25 @@ std::chrono::steady_clock::time_point DeadlineOf(const grpc::CallbackServerConte
   return std::chrono::steady_clock::now() + (deadline - now);
 }
 
-void OnceCall::Finish(const grpc::Status& status) const {
+void IdempotentCall::Finish(const grpc::Status& status) const {
   if (!key_.empty()) {
-    door_->requests().Done(key_, {status, status.ok() ? response_->SerializeAsString() : std::string()});
+    gate_->requests().Complete(key_, {status, status.ok() ? response_->SerializeAsString() : std::string()});
   }
   finish_(status);
 }
 
-void OnceCall::Ask(Command command, Fill fill, absl::string_view reason, const FieldOfText& field_of) const {
+void IdempotentCall::Ask(Command command, Fill fill, absl::string_view reason, const FieldOfText& field_of) const {
   const auto to_status = [reason, field_of](const absl::Status& status) {
     return ToGrpc(status, absl::IsFailedPrecondition(status) ? reason : "", field_of);
   };
-  door_->engine().AskAsync(
+  gate_->engine().AskAsync(
       std::move(command), deadline_,
       [call = *this, to_status](const absl::StatusOr<Reply>& reply) { call.Finish(to_status(reply.status())); },
       [call = *this, to_status, fill = std::move(fill)](const Machine& machine,
                                                         const absl::StatusOr<Reply>& reply) -> std::vector<Record> {
         if (reply.ok() && fill) fill(machine, *reply);
-        if (call.key_.empty() || !call.door_->engine().keeps_answers()) return {};
-        return call.door_->requests().Keep(
+        if (call.key_.empty() || !call.gate_->engine().stores_answers()) return {};
+        return call.gate_->requests().MakeRecords(
             call.key_, call.fingerprint_,
             {to_status(reply.status()), reply.ok() ? call.response_->SerializeAsString() : std::string()});
       });

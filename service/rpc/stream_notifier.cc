@@ -1,13 +1,13 @@
-#include "service/rpc/wakes.h"
+#include "service/rpc/stream_notifier.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace muster {
 
-Wakes::Wakes() : thread_([this] { Run(); }) {}
+StreamNotifier::StreamNotifier() : thread_([this] { Run(); }) {}
 
-Wakes::~Wakes() {
+StreamNotifier::~StreamNotifier() {
   {
     MutexLock lock(&mutex_);
     stopping_ = true;
@@ -16,44 +16,44 @@ Wakes::~Wakes() {
   thread_.join();
 }
 
-Wakes::Reader Wakes::Join(Wake wake) {
+StreamNotifier::Reader StreamNotifier::Subscribe(Wake wake) {
   auto reader = std::make_shared<const Wake>(std::move(wake));
   MutexLock lock(&mutex_);
   readers_.push_back(reader);
   return reader;
 }
 
-void Wakes::Leave(const Reader& reader) {
+void StreamNotifier::Unsubscribe(const Reader& reader) {
   MutexLock lock(&mutex_);
   readers_.erase(std::remove(readers_.begin(), readers_.end(), reader), readers_.end());
 }
 
-bool Wakes::empty() {
+bool StreamNotifier::empty() {
   MutexLock lock(&mutex_);
   return readers_.empty();
 }
 
-void Wakes::News() {
+void StreamNotifier::NotifyAll() {
   MutexLock lock(&mutex_);
-  news_ = true;
+  notify_all_ = true;
   changed_.Signal();
 }
 
-void Wakes::Soon(const Reader& reader) {
+void StreamNotifier::NotifyOne(const Reader& reader) {
   MutexLock lock(&mutex_);
   ready_.push_back(reader);
   changed_.Signal();
 }
 
-void Wakes::Run() {
+void StreamNotifier::Run() {
   while (true) {
     std::vector<Reader> readers;
     {
       MutexLock lock(&mutex_);
-      while (!news_ && ready_.empty() && !stopping_) changed_.Wait(&mutex_);
+      while (!notify_all_ && ready_.empty() && !stopping_) changed_.Wait(&mutex_);
       if (stopping_) return;
       readers.swap(ready_);
-      if (std::exchange(news_, false)) readers = readers_;
+      if (std::exchange(notify_all_, false)) readers = readers_;
     }
     for (const Reader& reader : readers) (*reader)();
   }

@@ -1,4 +1,4 @@
-#include "support/overdue.h"
+#include "support/watchdog.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,11 +7,11 @@
 namespace muster {
 namespace {
 
-constexpr absl::Duration kAgain = absl::Milliseconds(20);
+constexpr absl::Duration kRepeatInterval = absl::Milliseconds(20);
 
 }  // namespace
 
-Overdue::~Overdue() {
+Watchdog::~Watchdog() {
   {
     MutexLock lock(&mutex_);
     stopping_ = true;
@@ -20,22 +20,22 @@ Overdue::~Overdue() {
   thread_.join();
 }
 
-int64_t Overdue::Watch(absl::Time by, std::function<void()> end) {
+int64_t Watchdog::Add(absl::Time by, std::function<void()> end) {
   MutexLock lock(&mutex_);
   const int64_t id = next_++;
   watched_[id] = {by, std::move(end)};
-  // Who waits for an earlier one sees this in time.
-  if (by < waits_until_) changed_.SignalAll();
+  // A thread that wakes up earlier anyway sees this entry in time.
+  if (by < wakes_at_) changed_.SignalAll();
   return id;
 }
 
-void Overdue::SetTime(int64_t id, absl::Time by) {
+void Watchdog::SetDeadline(int64_t id, absl::Time by) {
   MutexLock lock(&mutex_);
   watched_.at(id).by = by;
   changed_.SignalAll();
 }
 
-bool Overdue::Done(int64_t id) {
+bool Watchdog::Remove(int64_t id) {
   MutexLock lock(&mutex_);
   while (ending_ == id) changed_.Wait(&mutex_);
   const auto watched = watched_.find(id);
@@ -44,15 +44,15 @@ bool Overdue::Done(int64_t id) {
   return !over;
 }
 
-void Overdue::Run() {
+void Watchdog::Run() {
   MutexLock lock(&mutex_);
-  absl::Time pause = absl::InfinitePast();  // until then nothing is ended again
+  absl::Time pause = absl::InfinitePast();  // `end` is not called again before this time
   while (!stopping_) {
     absl::Time next = absl::InfiniteFuture();
     for (const auto& [id, watched] : watched_) next = std::min(next, watched.by);
     next = std::max(next, pause);
     const absl::Time now = SteadyNow();
-    waits_until_ = next;
+    wakes_at_ = next;
     if (next == absl::InfiniteFuture()) {
       changed_.Wait(&mutex_);
       continue;
@@ -77,7 +77,7 @@ void Overdue::Run() {
       ending_ = 0;
       changed_.SignalAll();
     }
-    pause = SteadyNow() + kAgain;
+    pause = SteadyNow() + kRepeatInterval;
   }
 }
 

@@ -1,7 +1,6 @@
-// What every call of the gRPC door goes through: who calls, whether it may, how much it takes, and whether it was
-// answered before (SPEC S-1, S-6).
-#ifndef MUSTER_SERVICE_RPC_DOOR_H_
-#define MUSTER_SERVICE_RPC_DOOR_H_
+// The common path of every gRPC call: identity, permission, limits, and repeated requests (SPEC S-1, S-6).
+#ifndef MUSTER_SERVICE_RPC_RPC_GATE_H_
+#define MUSTER_SERVICE_RPC_RPC_GATE_H_
 
 #include <google/protobuf/message.h>
 #include <grpcpp/grpcpp.h>
@@ -22,23 +21,23 @@
 namespace muster {
 
 // Thread-safe.
-class RpcDoor {
+class RpcGate {
  public:
-  // Gets the caller's name for limits and logs, or why it may not call.
+  // Receives the caller's name for limits and logs, or why the call is refused.
   using Admitted = std::function<void(absl::StatusOr<std::string>)>;
 
-  RpcDoor(Engine* engine, const RpcOptions& options)
-      : engine_(engine), options_(options), limits_(options.limits), anyone_({}, nullptr) {}
+  RpcGate(Engine* engine, const RpcOptions& options)
+      : engine_(engine), options_(options), limits_(options.limits), anonymous_access_({}, nullptr) {}
 
-  // Takes up the answers that an earlier process kept. Once the engine has started, before any call.
-  void TakeUpAnswers();
+  // Loads the answers that an earlier process stored. REQUIRES: the engine has started; before any call.
+  void RestoreAnswers();
 
   [[nodiscard]] Engine& engine() { return *engine_; }
   [[nodiscard]] const RpcOptions& options() const { return options_; }
   [[nodiscard]] RequestLog& requests() { return requests_; }
   [[nodiscard]] ClientLimits& limits() { return limits_; }
 
-  // Calls `admitted` once, at once or from another thread.
+  // Calls `admitted` once, immediately or on another thread.
   void Admit(grpc::CallbackServerContext* context, Role role, const Admitted& admitted);
   void Observe(absl::string_view method, const grpc::Status& status, absl::Duration took) const;
 
@@ -47,43 +46,43 @@ class RpcDoor {
   const RpcOptions options_;
   RequestLog requests_;
   ClientLimits limits_;
-  Access anyone_;  // where nothing is asked for
+  Access anonymous_access_;  // used when no credentials are required
 };
 
-// The call's deadline on the clock that no adjustment moves.
+// The call's deadline on the steady clock.
 [[nodiscard]] std::chrono::steady_clock::time_point DeadlineOf(const grpc::CallbackServerContext& context);
 
-// Equal for equal requests, however their maps are ordered, in every process.
+// Equal for equal requests, whatever the order of their maps, in every process.
 [[nodiscard]] uint64_t Fingerprint(const google::protobuf::Message& request);
 
-// Runs `work` on one of gRPC's threads, soon: what is long keeps the caller's free.
+// Runs `work` soon on a gRPC thread, so that long work does not occupy the calling thread.
 void OnGrpcThread(std::function<void()> work);
 
 using FinishCall = std::function<void(const grpc::Status&)>;
 
 // Serves a unary call: `work(finish)` fills the response and calls `finish` once, on any thread.
 template <typename Work>
-grpc::ServerUnaryReactor* Serve(RpcDoor* door, grpc::CallbackServerContext* context, absl::string_view method,
+grpc::ServerUnaryReactor* Serve(RpcGate* gate, grpc::CallbackServerContext* context, absl::string_view method,
                                 Role role, Work work) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const FinishCall finish = [door, reactor, method, begun = SteadyNow()](const grpc::Status& status) {
-    door->Observe(method, status, SteadyNow() - begun);
+  const FinishCall finish = [gate, reactor, method, begun = SteadyNow()](const grpc::Status& status) {
+    gate->Observe(method, status, SteadyNow() - begun);
     reactor->Finish(status);
   };
-  door->Admit(context, role, [finish, work = std::move(work)](const absl::StatusOr<std::string>& client) {
+  gate->Admit(context, role, [finish, work = std::move(work)](const absl::StatusOr<std::string>& client) {
     if (!client.ok()) return finish(ToGrpc(client.status()));
     work(*client, finish);
   });
   return reactor;
 }
 
-// A call that changes something, with what makes it happen once. Copies are of the same call.
-class OnceCall {
+// A mutating call, with the data that makes it idempotent. Copies refer to the same call.
+class IdempotentCall {
  public:
-  // `key`: caller, method and request id; empty: it has no id.
-  OnceCall(RpcDoor* door, const grpc::CallbackServerContext& context, google::protobuf::Message* response,
-           std::string key, uint64_t fingerprint, FinishCall finish)
-      : door_(door),
+  // `key`: caller, method and request id; empty: the request has no id.
+  IdempotentCall(RpcGate* gate, const grpc::CallbackServerContext& context, google::protobuf::Message* response,
+                 std::string key, uint64_t fingerprint, FinishCall finish)
+      : gate_(gate),
         deadline_(DeadlineOf(context)),
         response_(response),
         key_(std::move(key)),
@@ -91,15 +90,15 @@ class OnceCall {
         finish_(std::move(finish)) {}
 
   void Finish(const grpc::Status& status) const;
-  // Has the engine do it, and finishes with its answer, which is kept together with what was done. `fill`, on the
-  // engine's thread, puts into the response what the reply says; `reason`: what a FailedPrecondition asks the caller
-  // for; `field_of`: of what an InvalidArgument says, as ToGrpc has it.
+  // Sends the command to the engine and finishes with its answer, which is stored together with the effects. `fill`
+  // writes the reply into the response, on the engine's thread. `reason` is the error reason of FailedPrecondition.
+  // `field_of` finds the field of an InvalidArgument, as for ToGrpc.
   using Fill = std::function<void(const Machine&, const Reply&)>;
   void Ask(Command command, Fill fill = nullptr, absl::string_view reason = "",
            const FieldOfText& field_of = nullptr) const;
 
  private:
-  RpcDoor* door_;
+  RpcGate* gate_;
   std::chrono::steady_clock::time_point deadline_;
   google::protobuf::Message* response_;
   std::string key_;
@@ -107,17 +106,17 @@ class OnceCall {
   FinishCall finish_;
 };
 
-// As Serve, for calls that change something: a repeated request id gets the first answer. `work(call)` finishes the
-// OnceCall, once. `again`, where given, finishes a repeated call of which the response is known to be OK.
+// As Serve, for mutating calls: a repeated request id gets the first answer. `work(call)` finishes the IdempotentCall
+// once. If `again` is given, it finishes a repeated call whose stored response is OK.
 using Repeated = std::function<void(const FinishCall&)>;
 template <typename Request, typename Response, typename Work>
-grpc::ServerUnaryReactor* ServeOnce(RpcDoor* door, grpc::CallbackServerContext* context, absl::string_view method,
-                                    const Request* request, Response* response, Work work,
-                                    const Repeated& again = nullptr) {
-  return Serve(door, context, method, Role::kReadWrite,
+grpc::ServerUnaryReactor* ServeIdempotent(RpcGate* gate, grpc::CallbackServerContext* context, absl::string_view method,
+                                          const Request* request, Response* response, Work work,
+                                          const Repeated& again = nullptr) {
+  return Serve(gate, context, method, Role::kReadWrite,
                [=, work = std::move(work)](const std::string& client, const FinishCall& finish) {
                  const std::string& id = request->request_id();
-                 if (id.empty()) return work(OnceCall(door, *context, response, "", 0, finish));
+                 if (id.empty()) return work(IdempotentCall(gate, *context, response, "", 0, finish));
                  if (id.size() > 128) {
                    Violations violations;
                    violations.Add("request_id", "is longer than 128 bytes");
@@ -127,17 +126,17 @@ grpc::ServerUnaryReactor* ServeOnce(RpcDoor* door, grpc::CallbackServerContext* 
                  key.append("\n").append(method.data(), method.size()).append("\n").append(id);
                  const uint64_t fingerprint = Fingerprint(*request);
                  const bool fresh =
-                     door->requests().Begin(key, fingerprint, SteadyNow(), [=](const RequestLog::Answer& answer) {
+                     gate->requests().Begin(key, fingerprint, SteadyNow(), [=](const RequestLog::Answer& answer) {
                        if (answer.status.ok() && !response->ParseFromString(answer.response)) {
                          return finish({grpc::StatusCode::INTERNAL, "the earlier answer cannot be read"});
                        }
                        if (again && answer.status.ok()) return again(finish);
                        finish(answer.status);
                      });
-                 if (fresh) work(OnceCall(door, *context, response, key, fingerprint, finish));
+                 if (fresh) work(IdempotentCall(gate, *context, response, key, fingerprint, finish));
                });
 }
 
 }  // namespace muster
 
-#endif  // MUSTER_SERVICE_RPC_DOOR_H_
+#endif  // MUSTER_SERVICE_RPC_RPC_GATE_H_

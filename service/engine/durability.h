@@ -1,6 +1,6 @@
-// Which commands and answers have to do with what the store must keep (SPEC S-2).
-#ifndef MUSTER_SERVICE_ENGINE_PROMISES_H_
-#define MUSTER_SERVICE_ENGINE_PROMISES_H_
+// Which commands and answers depend on durable records (SPEC S-2).
+#ifndef MUSTER_SERVICE_ENGINE_DURABILITY_H_
+#define MUSTER_SERVICE_ENGINE_DURABILITY_H_
 
 #include <variant>
 
@@ -9,15 +9,16 @@
 
 namespace muster {
 
-// What it asks for may need a record, so that it is not taken while too many wait for the store.
-[[nodiscard]] inline bool MayKeep(const Command& command) {
+// The command may need a record; it is refused while too many records wait for the store.
+[[nodiscard]] inline bool MayWriteRecords(const Command& command) {
   return !std::holds_alternative<Filter>(command) && !std::holds_alternative<Preempt>(command) &&
          !std::holds_alternative<FindNodes>(command) && !std::holds_alternative<EndHold>(command) &&
-         !std::holds_alternative<LookAgain>(command);
+         !std::holds_alternative<RefreshExplanation>(command);
 }
 
-// A refusal that says what somebody else's command did is as good as that command's answer: it waits for the records.
-[[nodiscard]] inline bool RestsOnRecords(const Command& command, const absl::Status& refused) {
+// A refusal that reveals the result of another caller's command is equivalent to that command's answer: it waits for
+// the records.
+[[nodiscard]] inline bool DependsOnRecords(const Command& command, const absl::Status& refused) {
   const bool of_itself = !std::holds_alternative<SubmitGang>(command) && !std::holds_alternative<UpsertPod>(command) &&
                          !std::holds_alternative<ReplaceFacts>(command) &&
                          !std::holds_alternative<UpdateFacts>(command);
@@ -26,4 +27,4 @@ namespace muster {
 
 }  // namespace muster
 
-#endif  // MUSTER_SERVICE_ENGINE_PROMISES_H_
+#endif  // MUSTER_SERVICE_ENGINE_DURABILITY_H_

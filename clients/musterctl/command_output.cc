@@ -1,4 +1,4 @@
-#include "clients/musterctl/showing.h"
+#include "clients/musterctl/command_output.h"
 
 #include <iostream>
 
