@@ -377,8 +377,8 @@ void ReadQueueGauges(Engine* engine, const Metrics::SetGauge& set) {
   QueueTree tree;
   std::vector<Queues::Figures> standings;
   const absl::Status read = engine->ReadLatestSync([&](const Machine& machine) {
-    tree = machine.queues().tree();
-    standings = machine.queues().ComputeFigures();
+    tree = machine.reader().queue_tree();
+    standings = machine.reader().ComputeQueueFigures();
   });
   if (!read.ok()) return;  // busy or stopping: report no figures rather than stale ones
   for (QueueId id = 0; id < tree.size(); ++id) {

@@ -43,7 +43,7 @@ absl::string_view KindOf(const Command& command) {
 // The object of the command; empty: none.
 std::string SubjectOf(const Command& command, const Machine& machine) {
   const auto pod = [&](const std::string& uid) {
-    const Pod* known = machine.FindPod(uid);
+    const Pod* known = machine.reader().FindPod(uid);
     return known == nullptr ? uid : absl::StrCat(known->facts.name_space, "/", known->facts.name);
   };
   return std::visit(
@@ -147,11 +147,11 @@ class GangStory {
   explicit GangStory(std::string key) : key_(std::move(key)) {}
 
   void Look(const Machine& machine, const std::string& moment) {
-    const Gang* gang = machine.FindGang(key_);
+    const Gang* gang = machine.reader().FindGang(key_);
     std::string now;
     if (gang != nullptr) {
       seen_ = true;
-      const GangView view = machine.ViewGang(*gang, /*with_members=*/false);
+      const GangView view = machine.reader().ViewGang(*gang, /*with_members=*/false);
       now = absl::StrCat(ToString(view.phase), ReasonText(view.reason));
     } else if (!last_state_.empty()) {
       now = "gone";
@@ -165,9 +165,9 @@ class GangStory {
 
   // Prints the final state.
   void PrintEnd(const Machine& machine) const {
-    const Gang* gang = machine.FindGang(key_);
+    const Gang* gang = machine.reader().FindGang(key_);
     if (gang == nullptr) return PrintText(absl::StrCat("gang ", key_, " does not exist at the end"));
-    const GangView view = machine.ViewGang(*gang, /*with_members=*/true);
+    const GangView view = machine.reader().ViewGang(*gang, /*with_members=*/true);
     PrintText("");
     PrintText(absl::StrCat("gang ", key_, ": ", ToString(view.phase), ReasonText(view.reason)));
     if (!view.would_help.empty()) PrintText(absl::StrCat("  suggestion: ", view.would_help));
@@ -262,9 +262,10 @@ class Replay {
   [[nodiscard]] absl::Status PrintEnd() const {
     if (machine_ == nullptr) return absl::OkStatus();
     int64_t gangs = 0;
-    machine_->ForEachGang([&](const Gang&) { ++gangs; });
-    PrintText(absl::StrCat("at the end: ", machine_->cluster().present_nodes(), " nodes, ", machine_->pod_count(),
-                           " pods, ", gangs, " gangs; state ", absl::Hex(machine_->Hash(), absl::kZeroPad16)));
+    machine_->reader().ForEachGang([&](const Gang&) { ++gangs; });
+    PrintText(absl::StrCat("at the end: ", machine_->reader().present_nodes(), " nodes, ",
+                           machine_->reader().pod_count(), " pods, ", gangs, " gangs; state ",
+                           absl::Hex(machine_->Hash(), absl::kZeroPad16)));
     const bool bounded = until_.ms != Until().ms || until_.command != Until().command;
     if (bounded && !reached_ && number_ != until_.command)
       PrintText(absl::StrCat("the recording ends before --until, at ", Moment()));

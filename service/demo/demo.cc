@@ -190,8 +190,8 @@ void Explain(Engine* engine, const std::string& gang) {
   std::string text = "unknown";
   engine
       ->ReadDurableSync([&](const Machine& machine) {
-        const Gang* found = machine.FindGang("default/" + gang);
-        if (found != nullptr) text = ExplainText(machine.ViewGang(*found, false), ProcessClock().NowMs());
+        const Gang* found = machine.reader().FindGang("default/" + gang);
+        if (found != nullptr) text = ExplainText(machine.reader().ViewGang(*found, false), ProcessClock().NowMs());
       })
       .IgnoreError();
   std::printf("    why?   %s\n", text.c_str());

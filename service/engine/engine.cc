@@ -234,12 +234,12 @@ void Engine::RestoreFacts() {
   Outcome outcome;
   Apply(muster::RestoreFacts{}, &outcome);
   if (!outcome.status.ok()) refused_log_.Write(muster::RestoreFacts{}, outcome.status);
-  const Sources& sources = machine_.sources();
-  if (sources.stale_since_ms() != kNever) {
+  const Reader& reader = machine_.reader();
+  if (reader.stale_since_ms() != kNever) {
     spdlog::info(
         "restored {} nodes and {} pods that \"{}\" announced to the previous process, version {}; they "
         "are stale until the source announces them again",
-        machine_.cluster().present_nodes(), machine_.pod_count(), sources.announcer(), sources.version());
+        reader.present_nodes(), reader.pod_count(), reader.announcer(), reader.facts_version());
   }
   Deliver();
 }
@@ -333,7 +333,7 @@ void Engine::ApplyOne(Item item) {
   Outcome outcome;
   const size_t ended_before = answers_.size();
   Apply(item.command, &outcome);
-  if (bound != nullptr) tracer_.OnBindingAnswered(machine_.FindPod(bound->uid));
+  if (bound != nullptr) tracer_.OnBindingAnswered(machine_.reader().FindPod(bound->uid));
   // A Permit ends with its reply, unless the reply is WAIT.
   const auto* permit = std::get_if<PermitReply>(&outcome.reply);
   const bool waits = item.answered && permit != nullptr && permit->kind == PermitReply::Kind::kWait;

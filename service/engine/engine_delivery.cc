@@ -84,22 +84,23 @@ void Engine::BuildReadView(Delivery* delivery) {
   std::vector<std::string> gangs;
   std::vector<std::string> nodes;
   machine_.TakeChanged(&gangs, &nodes);
+  const Reader& reader = machine_.reader();
   const ReadView& before = *latest_view_;
-  const bool counts_alike =
-      before.held_binds == machine_.held_binds() && before.promised_holds == machine_.promised_holds() &&
-      before.pods == static_cast<int64_t>(machine_.pod_count()) && before.planning == machine_.planning_stats() &&
-      before.refused == machine_.refused_facts().counts();
+  const bool counts_alike = before.held_binds == reader.held_binds() &&
+                            before.promised_holds == reader.promised_holds() &&
+                            before.pods == static_cast<int64_t>(reader.pod_count()) &&
+                            before.planning == reader.planning_stats() && before.refused == reader.refused_counts();
   if (gangs.empty() && nodes.empty() && counts_alike) return;
   auto next = std::make_shared<ReadView>(before);
   delivery->change.version = ++next->version;
   delivery->change.gangs = std::make_shared<const GangChanges>(ViewGangs(gangs, next.get()));
   delivery->change.nodes = std::make_shared<const NodeChanges>(ViewNodes(nodes, next.get()));
-  next->stale_nodes = machine_.cluster().stale_nodes();
-  next->held_binds = machine_.held_binds();
-  next->promised_holds = machine_.promised_holds();
-  next->pods = static_cast<int64_t>(machine_.pod_count());
-  next->planning = machine_.planning_stats();
-  next->refused = machine_.refused_facts().counts();
+  next->stale_nodes = reader.stale_nodes();
+  next->held_binds = reader.held_binds();
+  next->promised_holds = reader.promised_holds();
+  next->pods = static_cast<int64_t>(reader.pod_count());
+  next->planning = reader.planning_stats();
+  next->refused = reader.refused_counts();
   latest_view_ = next;
   delivery->view = std::move(next);
 }
@@ -110,9 +111,10 @@ GangChanges Engine::ViewGangs(const std::vector<std::string>& gangs, ReadView* n
   changes.reserve(gangs.size());
   decltype(next->gangs)::Editor edit(std::move(next->gangs));
   for (const std::string& key : gangs) {
-    const Gang* gang = machine_.FindGang(key);
-    auto entry =
-        gang == nullptr ? nullptr : std::make_shared<const GangView>(machine_.ViewGang(*gang, /*with_members=*/false));
+    const Gang* gang = machine_.reader().FindGang(key);
+    auto entry = gang == nullptr
+                     ? nullptr
+                     : std::make_shared<const GangView>(machine_.reader().ViewGang(*gang, /*with_members=*/false));
     const auto old = entry == nullptr ? edit.Remove(key) : edit.Set(entry);
     if (old != nullptr) --next->phases[static_cast<size_t>(old->phase)];
     if (entry != nullptr) ++next->phases[static_cast<size_t>(entry->phase)];
@@ -128,7 +130,7 @@ NodeChanges Engine::ViewNodes(const std::vector<std::string>& nodes, ReadView* n
   changes.reserve(nodes.size());
   decltype(next->nodes)::Editor edit(std::move(next->nodes));
   for (const std::string& name : nodes) {
-    std::optional<NodeView> node = machine_.ViewNode(name);
+    std::optional<NodeView> node = machine_.reader().ViewNode(name);
     auto entry = node.has_value() ? std::make_shared<const NodeView>(*std::move(node)) : nullptr;
     const auto old = entry == nullptr ? edit.Remove(name) : edit.Set(entry);
     if (old != nullptr && old->present) --next->present_nodes;

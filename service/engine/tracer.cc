@@ -195,7 +195,7 @@ void Tracer::AttachToGang(const Gang& gang, Span* span) {
 
 void Tracer::OnDequeued(const Machine& machine, const Command& command, Span* span) {
   span->parts.waited = NowUs() - span->begun_us;
-  const Pod* pod = machine.FindPod(UidOf(command));
+  const Pod* pod = machine.reader().FindPod(UidOf(command));
   span->pod_uid = Clipped(UidOf(command), kMaxName);
   if (pod == nullptr) return;
   span->pod = absl::StrCat(pod->facts.name_space, "/", pod->facts.name);
@@ -215,7 +215,7 @@ void Tracer::OnDecided(const Machine& machine, const Command& command, const abs
   // The gang of a submission may become known only now, or may be gone.
   const auto* submission = std::get_if<SubmissionReply>(&reply);
   if (span->gang.empty() && submission != nullptr) {
-    const Gang* gang = machine.FindGang(submission->gang);
+    const Gang* gang = machine.reader().FindGang(submission->gang);
     if (gang != nullptr) AttachToGang(*gang, span);
     span->gang = Clipped(submission->gang, kMaxName);
   }
@@ -317,12 +317,12 @@ void Tracer::AddStarts(const Machine& machine, std::vector<std::shared_ptr<Span>
   }
   for (const std::string& key : gangs) {
     const auto found = gang_traces_.find(key);
-    const Gang* gang = machine.FindGang(key);
+    const Gang* gang = machine.reader().FindGang(key);
     if (found == gang_traces_.end() || found->second.started || gang == nullptr || !gang->durable.satisfied) continue;
     // A gang that Muster binds has started when all its bindings are done, repairs included. Permitted pods are bound
     // by their caller, and the gang does not wait for that.
-    const bool under_way =
-        found->second.binds && (gang->count(MemberState::kCommitted) > 0 || machine.plans().Of(*gang) != nullptr);
+    const bool under_way = found->second.binds &&
+                           (gang->count(MemberState::kCommitted) > 0 || machine.reader().FindPlan(*gang) != nullptr);
     if (under_way || gang->count(MemberState::kWaiting) > 0) continue;
     found->second.started = true;
     auto start = std::make_shared<Span>();

@@ -320,8 +320,8 @@ class FactsServiceImpl final : public v1::FactsService::CallbackService {
       call.Ask(
           std::move(update),
           [request, response](const Machine& machine, const Reply& reply) {
-            FillStatus(machine.cluster().present_nodes(), static_cast<int64_t>(machine.pod_count()), request->source(),
-                       std::get<FactsReply>(reply).version, response);
+            FillStatus(machine.reader().present_nodes(), static_cast<int64_t>(machine.reader().pod_count()),
+                       request->source(), std::get<FactsReply>(reply).version, response);
           },
           /*reason=*/kSendSnapshot, [request](absl::string_view text) { return FieldOf(*request, text); });
     };
@@ -338,7 +338,7 @@ class FactsServiceImpl final : public v1::FactsService::CallbackService {
                    };
                    auto announcer = std::make_shared<Announcer>();
                    const auto read = [announcer](const Machine& machine) {
-                     *announcer = {machine.sources().announcer(), machine.sources().version()};
+                     *announcer = {machine.reader().announcer(), machine.reader().facts_version()};
                      return true;
                    };
                    gate_->engine().ReadDurable(read, [=, this](const absl::Status& status) {

@@ -47,15 +47,15 @@ constexpr int32_t kGangsAtOnce = 2'048;
 class ExplanationRead {
  public:
   // Returns false if another step is needed.
-  bool Step(const Machine& machine, const Gang& gang) {
+  bool Step(const Reader& reader, const Gang& gang) {
     if (!holders_seen_) {
-      holders_seen_ = machine.ViewHolders(gang, kPodsAtOnce, &holders_read_, &holders_);
+      holders_seen_ = reader.ViewHolders(gang, kPodsAtOnce, &holders_read_, &holders_);
       if (!holders_seen_) return false;
-      FindUnconfirmedSubmissions(machine);
-      since_ms_ = machine.WaitsSince(gang);
+      FindUnconfirmedSubmissions(reader);
+      since_ms_ = reader.WaitsSince(gang);
       return false;
     }
-    return machine.ViewQueuePosition(&gang, kNoQueue, kGangsAtOnce, &line_read_, &line_);
+    return reader.ViewQueuePosition(&gang, kNoQueue, kGangsAtOnce, &line_read_, &line_);
   }
   void Give(GangView* view) {
     view->waits_since_ms = since_ms_;
@@ -65,10 +65,10 @@ class ExplanationRead {
   [[nodiscard]] const Unconfirmed& unconfirmed() const { return unconfirmed_; }
 
  private:
-  void FindUnconfirmedSubmissions(const Machine& machine) {
+  void FindUnconfirmedSubmissions(const Reader& reader) {
     for (const HolderView& holder : holders_.holders) {
-      const Gang* gang = holder.promised > 0 ? machine.FindGang(holder.gang) : nullptr;
-      const Plan* plan = gang != nullptr && gang->submitted ? machine.plans().Of(*gang) : nullptr;
+      const Gang* gang = holder.promised > 0 ? reader.FindGang(holder.gang) : nullptr;
+      const Plan* plan = gang != nullptr && gang->submitted ? reader.FindPlan(*gang) : nullptr;
       if (plan != nullptr && plan->future_slots == 0) unconfirmed_.insert(holder.gang);
     }
   }
@@ -109,24 +109,24 @@ class GangReading : public std::enable_shared_from_this<GangReading> {
   void ReadOn() {
     ReadInSteps(
         engine_, with_why_, finish_,
-        [self = shared_from_this()](const Machine& machine) { return self->Step(machine); },
+        [self = shared_from_this()](const Machine& machine) { return self->Step(machine.reader()); },
         [self = shared_from_this()] { self->End(); });
   }
 
-  bool Step(const Machine& machine) {
-    const Gang* gang = machine.FindGang(key_);
+  bool Step(const Reader& reader) {
+    const Gang* gang = reader.FindGang(key_);
     found_ = gang != nullptr;
     if (!found_) return true;
     if (!members_read_) {
-      members_read_ = machine.ViewMembers(*gang, kMembersAtOnce, &read_, &members_);
+      members_read_ = reader.ViewMembers(*gang, kMembersAtOnce, &read_, &members_);
       all_ = static_cast<size_t>(gang->children());
-      return members_read_ && !with_why_ ? See(machine, *gang) : false;
+      return members_read_ && !with_why_ ? See(reader, *gang) : false;
     }
-    if (!why_.Step(machine, *gang)) return false;
-    return See(machine, *gang);
+    if (!why_.Step(reader, *gang)) return false;
+    return See(reader, *gang);
   }
-  bool See(const Machine& machine, const Gang& gang) {
-    view_ = machine.ViewGang(gang, /*with_members=*/false);
+  bool See(const Reader& reader, const Gang& gang) {
+    view_ = reader.ViewGang(gang, /*with_members=*/false);
     return true;
   }
   void End() {
@@ -187,18 +187,18 @@ class PodReading : public std::enable_shared_from_this<PodReading> {
   void Begin() {
     ReadInSteps(
         engine_, /*why=*/true, finish_,
-        [self = shared_from_this()](const Machine& machine) { return self->Step(machine); },
+        [self = shared_from_this()](const Machine& machine) { return self->Step(machine.reader()); },
         [self = shared_from_this()] { self->End(); });
   }
 
  private:
-  bool Step(const Machine& machine) {
+  bool Step(const Reader& reader) {
     const std::string& uid = uid_.empty() ? found_ : uid_;
-    const Pod* pod = uid.empty() ? machine.FindPodNamed(name_space_, name_, kPodsAtOnce, &from_) : machine.FindPod(uid);
-    if (pod == nullptr) return !uid.empty() || from_ >= machine.pod_limit();
+    const Pod* pod = uid.empty() ? reader.FindPodNamed(name_space_, name_, kPodsAtOnce, &from_) : reader.FindPod(uid);
+    if (pod == nullptr) return !uid.empty() || from_ >= reader.pod_limit();
     found_ = pod->facts.uid;
-    if (pod->gang != nullptr && !why_.Step(machine, *pod->gang)) return false;
-    view_ = machine.ViewPod(*pod);
+    if (pod->gang != nullptr && !why_.Step(reader, *pod->gang)) return false;
+    view_ = reader.ViewPod(*pod);
     why_.Give(&view_->gang);
     return true;
   }
@@ -359,8 +359,8 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
     CheckGroup(*upsert.object.declaration, key, "gang", &violations);
     if (!violations.none()) return call.Finish(violations.ToStatus());
     call.Ask(std::move(upsert), [key, response](const Machine& machine, const Reply&) {
-      const Gang* declared = machine.FindGang(key);
-      if (declared != nullptr) *response = ToMessage(machine.ViewGang(*declared, /*with_members=*/false));
+      const Gang* declared = machine.reader().FindGang(key);
+      if (declared != nullptr) *response = ToMessage(machine.reader().ViewGang(*declared, /*with_members=*/false));
     });
   }
 

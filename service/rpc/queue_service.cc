@@ -189,9 +189,9 @@ class QueueServiceImpl final : public v1::QueueService::CallbackService {
     };
     const auto result = std::make_shared<Seen>();
     const auto look = [result](const Machine& machine) {
-      const Queues& queues = machine.queues();
-      for (QueueId id = 0; id < queues.tree().size(); ++id) result->tree.push_back(queues.tree().at(id));
-      result->standings = queues.ComputeFigures();
+      const QueueTree& tree = machine.reader().queue_tree();
+      for (QueueId id = 0; id < tree.size(); ++id) result->tree.push_back(tree.at(id));
+      result->standings = machine.reader().ComputeQueueFigures();
       return true;
     };
     gate_->engine().ReadDurable(look, [result, finish, answer = std::move(answer)](const absl::Status& read) {
@@ -217,13 +217,14 @@ class QueueServiceImpl final : public v1::QueueService::CallbackService {
     };
     const auto result = std::make_shared<Seen>();
     const auto step = [result, name](const Machine& machine) {
-      const QueueTree& tree = machine.queues().tree();
+      const QueueTree& tree = machine.reader().queue_tree();
       const QueueId id = tree.Find(name);
       result->any = tree.any();
       if (id == kNoQueue) return true;
-      if (!machine.ViewQueuePosition(nullptr, id, kGangsAtOnce, &result->read, &result->queue_position)) return false;
+      if (!machine.reader().ViewQueuePosition(nullptr, id, kGangsAtOnce, &result->read, &result->queue_position))
+        return false;
       result->queue = tree.at(id);
-      result->standing = machine.queues().ComputeFigures()[static_cast<size_t>(id)];
+      result->standing = machine.reader().ComputeQueueFigures()[static_cast<size_t>(id)];
       return true;
     };
     gate_->engine().ReadLatest(step, [result, name, response, finish](const absl::Status& read) {

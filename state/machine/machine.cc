@@ -97,7 +97,7 @@ Machine::Machine(const MachineSettings& s)
            &backfill_, &queues_,      &nominations_, &ledger_,  &reasons_,  &gang_deadlines_, &cluster_},
           s.plan_idle_ms),
       reader_({&cluster_, &ledger_, &gangs_, &eligibility_, &sources_, &refused_facts_, &plans_, &barrier_, &clock_,
-               &bindings_, &queues_, &reasons_, &backlog_, &future_reservations_}),
+               &bindings_, &queues_, &reasons_, &backlog_, &future_reservations_, &planning_, &now_ms_}),
       persist_queues_(s.persist_queues) {
   queues_.Set(s.queues);
 }
@@ -247,7 +247,7 @@ void Machine::On(const PreFilter& command, ApplyContext* ctx) {
 }
 
 void Machine::On(const FindNodes& command, ApplyContext* ctx) {
-  const Pod* pod = FindPod(command.uid);
+  const Pod* pod = gangs_.FindPod(command.uid);
   if (pod == nullptr) return ctx->Refuse(sources_.complete() ? UnknownPod(command.uid) : CheckFactsRead());
   NodesReply reply;
   reply.reason = sources_.complete() ? eligibility_.PodReason(*pod) : sources_.Reading();
@@ -271,26 +271,26 @@ void Machine::On(const Permit& command, ApplyContext* ctx) {
 }
 
 void Machine::On(const PostFilter& command, ApplyContext* ctx) {
-  const Pod* pod = FindPod(command.uid);
+  const Pod* pod = gangs_.FindPod(command.uid);
   if (pod == nullptr) return ctx->Refuse(sources_.complete() ? UnknownPod(command.uid) : CheckFactsRead());
   verbs_frontend_.OnPostFilter(*pod, command.message, ctx);
 }
 
 void Machine::On(const Unreserve& command, ApplyContext* ctx) {
   if (!sources_.complete()) return ctx->Refuse(CheckFactsRead());
-  const Pod* pod = FindPod(command.uid);
+  const Pod* pod = gangs_.FindPod(command.uid);
   if (pod != nullptr) verbs_frontend_.OnUnreserve(*pod, command.cause, ctx);  // else its node was released with the pod
 }
 
 void Machine::On(const PostBind& command, ApplyContext* ctx) {
   if (!sources_.complete()) return ctx->Refuse(CheckFactsRead());
-  const Pod* pod = FindPod(command.uid);
+  const Pod* pod = gangs_.FindPod(command.uid);
   if (pod == nullptr) return ctx->Refuse(UnknownPod(command.uid));
   ctx->Refuse(verbs_frontend_.OnPostBind(*pod, command.node, ctx));
 }
 
 void Machine::On(const EndHold& command, ApplyContext* ctx) {
-  const Pod* pod = FindPod(command.uid);
+  const Pod* pod = gangs_.FindPod(command.uid);
   if (pod == nullptr) return;
   bindings_.OnCallerGone(*pod, now_ms_);
   if (!barrier_.RemoveHold(*pod, command.token)) return;
@@ -356,7 +356,7 @@ void Machine::On(const AskGang& command, ApplyContext* ctx) {
 // --- outcomes, time, process ---
 
 void Machine::On(const BindingOutcome& command, ApplyContext* ctx) {
-  const Pod* pod = FindPod(command.uid);
+  const Pod* pod = gangs_.FindPod(command.uid);
   if (pod != nullptr) bindings_.OnBindingOutcome(*pod, command, ctx);  // else its calls were answered at its deletion
 }
 

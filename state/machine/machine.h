@@ -11,14 +11,11 @@
 #define MUSTER_STATE_MACHINE_MACHINE_H_
 
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "state/api/commands.h"
 #include "state/api/effects.h"
 #include "state/cluster/class_index.h"
@@ -34,9 +31,40 @@
 #include "state/queueing/backlog.h"
 #include "state/scheduling/planning.h"
 #include "state/views/reader.h"
-#include "state/views/view.h"
 
 namespace muster {
+
+// The components of a machine that its tests and state/verify read.
+struct MachineRooms {
+  const Cluster& cluster;
+  const Topology& topology;
+  const Ledger& ledger;
+  const Gangs& gangs;
+  const QueueTree& queue_tree;
+  const Eligibility& eligibility;
+  const Sources& sources;
+  const RefusedFacts& refused_facts;
+  const Backlog& backlog;
+  const RestoredRecords& restored;
+  const Deadlines& gang_deadlines;
+  const Deadlines& pod_deadlines;
+  const Plans& plans;
+  const Queues& queues;
+  const Activations& activations;
+  const Barrier& barrier;
+  const Nominations& nominations;
+  const FutureReservations& future_reservations;
+  const Backfill& backfill;
+  const WaitClock& clock;
+  const Submissions& submissions;
+  const WaitReasons& reasons;
+  const Repair& repair;
+  const Bindings& bindings;
+  const Planning& planning;
+  const ExtenderFrontend& extender_frontend;
+  const Reconciler& reconciler;
+  int64_t now_ms;  // the time of the last command
+};
 
 class Machine {
  public:
@@ -65,51 +93,14 @@ class Machine {
   // Recomputes all derived state and compares it. Returns Internal with the first difference, or OK.
   [[nodiscard]] absl::Status CheckInvariants() const;
 
-  // --- reading; valid until the next Apply ---
-  [[nodiscard]] const Pod* FindPod(absl::string_view uid) const { return gangs_.FindPod(uid); }
-  [[nodiscard]] const Gang* FindGang(absl::string_view key) const { return gangs_.FindGang(key); }
-  // The views below are described in state/views/reader.h.
-  [[nodiscard]] GangView ViewGang(const Gang& gang, bool with_members) const {
-    return reader_.ViewGang(gang, with_members, now_ms_);
-  }
-  [[nodiscard]] int64_t WaitsSince(const Gang& gang) const { return reader_.WaitsSince(gang); }
-  bool ViewMembers(const Gang& gang, size_t limit, MembersCursor* read, std::vector<MemberView>* out) const {
-    return reader_.ViewMembers(gang, limit, read, out);
-  }
-  bool ViewHolders(const Gang& gang, int32_t limit, HoldersCursor* read, HoldersView* out) const {
-    return reader_.ViewHolders(gang, limit, read, out);
-  }
-  bool ViewQueuePosition(const Gang* gang, QueueId queue, int32_t limit, QueuePositionCursor* read,
-                         QueuePositionView* out) const {
-    return reader_.ViewQueuePosition(gang, queue, limit, read, out);
-  }
-  [[nodiscard]] PodView ViewPod(const Pod& pod) const { return reader_.ViewPod(pod, now_ms_); }
-  [[nodiscard]] const Pod* FindPodNamed(absl::string_view name_space, absl::string_view name, int32_t limit,
-                                        PodId* from) const {
-    return reader_.FindPodNamed(name_space, name, limit, from);
-  }
-  [[nodiscard]] NodeView ViewNode(NodeId id) const { return reader_.ViewNode(id); }
-  [[nodiscard]] std::optional<NodeView> ViewNode(const std::string& name) const { return reader_.ViewNode(name); }
-  [[nodiscard]] PodId pod_limit() const { return gangs_.pod_limit(); }
-  [[nodiscard]] const Pod* PodAt(PodId id) const { return gangs_.PodAt(id); }
-  void ForEachGang(const std::function<void(const Gang&)>& visit) const { gangs_.ForEachGang(visit); }
-  [[nodiscard]] const Cluster& cluster() const { return cluster_; }
-  [[nodiscard]] const Ledger& ledger() const { return ledger_; }
-  [[nodiscard]] const Plans& plans() const { return plans_; }
-  [[nodiscard]] const Bindings& bindings() const { return bindings_; }
-  [[nodiscard]] const FutureReservations& future_reservations() const { return future_reservations_; }
-  [[nodiscard]] const Backfill& backfill() const { return backfill_; }
-  [[nodiscard]] const Queues& queues() const { return queues_; }
-  [[nodiscard]] const PlanningStats& planning_stats() const { return planning_.stats(); }
-  // The largest effect number that an earlier process may have used.
-  [[nodiscard]] int64_t effects_reserved() const { return restored_.effects_reserved(); }
-  [[nodiscard]] const Sources& sources() const { return sources_; }
-  [[nodiscard]] const RefusedFacts& refused_facts() const { return refused_facts_; }
+  // Valid as long as the machine; what it returns is valid until the next Apply.
+  [[nodiscard]] const Reader& reader() const { return reader_; }
+  // For tests and state/verify only.
+  [[nodiscard]] MachineRooms rooms() const;
   // Keys of gangs and names of nodes that changed since the last call.
   void TakeChanged(std::vector<std::string>* gangs, std::vector<std::string>* nodes);
-  [[nodiscard]] int32_t held_binds() const { return barrier_.held_binds(); }
-  [[nodiscard]] int32_t promised_holds() const { return plans_.promised_holds(); }
-  [[nodiscard]] size_t pod_count() const { return gangs_.pod_count(); }
+  // The largest effect number that an earlier process may have used.
+  [[nodiscard]] int64_t effects_reserved() const { return restored_.effects_reserved(); }
 
   // Rebuilds the state that is not recorded, after RestoreState has read the recorded members.
   void AfterRestore();
@@ -209,6 +200,37 @@ class Machine {
   const bool persist_queues_;
   int64_t now_ms_ = 0;
 };
+
+inline MachineRooms Machine::rooms() const {
+  return {.cluster = cluster_,
+          .topology = topology_,
+          .ledger = ledger_,
+          .gangs = gangs_,
+          .queue_tree = queue_tree_,
+          .eligibility = eligibility_,
+          .sources = sources_,
+          .refused_facts = refused_facts_,
+          .backlog = backlog_,
+          .restored = restored_,
+          .gang_deadlines = gang_deadlines_,
+          .pod_deadlines = pod_deadlines_,
+          .plans = plans_,
+          .queues = queues_,
+          .activations = activations_,
+          .barrier = barrier_,
+          .nominations = nominations_,
+          .future_reservations = future_reservations_,
+          .backfill = backfill_,
+          .clock = clock_,
+          .submissions = submissions_,
+          .reasons = reasons_,
+          .repair = repair_,
+          .bindings = bindings_,
+          .planning = planning_,
+          .extender_frontend = extender_frontend_,
+          .reconciler = reconciler_,
+          .now_ms = now_ms_};
+}
 
 }  // namespace muster
 

@@ -49,7 +49,8 @@ class StateReader : public Reader {
     const uint64_t id = Number();
     pod = nullptr;
     if (id == 0) return;
-    if (id <= static_cast<uint64_t>(machine_->pod_limit())) pod = machine_->PodAt(static_cast<PodId>(id - 1));
+    if (id <= static_cast<uint64_t>(machine_->reader().pod_limit()))
+      pod = machine_->reader().PodAt(static_cast<PodId>(id - 1));
     if (pod == nullptr) Fail();
   }
 

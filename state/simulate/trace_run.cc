@@ -167,7 +167,7 @@ class TraceRun {
   // Confirms the gang's plan and starts the job. Returns false if there is no plan.
   bool StartIfPlanned(const std::string& key) {
     const auto waits = waiting_.find(key);
-    const Gang* gang = machine_.FindGang(key);
+    const Gang* gang = machine_.reader().FindGang(key);
     if (waits == waiting_.end() || gang == nullptr) return false;
     const size_t index = waits->second;
     JobResult& job = result_.jobs[index];
@@ -177,7 +177,7 @@ class TraceRun {
         Push(job.bypassed_since_ms + given_.rules.starvation_limit_ms, Kind::kLimit, index);
       }
     }
-    const Plan* plan = machine_.plans().Of(*gang);
+    const Plan* plan = machine_.reader().FindPlan(*gang);
     if (plan == nullptr) return false;
     Start(index, Apply(ConfirmGang{jobs_[index].name, plan->id}));
     waiting_.erase(waits);

@@ -243,8 +243,8 @@ uint64_t Machine::Hash(StateHasher hasher) const {
   hasher.Add(sources_.complete());
   AddNames(sources_.unread(), &hasher);
   hasher.Add(restored_.empty());
-  hasher.Add(held_binds());
-  hasher.Add(promised_holds());
+  hasher.Add(barrier_.held_binds());
+  hasher.Add(plans_.promised_holds());
   hasher.Add(sources_.announcer());
   hasher.Add(sources_.version());
   hasher.AddTime(sources_.stale_since_ms());
@@ -321,7 +321,7 @@ uint64_t Machine::Hash(StateHasher hasher) const {
     if (plan != nullptr) AddPlan(*plan, cluster_, &hasher);
   });
   for (const std::string& uid : gangs_.Uids()) {
-    const Pod& pod = *FindPod(uid);
+    const Pod& pod = *gangs_.FindPod(uid);
     const Ledger::PodCharge& charge = ledger_.ChargeOf(pod.id);
     hasher.Add(uid);
     AddFacts(pod.facts, &hasher);

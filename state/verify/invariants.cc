@@ -358,7 +358,7 @@ absl::Status Machine::CheckInvariants() const {
   });
   if (!status.ok()) return status;
   for (const std::string& uid : gangs_.Uids()) {
-    const Pod& pod = *FindPod(uid);
+    const Pod& pod = *gangs_.FindPod(uid);
     in_gangs -= pod.gang != nullptr ? 1 : 0;
     without_slot += pod.state == MemberState::kWaiting && plans_.SlotIndex(pod) < 0 ? 1 : 0;
     if (absl::Status checked = CheckPod(pod, cluster_, ledger_, plans_); !checked.ok()) return checked;
@@ -371,9 +371,10 @@ absl::Status Machine::CheckInvariants() const {
     if (absl::Status is = CheckCharge(pod, charge, plans_.SlotIndex(pod) >= 0, nominated); !is.ok()) return is;
   }
   if (in_gangs != 0) return Broken("member sets and pods disagree");
-  if (holds != held_binds()) return Broken(absl::StrCat("counts ", held_binds(), " held binds, has ", holds));
-  if (promised != promised_holds()) {
-    return Broken(absl::StrCat("counts ", promised_holds(), " promised holds, has ", promised));
+  if (holds != barrier_.held_binds())
+    return Broken(absl::StrCat("counts ", barrier_.held_binds(), " held binds, has ", holds));
+  if (promised != plans_.promised_holds()) {
+    return Broken(absl::StrCat("counts ", plans_.promised_holds(), " promised holds, has ", promised));
   }
   if (std::string wrong = FindQueueViolation(gangs_, plans_, ledger_, backlog_, queues_); !wrong.empty())
     return Broken(wrong);

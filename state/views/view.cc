@@ -165,7 +165,12 @@ std::string HintTo(const Gang& gang, ReasonCode code, const Eligibility& eligibi
 
 }  // namespace
 
-GangView Reader::ViewGang(const Gang& gang, bool with_members, int64_t now_ms) const {
+const Node* Reader::FindNode(absl::string_view name) const {
+  const NodeId id = r_.cluster->FindNode(name);
+  return id != kNoNode && r_.cluster->node(id).present ? &r_.cluster->node(id) : nullptr;
+}
+
+GangView Reader::ViewGang(const Gang& gang, bool with_members) const {
   GangView view;
   view.key = gang.key;
   view.name_space = gang.name_space;
@@ -194,7 +199,8 @@ GangView Reader::ViewGang(const Gang& gang, bool with_members, int64_t now_ms) c
   view.created_ms = gang.created_ms;
   view.reason = r_.reasons->WithBlockerName(gang, gang.reason);
   view.reason_since_ms = gang.reason_since_ms;
-  view.wait_left_ms = gang.submitted ? 0 : r_.clock->RemainingMs(gang, now_ms);  // a submission has a TTL instead (S-1)
+  // A submission has a TTL instead (S-1).
+  view.wait_left_ms = gang.submitted ? 0 : r_.clock->RemainingMs(gang, *r_.now_ms);
   if (plan != nullptr) {
     view.planned = plan->size();
     view.held = plan->held;
@@ -288,14 +294,14 @@ Reason Reader::WhyNoRoom(const Pod& pod) const {
   return {ReasonCode::kNoRoom, ExplainNoRoom(*r_.cluster, pod.cls)};
 }
 
-PodView Reader::ViewPod(const Pod& pod, int64_t now_ms) const {
+PodView Reader::ViewPod(const Pod& pod) const {
   PodView view;
   view.name_space = pod.facts.name_space;
   view.pod = ViewMember(pod);
   view.ignored = pod.facts.gang.ignored;
   view.in_gang = pod.gang != nullptr;
   if (view.in_gang) {
-    view.gang = ViewGang(*pod.gang, /*with_members=*/false, now_ms);
+    view.gang = ViewGang(*pod.gang, /*with_members=*/false);
     if (view.pod.reason.none()) view.pod.reason = WhyNoRoom(pod);
   } else if (pod.state == MemberState::kPending) {
     view.pod.reason = r_.eligibility->PodReason(pod);

@@ -27,11 +27,11 @@ class HypotheticalMachine {
     WhatIfAnswer answer;
     const std::string key =
         question.job.has_value() ? absl::StrCat(question.job->name_space, "/", question.job->name) : question.gang;
-    if (!question.job.has_value() && machine_.FindGang(key) == nullptr) {
+    if (!question.job.has_value() && machine_.reader().FindGang(key) == nullptr) {
       return absl::NotFoundError(absl::StrCat("gang ", key, " is not known"));
     }
     absl::flat_hash_set<std::string> planned_now;
-    machine_.ForEachGang([&](const Gang& gang) {
+    machine_.reader().ForEachGang([&](const Gang& gang) {
       if (HasPlan(gang)) planned_now.insert(gang.key);
     });
     for (const WhatIf::AddedNode& added : question.added) {
@@ -49,12 +49,12 @@ class HypotheticalMachine {
     }
     // Gangs before it in the order are planned first.
     PlanUntil([&] {
-      const Gang* gang = machine_.FindGang(key);
+      const Gang* gang = machine_.reader().FindGang(key);
       return gang == nullptr || HasPlan(*gang);
     });
     FillAnswer(key, &answer);
     if (!lost_.empty()) FindReplacements(&answer);
-    machine_.ForEachGang([&](const Gang& gang) {
+    machine_.reader().ForEachGang([&](const Gang& gang) {
       if (gang.key != key && HasPlan(gang) && !planned_now.contains(gang.key))
         answer.planned_before.push_back(gang.key);
     });
@@ -63,11 +63,8 @@ class HypotheticalMachine {
   }
 
  private:
-  [[nodiscard]] bool HasPlan(const Gang& gang) const { return machine_.plans().Of(gang) != nullptr; }
-  [[nodiscard]] bool Present(const std::string& node) const {
-    const NodeId id = machine_.cluster().FindNode(node);
-    return id != kNoNode && machine_.cluster().node(id).present;
-  }
+  [[nodiscard]] bool HasPlan(const Gang& gang) const { return machine_.reader().FindPlan(gang) != nullptr; }
+  [[nodiscard]] bool Present(const std::string& node) const { return machine_.reader().FindNode(node) != nullptr; }
   Outcome Apply(const Command& command) {
     Outcome outcome;
     machine_.Apply(command, now_ms_, &outcome);
@@ -81,7 +78,7 @@ class HypotheticalMachine {
       if (!Present(added.like)) {
         return absl::NotFoundError(absl::StrCat("node ", added.like, ", the template of added nodes, is not known"));
       }
-      pattern = machine_.cluster().node(machine_.cluster().FindNode(added.like)).facts;
+      pattern = machine_.reader().FindNode(added.like)->facts;
       pattern.unschedulable = false;
       stem = absl::StrCat(added.like, "-added");
     }
@@ -102,7 +99,7 @@ class HypotheticalMachine {
 
   absl::Status IncreaseQueues(const std::vector<WhatIf::QueueIncrease>& more) {
     if (more.empty()) return absl::OkStatus();
-    QueueRules rules = machine_.queues().tree().rules();
+    QueueRules rules = machine_.reader().queue_tree().rules();
     for (const auto& [name, amounts] : more) {
       const auto queue = std::find_if(rules.queues.begin(), rules.queues.end(),
                                       [&name = name](const QueueSpec& each) { return each.name == name; });
@@ -133,8 +130,8 @@ class HypotheticalMachine {
       return absl::NotFoundError(absl::StrCat("node ", name, ", which would be removed, is not known"));
     }
     std::set<std::string> gangs(hit->begin(), hit->end());
-    for (PodId id = 0; id < machine_.pod_limit(); ++id) {
-      const Pod* pod = machine_.PodAt(id);
+    for (PodId id = 0; id < machine_.reader().pod_limit(); ++id) {
+      const Pod* pod = machine_.reader().PodAt(id);
       if (pod == nullptr || pod->gang == nullptr || pod->facts.node_name != name) continue;
       gangs.insert(pod->gang->key);
       if (pod->gang->key == asked && pod->active()) lost_.push_back(pod->facts);
@@ -175,19 +172,19 @@ class HypotheticalMachine {
 
   void FillAnswer(const std::string& key, WhatIfAnswer* answer) {
     Apply(RefreshExplanation{key});
-    const Gang* gang = machine_.FindGang(key);
+    const Gang* gang = machine_.reader().FindGang(key);
     if (gang == nullptr) return;
-    const GangView view = machine_.ViewGang(*gang, /*with_members=*/true);
+    const GangView view = machine_.reader().ViewGang(*gang, /*with_members=*/true);
     answer->starts = view.satisfied || HasPlan(*gang);
     answer->reason = view.reason;
     for (const MemberView& member : view.members) {
       if (!member.node.empty()) answer->places.push_back({member.uid, member.name, member.node});
     }
-    if (const Plan* plan = machine_.plans().Of(*gang); plan != nullptr) {
+    if (const Plan* plan = machine_.reader().FindPlan(*gang); plan != nullptr) {
       answer->reason = {ReasonCode::kPlanned, absl::StrCat("there is room for ", plan->slots.size(),
                                                            plan->slots.size() == 1 ? " member" : " members")};
       for (const Slot& slot : plan->slots) {
-        if (slot.pod == nullptr) answer->places.push_back({"", "", machine_.cluster().node(slot.node).facts.name});
+        if (slot.pod == nullptr) answer->places.push_back({"", "", machine_.reader().NodeName(slot.node)});
       }
     }
     std::sort(answer->places.begin(), answer->places.end(),

@@ -69,11 +69,11 @@ void World::Publish() {
   machine_.TakeChanged(&gangs, &nodes);
   size_t seen = 0;
   for (const std::string& key : gangs) {
-    if (machine_.FindGang(key) != nullptr) seen += View(key).key.size();
+    if (machine_.reader().FindGang(key) != nullptr) seen += View(key).key.size();
   }
   for (const std::string& name : nodes) {
-    const NodeId id = machine_.cluster().FindNode(name);
-    if (id != kNoNode) seen += machine_.ViewNode(id).name.size();
+    const NodeId id = machine_.rooms().cluster.FindNode(name);
+    if (id != kNoNode) seen += machine_.reader().ViewNode(id).name.size();
   }
   if (seen > 0 && gangs.empty() && nodes.empty()) std::abort();  // prevents the optimiser from removing the views
 }

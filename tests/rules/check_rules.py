@@ -59,6 +59,8 @@ BANS = [
     (r"absl::(Mutex|CondVar|Notification)\b", "", "use support/sync.h: ThreadSanitizer cannot see Debian's absl::Mutex"),
     *[(r"std::ifstream|\bfopen\(|YAML::LoadFile", side, "use ReadFile of support/file.h: a bound, and directories refused")
       for side in ("service/", "k8s-extender/")],
+    *[(r"(\.|->)rooms\(\)", side, "Machine::rooms() is for tests and state/verify: use Machine::reader()")
+      for side in ("service/", "k8s-extender/", "clients/", "state/recording/", "state/whatif/", "state/simulate/")],
     (r"\bassert\(", "", "use MUSTER_CHECK: it stays on in production"),
     (r"std::string_view", "", "use absl::string_view: Debian's Abseil has a type of its own"),
 ]
@@ -161,6 +163,7 @@ def self_test():
         ("state/base/a.h", '#include "service/engine/engine.h"', "may not include"),
         ("state/model/a.h", '#include "state/machine/machine.h"', "may not include"),
         ("state/model/b.h", '#include "support/json.h"', "may not include"),
+        ("service/rpc/b.cc", "machine.rooms().cluster;", "reader()"),
         ("service/http/a.cc", '#include "state/base/check.h"', "may not include"),
         ("support/a.cc", '#include "state/base/check.h"', "may not include"),
         ("support/b.cc", '#include "service/engine/engine.h"', "may not include"),

@@ -59,8 +59,8 @@ std::string CoreTarget::PreFilter(const std::string& uid) { return Apply(muster:
 std::string CoreTarget::Filter(const std::string& uid, const std::vector<std::string>& nodes) {
   std::vector<std::string> names = nodes;
   if (names.empty()) {
-    for (NodeId id = 0; id < machine_.cluster().node_limit(); ++id) {
-      names.push_back(machine_.cluster().node(id).facts.name);
+    for (NodeId id = 0; id < machine_.rooms().cluster.node_limit(); ++id) {
+      names.push_back(machine_.rooms().cluster.node(id).facts.name);
     }
   }
   return Apply(muster::Filter{uid, std::make_shared<NodeOffer>(names)});
@@ -100,7 +100,7 @@ std::string CoreTarget::Other(const Words& words) {
   if (verb == "bind") return Apply(Bind{uid, rest, NewToken(uid)});
   if (verb == "bound" || verb == "bind-fails") {
     const BindingResult result = verb == "bound" ? BindingResult::kBound : BindingResult::kRefused;
-    return Apply(BindingOutcome{uid, machine_.bindings().Of(*machine_.FindPod(uid)).node, result, rest});
+    return Apply(BindingOutcome{uid, machine_.rooms().bindings.Of(*machine_.reader().FindPod(uid)).node, result, rest});
   }
   if (verb == "preempt") {
     Preempt preempt{uid, {}};
@@ -172,14 +172,14 @@ std::string CoreTarget::DeclareQueues(const Words& words) {
     rules.queues.push_back(std::move(queue));
   }
   std::string out = Apply(SetQueues{rules});
-  if (machine_.queues().tree().rules() == rules) queues_ = std::move(rules);
+  if (machine_.reader().queue_tree().rules() == rules) queues_ = std::move(rules);
   return out;
 }
 
 std::string CoreTarget::ShowQueues() {
   std::string out;
-  const QueueTree& tree = machine_.queues().tree();
-  const std::vector<Queues::Figures> standings = machine_.queues().ComputeFigures();
+  const QueueTree& tree = machine_.reader().queue_tree();
+  const std::vector<Queues::Figures> standings = machine_.reader().ComputeQueueFigures();
   for (QueueId id = 0; id < tree.size(); ++id) {
     const Queues::Figures& standing = standings[static_cast<size_t>(id)];
     const auto only = [&](ResourceList list) {
@@ -325,9 +325,9 @@ std::string CoreTarget::Wait(absl::Duration duration) {
 }
 
 std::string CoreTarget::ShowGang(const std::string& key, const std::string& shown_as, bool explain) {
-  const Gang* gang = machine_.FindGang(key);
+  const Gang* gang = machine_.reader().FindGang(key);
   if (gang == nullptr) return absl::StrCat("no gang ", shown_as, "\n");
-  const GangView view = machine_.ViewGang(*gang, true);
+  const GangView view = machine_.reader().ViewGang(*gang, true);
   ShownGang shown;
   shown.name = shown_as;
   shown.phase = std::string(ToString(view.phase));
@@ -348,9 +348,9 @@ std::string CoreTarget::ShowGang(const std::string& key, const std::string& show
 
 std::string CoreTarget::Usage() {
   std::vector<std::string> lines;
-  for (NodeId id = 0; id < machine_.cluster().node_limit(); ++id) {
-    if (!machine_.cluster().node(id).known) continue;
-    const NodeView view = machine_.ViewNode(id);
+  for (NodeId id = 0; id < machine_.rooms().cluster.node_limit(); ++id) {
+    if (!machine_.rooms().cluster.node(id).known) continue;
+    const NodeView view = machine_.reader().ViewNode(id);
     const auto write = [](const AmountsView& amounts) { return FormatResources({amounts.begin(), amounts.end()}); };
     lines.push_back(absl::StrCat(view.name, ": used {", write(view.used), "} reserved {", write(view.reserved), "}"));
   }

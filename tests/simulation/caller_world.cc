@@ -42,8 +42,8 @@ void CallerWorld::Run(const Turns& turns) {
   while (violation_.empty() && !jobs_.empty()) {
     Turn();
     if (clock_.NowMs() <= end) continue;
-    for (PodId id = 0; id < machine_->pod_limit(); ++id) {
-      if (const Pod* pod = machine_->PodAt(id); pod != nullptr) {
+    for (PodId id = 0; id < machine_->reader().pod_limit(); ++id) {
+      if (const Pod* pod = machine_->reader().PodAt(id); pod != nullptr) {
         Log(absl::StrCat("there: pod ", pod->facts.uid, " of ", pod->facts.gang.name, " on ", pod->facts.node_name));
       }
     }
@@ -53,7 +53,7 @@ void CallerWorld::Run(const Turns& turns) {
     }
     Log(absl::StrCat("announcing ", announcing_, " snapshot ", snapshot_, " version ", version_));
     const Job& job = jobs_.begin()->second;
-    const Gang* gang = machine_->FindGang(absl::StrCat("d/", job.submit.name));
+    const Gang* gang = machine_->reader().FindGang(absl::StrCat("d/", job.submit.name));
     Violate(absl::StrCat("P-6: nothing goes wrong any more, and ", job.submit.name,
                          " never starts or ends: ", gang == nullptr ? "it is not there" : gang->reason.text));
   }
@@ -277,7 +277,7 @@ void CallerWorld::CheckPeers(const Job& job) {
     figures_["gangs of a group started"] += 1;
     if (!peer.places.empty()) continue;
     for (const PodDescription& described : peer.submit.pods) {
-      const Pod* pod = machine_->FindPod(described.uid);
+      const Pod* pod = machine_->reader().FindPod(described.uid);
       if (pod != nullptr && !pod->facts.node_name.empty()) continue;
       return Violate(absl::StrCat("D-10: ", job.submit.name, " is confirmed, and pod ", described.uid, " of ",
                                   peer.submit.name, " of its group has no node"));
@@ -361,17 +361,17 @@ void CallerWorld::Announced(const absl::StatusOr<Reply>& reply) {
 
 void CallerWorld::CheckPromises() {
   if (machine_ == nullptr) return;
-  if (machine_->sources().version() < version_) {
-    return Violate(
-        absl::StrCat("S-2: version ", version_, " was acknowledged, ", machine_->sources().version(), " is kept"));
+  if (machine_->rooms().sources.version() < version_) {
+    return Violate(absl::StrCat("S-2: version ", version_, " was acknowledged, ", machine_->rooms().sources.version(),
+                                " is kept"));
   }
-  if (version_ > 0 && machine_->cluster().present_nodes() != static_cast<int32_t>(nodes_.size())) {
+  if (version_ > 0 && machine_->rooms().cluster.present_nodes() != static_cast<int32_t>(nodes_.size())) {
     return Violate("S-2: nodes are missing");
   }
   for (const auto& [id, job] : jobs_) {
     for (const auto& [uid, node] : job.places) {
       if (job.leaving) continue;
-      const Pod* pod = machine_->FindPod(uid);
+      const Pod* pod = machine_->reader().FindPod(uid);
       if (pod == nullptr || pod->facts.node_name != node) {
         return Violate(absl::StrCat("S-2: pod ", uid, " was confirmed on ", node, " and is ",
                                     pod == nullptr ? "forgotten" : absl::StrCat("on \"", pod->facts.node_name, "\"")));

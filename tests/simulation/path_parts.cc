@@ -239,7 +239,7 @@ void PathWorld::CheckVictims(const Preempt& question, const std::vector<std::str
     CheckPreemptorsRack(question.uid, candidate.node);
     std::set<const Gang*> lose;
     for (const std::string& uid : candidate.victim_uids) {
-      const Pod* victim = machine_->FindPod(uid);
+      const Pod* victim = machine_->reader().FindPod(uid);
       const bool leaves = victim == nullptr || victim->facts.deleting;  // it leaves anyway
       if (leaves || victim->gang == nullptr) continue;
       if (victim->gang->rules.min_member > 1 || !victim->gang->rules.group.empty()) lose.insert(victim->gang);
@@ -261,7 +261,7 @@ void PathWorld::CheckVictims(const Preempt& question, const std::vector<std::str
 
 // P-4: a preemptor evicts no pod from a node that it could not use afterwards, as far as the process knows at the time.
 void PathWorld::CheckPreemptorsRack(const std::string& uid, const std::string& node) {
-  const Pod* pod = machine_->FindPod(uid);
+  const Pod* pod = machine_->reader().FindPod(uid);
   const auto here = nodes_.find(node);
   if (pod == nullptr || pod->gang == nullptr || !pod->gang->rules.domains || here == nodes_.end()) return;
   for (const MemberSet& alike : pod->gang->members) {

@@ -55,7 +55,7 @@ void PathWorld::Run(const Turns& turns) {
     std::string waits;
     for (const size_t j : open_) {
       absl::StrAppend(&waits, " ", jobs_[j].gang.empty() ? absl::StrCat("pod of job ", j) : jobs_[j].gang);
-      if (const Gang* gang = machine_->FindGang(absl::StrCat("d/", jobs_[j].gang)); gang != nullptr) {
+      if (const Gang* gang = machine_->reader().FindGang(absl::StrCat("d/", jobs_[j].gang)); gang != nullptr) {
         absl::StrAppend(&waits, " (", gang->reason.text, ")");
       }
     }

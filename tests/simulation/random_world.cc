@@ -86,10 +86,11 @@ void RandomWorld::Step() {
   if (machine_->PlanningDue()) Plan();
   if (queued_) {
     bool held = false;
-    machine_->ForEachGang([&](const Gang& gang) { held = held || gang.reason.code == ReasonCode::kQueueLimit; });
+    machine_->reader().ForEachGang(
+        [&](const Gang& gang) { held = held || gang.reason.code == ReasonCode::kQueueLimit; });
     steps_held_by_queue_ += held ? 1 : 0;
   }
-  if (machine_->future_reservations().HasAnyReservation()) ++steps_with_room_kept_;
+  if (machine_->rooms().future_reservations.HasAnyReservation()) ++steps_with_room_kept_;
   if (Roll(400) == 0) Restart();
   if (Roll(400) == 0) ComeToRest();
 }
@@ -180,7 +181,7 @@ void RandomWorld::FillAndEnd() {
   }
   if (pods_.empty()) return;
   PodDescription& pod = pods_.find(SomeUid())->second;
-  pod.node_name = machine_->FindPod(pod.uid)->facts.node_name;
+  pod.node_name = machine_->reader().FindPod(pod.uid)->facts.node_name;
   if (pod.node_name.empty()) return;
   if (pod.deleting && Roll(2) == 0) {
     const std::string uid = pod.uid;
@@ -210,14 +211,14 @@ void RandomWorld::RemoveSomePod() {
 void RandomWorld::ChangeSomePod() {
   if (pods_.empty()) return;
   PodDescription& pod = pods_.find(SomeUid())->second;
-  pod.node_name = machine_->FindPod(pod.uid)->facts.node_name;
+  pod.node_name = machine_->reader().FindPod(pod.uid)->facts.node_name;
   // as in a list after a gap: several changes at once
   for (int i = Roll(4) == 0 ? 2 : 1; i > 0; --i) ChangeFacts(&pod);
   Apply(UpsertPod{pod});
 }
 
 void RandomWorld::ChangeFacts(PodDescription* pod) {
-  const Pod* known = machine_->FindPod(pod->uid);
+  const Pod* known = machine_->reader().FindPod(pod->uid);
   const bool pending = known == nullptr || known->state == MemberState::kPending;
   switch (Roll(14)) {
     case 0:

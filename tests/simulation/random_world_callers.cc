@@ -107,7 +107,7 @@ void RandomWorld::PermitSome() {
   const std::string uid = SomeUid();
   const Outcome outcome = Apply(Permit{uid, NodeName(Roll(6)), token});
   // Promises from before a restart are unknown until everything is read.
-  MUSTER_CHECK(outcome.status.ok() == machine_->sources().complete());
+  MUSTER_CHECK(outcome.status.ok() == machine_->rooms().sources.complete());
   if (!outcome.status.ok()) return;
   if (std::get<PermitReply>(outcome.reply).kind == PermitReply::Kind::kWait) tokens_[token] = uid;
 }
@@ -138,10 +138,10 @@ void RandomWorld::GiveBack() {
 void RandomWorld::BindPermitted() {
   if (pods_.empty()) return;
   const std::string uid = SomeUid();
-  const Pod* pod = machine_->FindPod(uid);
-  if (pod->state != MemberState::kCommitted || machine_->bindings().Of(*pod).phase != BindingPhase::kNone) return;
-  const NodeId charged = machine_->ledger().ChargeOf(pod->id).node;
-  Apply(PostBind{uid, charged == kNoNode ? NodeName(0) : machine_->cluster().node(charged).facts.name});
+  const Pod* pod = machine_->reader().FindPod(uid);
+  if (pod->state != MemberState::kCommitted || machine_->rooms().bindings.Of(*pod).phase != BindingPhase::kNone) return;
+  const NodeId charged = machine_->rooms().ledger.ChargeOf(pod->id).node;
+  Apply(PostBind{uid, charged == kNoNode ? NodeName(0) : machine_->rooms().cluster.node(charged).facts.name});
 }
 
 void RandomWorld::WholeGang() {
@@ -195,13 +195,13 @@ void RandomWorld::SubmitSome() {
   const Outcome outcome = Apply(submit);
   if (outcome.status.ok()) return;
   for (const PodDescription& pod : submit.pods) {
-    if (machine_->FindPod(pod.uid) != nullptr) violation_ = "a refused submission left a pod behind";
+    if (machine_->reader().FindPod(pod.uid) != nullptr) violation_ = "a refused submission left a pod behind";
   }
 }
 
 void RandomWorld::HurtSubmission() {
   std::vector<std::string> uids;
-  machine_->ForEachGang([&](const Gang& gang) {
+  machine_->reader().ForEachGang([&](const Gang& gang) {
     if (!gang.submitted) return;
     for (const MemberSet& set : gang.members) {
       for (const Pod* pod : set) {
@@ -211,7 +211,7 @@ void RandomWorld::HurtSubmission() {
   });
   if (uids.empty()) return;
   const std::string uid = uids[static_cast<size_t>(Roll(static_cast<int>(uids.size())))];
-  PodDescription pod = machine_->FindPod(uid)->facts;
+  PodDescription pod = machine_->reader().FindPod(uid)->facts;
   switch (Roll(4)) {
     case 0:
       pod.phase = PodPhase::kFailed;
@@ -228,7 +228,7 @@ void RandomWorld::HurtSubmission() {
 
 void RandomWorld::OnConfirmed(const SubmissionReply& reply) {
   for (const SubmissionReply::Place& place : reply.places) {
-    const Pod* pod = machine_->FindPod(place.uid);
+    const Pod* pod = machine_->reader().FindPod(place.uid);
     if (pod == nullptr) continue;
     ++confirmed_;
     if (pod->state == MemberState::kPending) violation_ = "a confirmed pod has no node";
@@ -252,7 +252,7 @@ void RandomWorld::AnnounceStep() {
     }
     for (auto it = pods_.begin(); it != pods_.end();) {  // pods that the snapshot does not list are gone
       const bool listed = Roll(16) != 0;
-      if (listed) all.pods.push_back(machine_->FindPod(it->first)->facts);
+      if (listed) all.pods.push_back(machine_->reader().FindPod(it->first)->facts);
       it = listed ? std::next(it) : pods_.erase(it);
     }
     Apply(all);
@@ -287,7 +287,7 @@ void RandomWorld::FinishWrites() {
     marks_.erase(uid);
     const auto pod = pods_.find(uid);
     if (pod == pods_.end()) continue;
-    pod->second.node_name = machine_->FindPod(uid)->facts.node_name;
+    pod->second.node_name = machine_->reader().FindPod(uid)->facts.node_name;
     pod->second.timed_out_mark = true;
     Apply(UpsertPod{pod->second});
   }
@@ -296,7 +296,7 @@ void RandomWorld::FinishWrites() {
     evictions_.erase(uid);
     const auto pod = pods_.find(uid);
     if (pod == pods_.end()) continue;
-    pod->second.node_name = machine_->FindPod(uid)->facts.node_name;
+    pod->second.node_name = machine_->reader().FindPod(uid)->facts.node_name;
     pod->second.deleting = true;
     Apply(UpsertPod{pod->second});
   }

@@ -16,10 +16,10 @@ std::string RandomWorld::RestoreDiffers() const {
   Outcome outcome;
   for (const auto& [key, object] : objects_) other.Apply(UpsertGangObject{object}, now_ms_, &outcome);
   for (const auto& [uid, pod] : pods_) {
-    other.Apply(UpsertPod{machine_->FindPod(uid)->facts}, now_ms_, &outcome);
+    other.Apply(UpsertPod{machine_->reader().FindPod(uid)->facts}, now_ms_, &outcome);
   }
   // Submitted gangs are submitted again by their callers; their records are compared all the same.
-  machine_->ForEachGang([&](const Gang& gang) {
+  machine_->reader().ForEachGang([&](const Gang& gang) {
     for (const MemberSet& set : gang.members) {
       for (const Pod* pod : set) {
         if (pods_.count(pod->facts.uid) == 0) other.Apply(UpsertPod{pod->facts}, now_ms_, &outcome);
@@ -39,36 +39,36 @@ std::string RandomWorld::FactsDiffer() const {
   other.Apply(RestoreFacts{}, now_ms_, &outcome);
   if (!outcome.status.ok()) return absl::StrCat("what was kept is refused: ", outcome.status.message());
   if (records.empty()) return "";
-  if (other.sources().announcer() != machine_->sources().announcer() ||
-      other.sources().version() != machine_->sources().version()) {
+  if (other.rooms().sources.announcer() != machine_->rooms().sources.announcer() ||
+      other.rooms().sources.version() != machine_->rooms().sources.version()) {
     return "the announcer's version is another";
   }
-  if (other.pod_count() != machine_->pod_count()) {
-    return absl::StrCat(other.pod_count(), " of ", machine_->pod_count(), " pods are there again");
+  if (other.reader().pod_count() != machine_->reader().pod_count()) {
+    return absl::StrCat(other.reader().pod_count(), " of ", machine_->reader().pod_count(), " pods are there again");
   }
-  const Cluster& cluster = machine_->cluster();
+  const Cluster& cluster = machine_->rooms().cluster;
   for (NodeId id = 0; id < cluster.node_limit(); ++id) {
     if (!cluster.node(id).known || !cluster.node(id).present) continue;
     const std::string& name = cluster.node(id).facts.name;
-    const NodeId there = other.cluster().FindNode(name);
-    if (there == kNoNode || !other.cluster().node(there).present) return absl::StrCat("node ", name, " is lost");
-    const NodeDescription& facts = other.cluster().node(there).facts;
+    const NodeId there = other.rooms().cluster.FindNode(name);
+    if (there == kNoNode || !other.rooms().cluster.node(there).present) return absl::StrCat("node ", name, " is lost");
+    const NodeDescription& facts = other.rooms().cluster.node(there).facts;
     const NodeDescription& before = cluster.node(id).facts;
-    if (!(other.cluster().node(there).allocatable == cluster.node(id).allocatable) || facts.labels != before.labels ||
-        facts.taints != before.taints || facts.unschedulable != before.unschedulable) {
+    if (!(other.rooms().cluster.node(there).allocatable == cluster.node(id).allocatable) ||
+        facts.labels != before.labels || facts.taints != before.taints || facts.unschedulable != before.unschedulable) {
       return absl::StrCat("node ", name, " is another");
     }
   }
-  for (NodeId id = 0; id < other.cluster().node_limit(); ++id) {
-    if (!other.cluster().node(id).known || !other.cluster().node(id).present) continue;
-    const NodeId was = cluster.FindNode(other.cluster().node(id).facts.name);
+  for (NodeId id = 0; id < other.rooms().cluster.node_limit(); ++id) {
+    if (!other.rooms().cluster.node(id).known || !other.rooms().cluster.node(id).present) continue;
+    const NodeId was = cluster.FindNode(other.rooms().cluster.node(id).facts.name);
     if (was == kNoNode || !cluster.node(was).present) {
-      return absl::StrCat("node ", other.cluster().node(id).facts.name, " is there again and was gone");
+      return absl::StrCat("node ", other.rooms().cluster.node(id).facts.name, " is there again and was gone");
     }
   }
   std::string differs;
-  machine_->ForEachGang([&](const Gang& gang) {
-    const Gang* there = other.FindGang(gang.key);
+  machine_->reader().ForEachGang([&](const Gang& gang) {
+    const Gang* there = other.reader().FindGang(gang.key);
     if (there == nullptr) {
       // A name that only other gangs mention belongs to no gang.
       if (gang.children() > 0 || !gang.objects.empty()) differs = absl::StrCat("gang ", gang.key, " is lost");
@@ -87,7 +87,7 @@ std::string RandomWorld::FactsDiffer() const {
     }
     for (const MemberSet& set : gang.members) {
       for (const Pod* pod : set) {
-        const Pod* its = other.FindPod(pod->facts.uid);
+        const Pod* its = other.reader().FindPod(pod->facts.uid);
         if (its == nullptr || its->facts.node_name != pod->facts.node_name || its->submitted != pod->submitted ||
             its->facts.shape->Key() != pod->facts.shape->Key() || its->facts.priority != pod->facts.priority ||
             its->facts.phase != pod->facts.phase || its->facts.gang.subgroup != pod->facts.gang.subgroup ||
@@ -105,11 +105,11 @@ void RandomWorld::Plan() {
       std::any_of(pods_.begin(), pods_.end(), [](const auto& entry) { return !entry.second.nominated_node.empty(); });
   const int64_t plans = Plans();
   const uint64_t before = ClusterHash();
-  const bool reserved = machine_->future_reservations().HasAnyReservation();
+  const bool reserved = machine_->rooms().future_reservations.HasAnyReservation();
   const std::set<std::string> held = HeldFor();
   Apply(PlanRound{2});
   CheckHeads(held, plans);
-  if (nominated || Plans() != plans || reserved || machine_->future_reservations().HasAnyReservation()) return;
+  if (nominated || Plans() != plans || reserved || machine_->rooms().future_reservations.HasAnyReservation()) return;
   ++rounds_without_plan_;
   if (ClusterHash() != before) violation_ = "a round of planning that promised nothing changed the cluster";
 }
@@ -124,15 +124,16 @@ void RandomWorld::ComeToRest() {
 
 int64_t RandomWorld::Plans() const {
   int64_t newest = 0;
-  machine_->ForEachGang([&](const Gang& gang) {
-    if (const muster::Plan* plan = machine_->plans().Of(gang); plan != nullptr) newest = std::max(newest, plan->id);
+  machine_->reader().ForEachGang([&](const Gang& gang) {
+    if (const muster::Plan* plan = machine_->reader().FindPlan(gang); plan != nullptr)
+      newest = std::max(newest, plan->id);
   });
   return newest;
 }
 
 uint64_t RandomWorld::ClusterHash() const {
   StateHasher hasher;
-  machine_->cluster().Hash(&hasher);
+  machine_->rooms().cluster.Hash(&hasher);
   return hasher.value();
 }
 
@@ -213,7 +214,7 @@ bool RandomWorld::Whole(const Gang& gang, const std::vector<MemberState>& states
   count(MemberState::kSucceeded);
   const std::vector<Subgroup>& nodes = gang.rules.tree.nodes;
   if (nodes.empty()) return all >= gang.rules.min_member;
-  if (const muster::Plan* plan = machine_->plans().Of(gang); plan != nullptr) {
+  if (const muster::Plan* plan = machine_->reader().FindPlan(gang); plan != nullptr) {
     for (const Subgroup& node : nodes) {
       for (const Slot& slot : plan->slots) there[node.name] += slot.is_future && slot.leaf == node.leaf ? 1 : 0;
     }
@@ -234,15 +235,15 @@ bool RandomWorld::Whole(const Gang& gang, const std::vector<MemberState>& states
 
 // P-4: members that start together start in the domain that the gang requires.
 void RandomWorld::CheckDomains(const Outcome& outcome) {
-  if (!machine_->sources().complete()) return;           // a start from before the restart continues in its domain
+  if (!machine_->rooms().sources.complete()) return;     // a start from before the restart continues in its domain
   std::map<std::string, std::set<std::string>> domains;  // by gang
   for (const Effect& effect : outcome.effects) {
     const auto* bind = std::get_if<BindPod>(&effect);
-    const Pod* pod = bind == nullptr ? nullptr : machine_->FindPod(bind->pod.uid);
-    if (pod == nullptr || pod->gang == nullptr || machine_->bindings().Of(*pod).attempts > 1) continue;
+    const Pod* pod = bind == nullptr ? nullptr : machine_->reader().FindPod(bind->pod.uid);
+    if (pod == nullptr || pod->gang == nullptr || machine_->rooms().bindings.Of(*pod).attempts > 1) continue;
     const std::string& key = pod->gang->rules.topology.required;
     if (key.empty()) continue;
-    const Labels& labels = machine_->cluster().node(machine_->cluster().FindNode(bind->node)).facts.labels;
+    const Labels& labels = machine_->rooms().cluster.node(machine_->rooms().cluster.FindNode(bind->node)).facts.labels;
     const auto label = labels.find(key);
     const std::string value = label == labels.end() ? "(none)" : label->second;
     std::set<std::string>& of_gang = domains[pod->gang->key];
@@ -258,8 +259,8 @@ void RandomWorld::CheckDomains(const Outcome& outcome) {
 std::set<std::string> RandomWorld::Placed() const {
   std::set<std::string> out;
   for (const auto& [uid, facts] : pods_) {
-    const Pod* pod = machine_->FindPod(uid);
-    if (pod != nullptr && machine_->plans().SlotIndex(*pod) >= 0) out.insert(uid);
+    const Pod* pod = machine_->reader().FindPod(uid);
+    if (pod != nullptr && machine_->rooms().plans.SlotIndex(*pod) >= 0) out.insert(uid);
   }
   return out;
 }
@@ -267,30 +268,31 @@ std::set<std::string> RandomWorld::Placed() const {
 // P-3: a pod that starts by a plan violates no anti-affinity, neither its own nor that of others. kube-scheduler
 // ensures this for pods that are placed one by one.
 void RandomWorld::CheckPodAffinity(const Outcome& outcome, const std::set<std::string>& placed) {
-  if (!machine_->sources().complete()) return;
+  if (!machine_->rooms().sources.complete()) return;
   PodAffinityTwin twin;
   const auto as_twin = [this](const Pod& pod) {
     TwinPod out{pod.facts.name_space, UnpackLabels(pod.facts.labels), pod.facts.shape, ""};
     out.shape.pod_affinity.affinity.clear();  // the pods that it has affinity to may be gone
     out.shape.pod_affinity.spread.clear();
-    const NodeId node = machine_->ledger().ChargeOf(pod.id).node;
-    if (node != kNoNode) out.node = machine_->cluster().node(node).facts.name;
+    const NodeId node = machine_->rooms().ledger.ChargeOf(pod.id).node;
+    if (node != kNoNode) out.node = machine_->rooms().cluster.node(node).facts.name;
     return out;
   };
   for (const Effect& effect : outcome.effects) {
     const auto* bind = std::get_if<BindPod>(&effect);
-    const Pod* pod = bind == nullptr ? nullptr : machine_->FindPod(bind->pod.uid);
-    if (pod == nullptr || !placed.contains(pod->facts.uid) || machine_->bindings().Of(*pod).attempts > 1) continue;
+    const Pod* pod = bind == nullptr ? nullptr : machine_->reader().FindPod(bind->pod.uid);
+    if (pod == nullptr || !placed.contains(pod->facts.uid) || machine_->rooms().bindings.Of(*pod).attempts > 1)
+      continue;
     if (of_namespace_.has_value()) twin.namespaces["d"] = *of_namespace_;
     if (twin.nodes.empty()) {
-      for (NodeId id = 0; id < machine_->cluster().node_limit(); ++id) {
-        const Node& node = machine_->cluster().node(id);
+      for (NodeId id = 0; id < machine_->rooms().cluster.node_limit(); ++id) {
+        const Node& node = machine_->rooms().cluster.node(id);
         if (node.present) twin.nodes[node.facts.name] = node.facts;
       }
-      for (PodId id = 0; id < machine_->pod_limit(); ++id) {
-        const Pod* other = machine_->PodAt(id);
-        const bool there = other != nullptr && machine_->ledger().ChargeOf(id).node != kNoNode &&
-                           machine_->ledger().ChargeOf(id).kind == ChargeKind::kUsed;
+      for (PodId id = 0; id < machine_->reader().pod_limit(); ++id) {
+        const Pod* other = machine_->reader().PodAt(id);
+        const bool there = other != nullptr && machine_->rooms().ledger.ChargeOf(id).node != kNoNode &&
+                           machine_->rooms().ledger.ChargeOf(id).kind == ChargeKind::kUsed;
         if (there) twin.pods.push_back(as_twin(*other));
       }
     }
@@ -302,9 +304,9 @@ void RandomWorld::CheckPodAffinity(const Outcome& outcome, const std::set<std::s
 }
 
 void RandomWorld::CheckWholeGang(const std::string& uid) {
-  const Pod* pod = machine_->FindPod(uid);
+  const Pod* pod = machine_->reader().FindPod(uid);
   if (pod == nullptr || pod->gang == nullptr || pod->gang->rules.min_member <= 0) return;
-  if (machine_->bindings().Of(*pod).attempts > 1)
+  if (machine_->rooms().bindings.Of(*pod).attempts > 1)
     return;  // decided earlier and sent again; its gang's minimum may have grown since
   const Gang& gang = *pod->gang;
   const bool whole = Whole(gang, {MemberState::kCommitted, MemberState::kBound, MemberState::kRunning});
@@ -319,15 +321,15 @@ void RandomWorld::CheckWholeGang(const std::string& uid) {
 }
 
 void RandomWorld::NoteMet(const std::string& uid) {
-  const Pod* pod = machine_->FindPod(uid);
+  const Pod* pod = machine_->reader().FindPod(uid);
   if (pod == nullptr || pod->gang == nullptr || started_.count(pod->gang->key) == 0) return;
-  met_ += pod->gang->durable.future_slots_until_ms > 0 && machine_->plans().SlotIndex(*pod) >= 0 ? 1 : 0;
+  met_ += pod->gang->durable.future_slots_until_ms > 0 && machine_->rooms().plans.SlotIndex(*pod) >= 0 ? 1 : 0;
 }
 
 void RandomWorld::NoteWholeGangs() {
-  machine_->ForEachGang([this](const Gang& gang) {
+  machine_->reader().ForEachGang([this](const Gang& gang) {
     const bool idle = gang.active() == 0 && gang.count(MemberState::kWaiting) == 0;
-    if (idle && machine_->plans().Of(gang) == nullptr && machine_->sources().complete()) {
+    if (idle && machine_->reader().FindPlan(gang) == nullptr && machine_->rooms().sources.complete()) {
       started_.erase(gang.key);
       whole_.erase(gang.key);
     }
@@ -339,18 +341,18 @@ void RandomWorld::NoteWholeGangs() {
 
 void RandomWorld::CheckWholeGroups() {
   // After a restart: a gang that was satisfied before is still satisfied when all facts are read.
-  if (!machine_->sources().complete()) return;
+  if (!machine_->rooms().sources.complete()) return;
   std::set<std::string> satisfied;
-  machine_->ForEachGang([&](const Gang& gang) {
+  machine_->reader().ForEachGang([&](const Gang& gang) {
     if (!gang.durable.satisfied) return;
     satisfied.insert(gang.key);
     if (satisfied_before_.count(gang.key) > 0) return;
     for (const std::string& id : gang.rules.group) {
-      const Gang* peer = machine_->FindGang(id);
+      const Gang* peer = machine_->reader().FindGang(id);
       if (peer == nullptr || peer->rules.group != gang.rules.group) return;
     }
     for (const std::string& id : gang.rules.group) {
-      const Gang* peer = machine_->FindGang(id);
+      const Gang* peer = machine_->reader().FindGang(id);
       const bool placed = Whole(*peer, {MemberState::kCommitted, MemberState::kBound, MemberState::kRunning});
       if (peer->durable.satisfied || placed) continue;
       violation_ = absl::StrCat("gang ", gang.key, " is satisfied although gang ", id, " of its group is not");

@@ -39,10 +39,10 @@ void RandomWorld::PreemptSome() {
   Preempt preempt{SomeUid(), {}, Roll(8) == 0};
   std::map<std::string, PreemptCandidate> candidates;
   for (const auto& [uid, facts] : pods_) {
-    const Pod* pod = machine_->FindPod(uid);
-    const NodeId node = machine_->ledger().ChargeOf(pod->id).node;
+    const Pod* pod = machine_->reader().FindPod(uid);
+    const NodeId node = machine_->rooms().ledger.ChargeOf(pod->id).node;
     if (node == kNoNode || Roll(2) == 0) continue;
-    PreemptCandidate& candidate = candidates[machine_->cluster().node(node).facts.name];
+    PreemptCandidate& candidate = candidates[machine_->rooms().cluster.node(node).facts.name];
     candidate.victim_uids.push_back(uid);
   }
   for (auto& [name, candidate] : candidates) {

@@ -39,7 +39,8 @@ void RandomWorld::ChangeQueues() {
   const bool right = ValidateQueues(rules).empty();
   if (outcome.status.ok() != right) violation_ = "queues were refused, or not, against what is right";
   if (right) queues_ = std::move(rules);
-  if (!(machine_->queues().tree().rules() == queues_)) violation_ = "the queues in force are not the last right ones";
+  if (!(machine_->reader().queue_tree().rules() == queues_))
+    violation_ = "the queues in force are not the last right ones";
 }
 
 void RandomWorld::ChangeHead() {
@@ -50,8 +51,8 @@ void RandomWorld::ChangeHead() {
 
 std::set<std::string> RandomWorld::HeldFor() const {
   std::set<std::string> keys;
-  machine_->ForEachGang([&](const Gang& gang) {
-    if (machine_->future_reservations().HasReservationOnRunning(gang)) keys.insert(gang.key);
+  machine_->reader().ForEachGang([&](const Gang& gang) {
+    if (machine_->rooms().future_reservations.HasReservationOnRunning(gang)) keys.insert(gang.key);
   });
   return keys;
 }
@@ -59,30 +60,30 @@ std::set<std::string> RandomWorld::HeldFor() const {
 void RandomWorld::CheckHeads(const std::set<std::string>& held_before, int64_t newest_plan) {
   std::vector<const Gang*> heads;
   for (const std::string& key : held_before) {
-    const Gang* gang = machine_->FindGang(key);
-    if (gang != nullptr && machine_->future_reservations().HasReservationOnRunning(*gang)) heads.push_back(gang);
+    const Gang* gang = machine_->reader().FindGang(key);
+    if (gang != nullptr && machine_->rooms().future_reservations.HasReservationOnRunning(*gang)) heads.push_back(gang);
   }
   // The second of two plans of a round may have used what the first may not; a reservation made since may be where a
   // plan is.
   std::set<int64_t> made;
-  machine_->ForEachGang([&](const Gang& gang) {
-    const muster::Plan* plan = machine_->plans().Of(gang);
+  machine_->reader().ForEachGang([&](const Gang& gang) {
+    const muster::Plan* plan = machine_->reader().FindPlan(gang);
     if (plan != nullptr && plan->id > newest_plan) made.insert(plan->id);
   });
   steps_with_head_ += heads.empty() ? 0 : 1;
   if (made.size() != 1 || HeldFor() != held_before) return;
   const bool strict = queues_.head == HeadPolicy::kHold;
-  const auto priority = [this](const Gang& gang) { return machine_->ViewGang(gang, false).priority; };
-  machine_->ForEachGang([&](const Gang& gang) {
-    const muster::Plan* plan = machine_->plans().Of(gang);
+  const auto priority = [this](const Gang& gang) { return machine_->reader().ViewGang(gang, false).priority; };
+  machine_->reader().ForEachGang([&](const Gang& gang) {
+    const muster::Plan* plan = machine_->reader().FindPlan(gang);
     if (plan == nullptr || plan->id <= newest_plan || plan->committed || gang.partially_bound()) return;
     for (const Gang* head : heads) {
-      const int64_t starts_ms = machine_->future_reservations().ExpectedStartAt(*head);
+      const int64_t starts_ms = machine_->rooms().future_reservations.ExpectedStartAt(*head);
       const bool in_time = gang.rules.duration_ms > 0 && now_ms_ + gang.rules.duration_ms <= starts_ms;
       if (priority(gang) > priority(*head) || (in_time && starts_ms != kNever)) continue;
       // A group has the rank of its first gang: the overtaking of a group is not checked.
       if (!gang.rules.group.empty() || !head->rules.group.empty()) continue;
-      if (strict && machine_->queues().Before(*head, gang) && gang.created_ms > head->created_ms && !queued_) {
+      if (strict && machine_->rooms().queues.Before(*head, gang) && gang.created_ms > head->created_ms && !queued_) {
         violation_ = absl::StrCat(gang.key, " passed ", head->key, " under hold");
       }
       // A gang that is tried under hold has no head before it. Of two long-bypassed gangs the first in order gets what
@@ -95,12 +96,12 @@ void RandomWorld::CheckHeads(const std::set<std::string>& held_before, int64_t n
       };
       if (strict || (starved && order(gang) < order(*head))) continue;
       for (const Slot& slot : plan->slots) {
-        const auto reserved = machine_->future_reservations().ReservedPlaces(*head);
+        const auto reserved = machine_->rooms().future_reservations.ReservedPlaces(*head);
         const bool there =
             std::any_of(reserved.begin(), reserved.end(), [&](const auto& at) { return at.node == slot.node; });
         if (!there) continue;
-        const Node& node = machine_->cluster().node(slot.node);
-        for (const auto& [resource, amount] : machine_->cluster().pod_class(slot.cls).request.entries()) {
+        const Node& node = machine_->rooms().cluster.node(slot.node);
+        for (const auto& [resource, amount] : machine_->rooms().cluster.pod_class(slot.cls).request.entries()) {
           if (amount <= 0 || node.Left(resource) + ReservedBehind(gang, *head, slot.node, resource) >= 0) continue;
           violation_ = absl::StrCat(gang.key, " took on ", node.facts.name, " what is kept for ", head->key);
         }
@@ -113,15 +114,15 @@ void RandomWorld::CheckHeads(const std::set<std::string>& held_before, int64_t n
 // or running pods release it.
 int64_t RandomWorld::ReservedBehind(const Gang& gang, const Gang& head, NodeId node, ResourceId resource) const {
   int64_t amount = 0;
-  const int32_t priority = machine_->ViewGang(gang, false).priority;
-  machine_->ForEachGang([&](const Gang& other) {
-    if (&other == &head || !machine_->future_reservations().HasReservation(other)) return;
-    if (machine_->future_reservations().HasReservationOnRunning(other) &&
-        machine_->ViewGang(other, false).priority >= priority)
+  const int32_t priority = machine_->reader().ViewGang(gang, false).priority;
+  machine_->reader().ForEachGang([&](const Gang& other) {
+    if (&other == &head || !machine_->rooms().future_reservations.HasReservation(other)) return;
+    if (machine_->rooms().future_reservations.HasReservationOnRunning(other) &&
+        machine_->reader().ViewGang(other, false).priority >= priority)
       return;
-    for (const Statement::Operation& place : machine_->future_reservations().ReservedPlaces(other)) {
+    for (const Statement::Operation& place : machine_->rooms().future_reservations.ReservedPlaces(other)) {
       if (place.node != node) continue;
-      amount += place.pods * machine_->cluster().pod_class(place.cls).request.Get(resource);
+      amount += place.pods * machine_->rooms().cluster.pod_class(place.cls).request.Get(resource);
     }
   });
   return amount;
@@ -129,17 +130,17 @@ int64_t RandomWorld::ReservedBehind(const Gang& gang, const Gang& head, NodeId n
 
 RandomWorld::QueueUse RandomWorld::UseOfQueues() const {
   QueueUse out;
-  const QueueTree& tree = machine_->queues().tree();
+  const QueueTree& tree = machine_->reader().queue_tree();
   for (QueueId id = 0; id < tree.size(); ++id) {
-    out[tree.at(id).spec.name] = {machine_->cluster().names().ToList(machine_->ledger().used().Of(id)),
-                                  machine_->queues().Running(id)};
+    out[tree.at(id).spec.name] = {machine_->rooms().cluster.names().ToList(machine_->rooms().ledger.used().Of(id)),
+                                  machine_->rooms().queues.Running(id)};
   }
   return out;
 }
 
 bool RandomWorld::AnyPartiallyBound() const {
   bool any = false;
-  machine_->ForEachGang([&](const Gang& gang) { any = any || gang.partially_bound(); });
+  machine_->reader().ForEachGang([&](const Gang& gang) { any = any || gang.partially_bound(); });
   return any;
 }
 
@@ -151,7 +152,7 @@ void RandomWorld::CheckQueues(const Command& command, const QueueUse& before, bo
   // A partially bound gang is completed, whatever limits its queue got meanwhile.
   if (!queued_ || !places || finishing || AnyPartiallyBound()) return;
   for (const auto& [name, use] : UseOfQueues()) {
-    const QueueSpec& spec = machine_->queues().tree().at(machine_->queues().tree().Find(name)).spec;
+    const QueueSpec& spec = machine_->reader().queue_tree().at(machine_->reader().queue_tree().Find(name)).spec;
     const auto& [used, running] = before.at(name);
     for (const auto& [resource, amount] : use.first) {
       const auto limit = spec.limit.find(resource);

@@ -14,7 +14,7 @@ void RandomWorld::Restart() {
   std::string differs = keeps_facts_ ? FactsDiffer() : RestoreDiffers();
   if (!differs.empty()) violation_ = std::move(differs);
   std::vector<Command> nodes;
-  const Cluster& cluster = machine_->cluster();
+  const Cluster& cluster = machine_->rooms().cluster;
   for (NodeId id = 0; id < cluster.node_limit(); ++id) {
     if (cluster.node(id).known && cluster.node(id).present) nodes.emplace_back(UpsertNode{cluster.node(id).facts});
   }
@@ -70,7 +70,7 @@ void RandomWorld::AddOutside(std::vector<Command>* out) {
   }
   if (of_namespace_.has_value()) out->emplace_back(UpsertNamespace{"d", *of_namespace_});
   for (auto& [uid, pod] : pods_) {
-    const Pod* known = machine_->FindPod(uid);
+    const Pod* known = machine_->reader().FindPod(uid);
     if (known != nullptr) pod.node_name = known->facts.node_name;
     // Bindings sent by Muster or by a permitted caller have arrived, or have not.
     if (const auto binding = bindings_.find(uid); binding != bindings_.end() && pod.node_name.empty() && Roll(2) == 0) {
@@ -78,8 +78,8 @@ void RandomWorld::AddOutside(std::vector<Command>* out) {
     }
     const bool permitted = known != nullptr && known->state == MemberState::kCommitted && bindings_.count(uid) == 0;
     if (permitted && pod.node_name.empty() && Roll(2) == 0) {
-      const NodeId charged = machine_->ledger().ChargeOf(known->id).node;
-      if (charged != kNoNode) pod.node_name = machine_->cluster().node(charged).facts.name;
+      const NodeId charged = machine_->rooms().ledger.ChargeOf(known->id).node;
+      if (charged != kNoNode) pod.node_name = machine_->rooms().cluster.node(charged).facts.name;
     }
     if (marks_.count(uid) > 0 && Roll(2) == 0) pod.timed_out_mark = true;
     if (evictions_.count(uid) > 0 && Roll(2) == 0) pod.deleting = true;

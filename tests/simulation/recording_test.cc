@@ -148,7 +148,7 @@ TEST(Recording, LargeState_IsRestored) {
   ASSERT_TRUE(RestoreState(SaveState(machine), &restored).ok());
   EXPECT_TRUE(restored.CheckInvariants().ok()) << restored.CheckInvariants();
   EXPECT_EQ(restored.Hash(), machine.Hash());
-  EXPECT_GT(restored.plans().promised_holds(), 500);
+  EXPECT_GT(restored.reader().promised_holds(), 500);
 }
 
 // An incomplete state is refused, wherever it ends, and never read past its end.

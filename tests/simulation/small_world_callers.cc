@@ -150,7 +150,7 @@ void SmallWorld::Confirm(size_t job) {
     for (Body& body : bodies_) {
       if (body.job != job || place.name != absl::StrCat(cast_.jobs[job].name, "-", body.member)) continue;
       body.exists = true;
-      body.facts = machine_->FindPod(place.uid)->facts;
+      body.facts = machine_->reader().FindPod(place.uid)->facts;
       NoteBound(&body, place.node);
     }
   }

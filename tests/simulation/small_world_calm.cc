@@ -191,7 +191,7 @@ void SmallWorld::CheckStarted() {
     const std::optional<std::vector<const Body*>> missing = Missing(j);
     if (!missing.has_value()) return;
     if (!Fits(*missing, 0, &left) || !Allowed(*missing, Running()) || MayBeHeldUp(j)) continue;
-    const Gang* gang = machine_->FindGang("d/" + job.name);
+    const Gang* gang = machine_->reader().FindGang("d/" + job.name);
     Violate(absl::StrCat(job.name,
                          " does not start although there is room: ", gang == nullptr ? "no gang" : gang->reason.text));
   }

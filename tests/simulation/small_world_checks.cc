@@ -14,14 +14,14 @@ void SmallWorld::Violate(const std::string& text) {
 
 // K-13: a pod of a gang that was never whole is bound with all of its minimum, or not at all.
 void SmallWorld::CheckWhole(const std::string& uid) {
-  const Pod* pod = machine_->FindPod(uid);
+  const Pod* pod = machine_->reader().FindPod(uid);
   if (pod == nullptr || pod->gang == nullptr || pod->gang->rules.min_member <= 0) return;
-  if (machine_->bindings().Of(*pod).attempts > 1 || whole_.count(pod->gang->name) > 0) return;
+  if (machine_->rooms().bindings.Of(*pod).attempts > 1 || whole_.count(pod->gang->name) > 0) return;
   // D-10: with its whole group.
   std::vector<std::string> together = pod->gang->rules.group;
   if (together.empty()) together.push_back(pod->gang->key);
   for (const std::string& key : together) {
-    const Gang* each = machine_->FindGang(key);
+    const Gang* each = machine_->reader().FindGang(key);
     const int32_t placed = each == nullptr ? 0 : each->active() + each->count(MemberState::kSucceeded);
     std::set<std::string> subgroups;
     for (const MemberState state :

@@ -81,8 +81,8 @@ void SmallWorld::CheckQueues() {
 bool SmallWorld::Waits(size_t job) const {
   const bool all = std::all_of(bodies_.begin(), bodies_.end(),
                                [&](const Body& body) { return body.job != job || (Pending(body) && !body.permitted); });
-  const Gang* gang = machine_->FindGang("d/" + cast_.jobs[job].name);
-  return all && gang != nullptr && !ended_[job] && machine_->plans().Of(*gang) == nullptr;
+  const Gang* gang = machine_->reader().FindGang("d/" + cast_.jobs[job].name);
+  return all && gang != nullptr && !ended_[job] && machine_->reader().FindPlan(*gang) == nullptr;
 }
 
 bool SmallWorld::CouldRun(size_t job) const {
@@ -92,11 +92,11 @@ bool SmallWorld::CouldRun(size_t job) const {
 }
 
 bool SmallWorld::Before(size_t a, size_t b) const {
-  const Gang* first = machine_->FindGang("d/" + cast_.jobs[a].name);
-  const Gang* second = machine_->FindGang("d/" + cast_.jobs[b].name);
+  const Gang* first = machine_->reader().FindGang("d/" + cast_.jobs[a].name);
+  const Gang* second = machine_->reader().FindGang("d/" + cast_.jobs[b].name);
   if (first == nullptr) return false;
   if (second == nullptr) return cast_.jobs[a].priority >= cast_.jobs[b].priority;  // a pod in no gang
-  return machine_->queues().Before(*first, *second);
+  return machine_->rooms().queues.Before(*first, *second);
 }
 
 bool SmallWorld::MayBeHeldUp(size_t job) const {
@@ -113,8 +113,8 @@ void SmallWorld::NotePlans() {
   const int64_t limit = Queues().head == HeadPolicy::kHold ? 0 : Queues().starvation_limit_ms;
   std::vector<size_t> fresh;
   for (size_t j = 0; j < cast_.jobs.size(); ++j) {
-    const Gang* gang = machine_->FindGang("d/" + cast_.jobs[j].name);
-    const bool planned = gang != nullptr && machine_->plans().Of(*gang) != nullptr;
+    const Gang* gang = machine_->reader().FindGang("d/" + cast_.jobs[j].name);
+    const bool planned = gang != nullptr && machine_->reader().FindPlan(*gang) != nullptr;
     const bool there = planned || Bound(j) > 0;
     if (planned && !planned_[j]) fresh.push_back(j);
     if (!there) {
@@ -126,7 +126,7 @@ void SmallWorld::NotePlans() {
   if (limit == 0) return;
   for (const size_t late : fresh) {
     for (size_t head = 0; head < cast_.jobs.size(); ++head) {
-      const Gang* gang = machine_->FindGang("d/" + cast_.jobs[head].name);
+      const Gang* gang = machine_->reader().FindGang("d/" + cast_.jobs[head].name);
       if (head == late || gang == nullptr || !Waits(head) || !Before(head, late)) continue;
       const bool by_queue = gang->reason.code == ReasonCode::kQueueLimit;
       if (!by_queue && gang->reason.code != ReasonCode::kNoRoom) continue;  // it was not tried
@@ -179,7 +179,7 @@ void SmallWorld::TakeTurns() {
       idle = Seen() == before ? idle + 1 : 0;
     }
     for (size_t j = 0; j < cast_.jobs.size(); ++j) {
-      const Gang* gang = machine_->FindGang("d/" + cast_.jobs[j].name);
+      const Gang* gang = machine_->reader().FindGang("d/" + cast_.jobs[j].name);
       // Requeued gangs come after all others, including new ones (G-9).
       const bool put_back = gang != nullptr && gang->durable.requeues > 0;
       waited[j] = Whole(j) || put_back || !CouldRun(j) ? 0 : waited[j] + 1;

@@ -41,14 +41,14 @@ void VerbWorld::Run(const Turns& turns) {
     if (clock_.NowMs() <= end) continue;
     for (const auto& [name, job] : jobs_) {
       for (const auto& [uid, member] : job.members) {
-        const Pod* pod = machine_->FindPod(uid);
+        const Pod* pod = machine_->reader().FindPod(uid);
         Log(absl::StrCat("left: ", pod == nullptr ? "" : ToString(pod->state), job.leaving ? " leaving " : " ",
                          job.ends_ms, " ", member.next_ms, " announcing ", announcing_, " snapshot ", snapshot_, " ",
                          uid, " of ", job.min, " at ", static_cast<int>(member.at), " node ", member.node,
                          member.known ? "" : ", never announced"));
       }
     }
-    const Gang* gang = machine_->FindGang(absl::StrCat("d/", jobs_.begin()->first));
+    const Gang* gang = machine_->reader().FindGang(absl::StrCat("d/", jobs_.begin()->first));
     Violate(absl::StrCat("P-6: nothing goes wrong any more, and ", jobs_.begin()->first,
                          " never starts or ends: ", gang == nullptr ? "it is not there" : gang->reason.text));
   }
@@ -295,7 +295,7 @@ void VerbWorld::CheckWhole() {
   for (const auto& [name, job] : jobs_) {
     if (whole_.count(name) > 0) continue;
     const auto there = std::count_if(job.members.begin(), job.members.end(), [&](const auto& entry) {
-      const Pod* pod = machine_->FindPod(entry.first);
+      const Pod* pod = machine_->reader().FindPod(entry.first);
       return pod != nullptr && (pod->state == MemberState::kCommitted || pod->on_node());
     });
     if (there >= job.min) {
@@ -382,19 +382,19 @@ void VerbWorld::Announced(const absl::StatusOr<Reply>& reply) {
 
 void VerbWorld::CheckPromises() {
   if (machine_ == nullptr) return;
-  if (machine_->sources().version() < version_) {
-    return Violate(
-        absl::StrCat("S-2: version ", version_, " was acknowledged, ", machine_->sources().version(), " is kept"));
+  if (machine_->rooms().sources.version() < version_) {
+    return Violate(absl::StrCat("S-2: version ", version_, " was acknowledged, ", machine_->rooms().sources.version(),
+                                " is kept"));
   }
   for (const auto& [name, job] : jobs_) {
     for (const auto& [uid, member] : job.members) {
-      const Pod* pod = machine_->FindPod(uid);
+      const Pod* pod = machine_->reader().FindPod(uid);
       if (member.known && !job.leaving && pod == nullptr)
         return Violate(absl::StrCat("S-2: pod ", uid, " is forgotten"));
       if (member.at != At::kPermitted && member.at != At::kBound) continue;
       if (job.leaving) continue;
-      const NodeId charged = machine_->ledger().ChargeOf(pod->id).node;
-      const std::string node = charged == kNoNode ? "" : machine_->cluster().node(charged).facts.name;
+      const NodeId charged = machine_->rooms().ledger.ChargeOf(pod->id).node;
+      const std::string node = charged == kNoNode ? "" : machine_->rooms().cluster.node(charged).facts.name;
       if (node != member.node) {
         return Violate(absl::StrCat("S-2: pod ", uid, " was permitted on ", member.node, ", and is on \"", node, "\""));
       }

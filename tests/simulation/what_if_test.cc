@@ -64,7 +64,7 @@ SubmissionReply Done(const RandomWorld::Life& life, const MachineSettings& setti
   for (size_t i = 0; i < commands; ++i) apply(life.commands[i].first, life.commands[i].second);
   for (const WhatIf::AddedNode& added : question.added) apply(UpsertNode{added.node}, now_ms);
   if (!question.more.empty()) {
-    QueueRules rules = machine.queues().tree().rules();
+    QueueRules rules = machine.reader().queue_tree().rules();
     for (QueueSpec& queue : rules.queues) {
       if (queue.name != question.more.front().queue) continue;
       for (ResourceList* of : {&queue.limit, &queue.quota}) {
@@ -91,7 +91,7 @@ WhatIf RandomQuestion(const Machine& machine, std::mt19937_64* random) {
   if ((*random)() % 3 == 0) {
     out.added.push_back({MakeNode("added", 4'000, "r0"), "", 1});
   }
-  const QueueTree& tree = machine.queues().tree();
+  const QueueTree& tree = machine.reader().queue_tree();
   if (tree.any())
     out.job->declaration.Mutable().queue = tree.at(static_cast<QueueId>((*random)() % tree.size())).spec.name;
   for (QueueId id = 0; id < tree.size() && out.more.empty(); ++id) {
@@ -103,8 +103,8 @@ WhatIf RandomQuestion(const Machine& machine, std::mt19937_64* random) {
   }
   for (int i = 0; i < 6 && (*random)() % 2 == 0; ++i) {
     const std::string name = absl::StrCat("n", i);
-    const NodeId id = machine.cluster().FindNode(name);
-    if (id != kNoNode && machine.cluster().node(id).present) out.gone.push_back(name);
+    const NodeId id = machine.rooms().cluster.FindNode(name);
+    if (id != kNoNode && machine.rooms().cluster.node(id).present) out.gone.push_back(name);
   }
   return out;
 }

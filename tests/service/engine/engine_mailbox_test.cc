@@ -55,7 +55,7 @@ TEST_F(RunningEngine, LongRead_DecisionsRunBetweenSteps) {
   Notification read;
   int steps = 0;
   const auto step = [&](const Machine& machine) {
-    EXPECT_NE(machine.cluster().FindNode("n"), kNoNode);
+    EXPECT_NE(machine.rooms().cluster.FindNode("n"), kNoNode);
     order.push_back(++steps);
     if (steps == 1) {
       engine_.AskAsync(PreFilter{"u"}, In(absl::Hours(1)), [&](const absl::StatusOr<Reply>&) { order.push_back(100); });

@@ -530,7 +530,8 @@ TEST(Engine, PendingCommands_AreBounded) {
   store.Open(/*failures=*/0);
   announcer.join();
   ASSERT_TRUE(
-      engine.ReadDurableSync([](const Machine& machine) { EXPECT_NE(machine.FindPod("u-late"), nullptr); }).ok());
+      engine.ReadDurableSync([](const Machine& machine) { EXPECT_NE(machine.reader().FindPod("u-late"), nullptr); })
+          .ok());
   EXPECT_EQ(sink.bindings, held - 1);
 }
 

@@ -99,7 +99,7 @@ class TracedEngine : public testing::Test {
     while (!planned) {
       ASSERT_TRUE(engine_
                       .ReadDurableSync([&](const Machine& machine) {
-                        planned = machine.plans().Of(*machine.FindGang("d/g")) != nullptr;
+                        planned = machine.reader().FindPlan(*machine.reader().FindGang("d/g")) != nullptr;
                       })
                       .ok());
     }

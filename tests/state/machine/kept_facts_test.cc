@@ -61,10 +61,10 @@ class PersistedFactsTest : public testing::Test {
   [[nodiscard]] std::string Stale() const {
     std::string out;
     for (const char* name : {"m", "n"}) {
-      const std::optional<NodeView> view = machine_->ViewNode(std::string(name));
+      const std::optional<NodeView> view = machine_->reader().ViewNode(std::string(name));
       if (view.has_value() && view->stale_since_ms != kNever) out += view->expired ? absl::StrCat(name, "!") : name;
     }
-    EXPECT_EQ(machine_->cluster().stale_nodes(),
+    EXPECT_EQ(machine_->rooms().cluster.stale_nodes(),
               std::count_if(out.begin(), out.end(), [](char c) { return c != '!'; }));
     return out;
   }
@@ -83,10 +83,10 @@ class PersistedFactsTest : public testing::Test {
 TEST_F(PersistedFactsTest, FirstMember_StillDeclaresTheGang) {
   Apply(UpsertPod{Declares("z", 1, 4)});
   Apply(UpsertPod{Declares("a", 2, 2)});
-  ASSERT_EQ(machine_->FindGang("d/g")->rules.min_member, 4);
+  ASSERT_EQ(machine_->reader().FindGang("d/g")->rules.min_member, 4);
   Begin();
-  EXPECT_EQ(machine_->FindGang("d/g")->rules.min_member, 4);
-  EXPECT_EQ(machine_->FindGang("d/g")->declared_by, "z");
+  EXPECT_EQ(machine_->reader().FindGang("d/g")->rules.min_member, 4);
+  EXPECT_EQ(machine_->reader().FindGang("d/g")->declared_by, "z");
 }
 
 // A PodGroup that was created again with the same spec is another PodGroup.
@@ -97,20 +97,20 @@ TEST_F(PersistedFactsTest, RecreatedPodGroup_KeepsItsNewUid) {
   object.uid = "second";
   Apply(UpsertGangObject{object});
   Begin();
-  EXPECT_EQ(machine_->FindGang("d/g")->objects.at(GangDialect::kPodGroupSigs).uid, "second");
+  EXPECT_EQ(machine_->reader().FindGang("d/g")->objects.at(GangDialect::kPodGroupSigs).uid, "second");
 }
 
 TEST_F(PersistedFactsTest, RemovedFacts_StayRemoved) {
   Apply(UpsertNode{NodeDescription{.name = "n", .allocatable = {{"cpu", 1}}}});
   Apply(UpsertPod{Declares("a", 1, 1)});
   Begin();
-  ASSERT_NE(machine_->FindPod("a"), nullptr);
-  ASSERT_TRUE(machine_->ViewNode("n").has_value());
+  ASSERT_NE(machine_->reader().FindPod("a"), nullptr);
+  ASSERT_TRUE(machine_->reader().ViewNode("n").has_value());
   Apply(RemovePod{"a"});
   Apply(RemoveNode{"n"});
   Begin();
-  EXPECT_EQ(machine_->FindPod("a"), nullptr);
-  EXPECT_FALSE(machine_->ViewNode("n").has_value());
+  EXPECT_EQ(machine_->reader().FindPod("a"), nullptr);
+  EXPECT_FALSE(machine_->reader().ViewNode("n").has_value());
 }
 
 // S-2: a fact from an earlier process is stale until its announcer sends an update.
@@ -119,7 +119,7 @@ TEST_F(PersistedFactsTest, Nodes_AreStaleUntilTheirAnnouncerSends) {
   EXPECT_EQ(Stale(), "");
   Begin();
   EXPECT_EQ(Stale(), "mn");
-  EXPECT_EQ(machine_->ViewNode("n")->stale_since_ms, 1'000);
+  EXPECT_EQ(machine_->reader().ViewNode("n")->stale_since_ms, 1'000);
   EXPECT_FALSE(Try(UpdateFacts{.facts_version = {"a", 9}}).ok()) << "a gap";
   EXPECT_FALSE(Try(UpdateFacts{.facts_version = {"b", 6}}).ok()) << "somebody else";
   EXPECT_EQ(Stale(), "mn");
@@ -162,7 +162,7 @@ TEST_F(PersistedFactsTest, AnnouncerSilentTooLong_NodesGetNoNewPods) {
   Apply(submit);
   ASSERT_EQ(QuerySubmission().state, SubmissionReply::State::kPlanned) << "not for so long yet";
   const int64_t plan = QuerySubmission().plan;
-  ASSERT_EQ(machine_->sources().ExpiresAt(), 61'000);
+  ASSERT_EQ(machine_->rooms().sources.ExpiresAt(), 61'000);
   EXPECT_LE(machine_->NextDeadline(), 61'000);
   now_ms_ = 60'999;
   Apply(Tick{});
@@ -173,11 +173,11 @@ TEST_F(PersistedFactsTest, AnnouncerSilentTooLong_NodesGetNoNewPods) {
   Apply(PlanRound{});
   EXPECT_NE(QuerySubmission().reason.text.find("1 node: not announced since musterd started"), std::string::npos)
       << QuerySubmission().reason.text;
-  EXPECT_EQ(machine_->ViewGang(*machine_->FindGang("d/g"), false).would_help,
+  EXPECT_EQ(machine_->reader().ViewGang(*machine_->reader().FindGang("d/g"), false).would_help,
             "announce the nodes again: their source has sent nothing since musterd started");
   EXPECT_FALSE(Try(ConfirmGang{"s", plan}).ok());
-  EXPECT_EQ(machine_->cluster().TotalFree().Get(kCpu), 0) << "it is nobody's to promise";
-  EXPECT_EQ(machine_->sources().ExpiresAt(), kNever) << "once";
+  EXPECT_EQ(machine_->rooms().cluster.TotalFree().Get(kCpu), 0) << "it is nobody's to promise";
+  EXPECT_EQ(machine_->rooms().sources.ExpiresAt(), kNever) << "once";
   Apply(UpsertPod{Declares("alone", 1, 0)});
   Apply(FindNodes{"alone", {"n"}});
   EXPECT_TRUE(std::get<NodesReply>(reply_).nodes.empty());
@@ -192,7 +192,7 @@ TEST_F(PersistedFactsTest, AnnouncerSilentTooLong_NodesGetNoNewPods) {
   now_ms_ = 200'000;
   Apply(Tick{});
   EXPECT_EQ(Stale(), "n!");
-  EXPECT_EQ(machine_->FindPod("p")->facts.node_name, "n");
+  EXPECT_EQ(machine_->reader().FindPod("p")->facts.node_name, "n");
 }
 
 // A restart does not reset the time since which an announcer is silent.
@@ -200,10 +200,10 @@ TEST_F(PersistedFactsTest, Restart_StaleNodes_StayStale) {
   Apply(ReplaceFacts{{"a", 5}, {NodeNamed("n")}, {}});
   now_ms_ = 10'000;
   Begin();
-  EXPECT_EQ(machine_->ViewNode("n")->stale_since_ms, 10'000);
+  EXPECT_EQ(machine_->reader().ViewNode("n")->stale_since_ms, 10'000);
   now_ms_ = 60'000;
   Begin();
-  EXPECT_EQ(machine_->ViewNode("n")->stale_since_ms, 10'000);
+  EXPECT_EQ(machine_->reader().ViewNode("n")->stale_since_ms, 10'000);
   EXPECT_EQ(Stale(), "n");
   now_ms_ = 80'000;
   Begin();
@@ -212,7 +212,7 @@ TEST_F(PersistedFactsTest, Restart_StaleNodes_StayStale) {
   EXPECT_EQ(Stale(), "");
   now_ms_ = 90'000;
   Begin();
-  EXPECT_EQ(machine_->ViewNode("n")->stale_since_ms, 90'000) << "it had spoken";
+  EXPECT_EQ(machine_->reader().ViewNode("n")->stale_since_ms, 90'000) << "it had spoken";
 }
 
 // A store is only for the kind of process that wrote it. Another kind refuses it, so that no unknown record is lost.

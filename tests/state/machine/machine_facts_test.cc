@@ -8,7 +8,7 @@ class MachineFacts : public WholeMachine {
  protected:
   MachineFacts() { Apply(UpsertNode{Node("n", 4)}); }
   [[nodiscard]] int64_t ReservedOnN() const {
-    return machine_.cluster().node(machine_.cluster().FindNode("n")).reserved.Get(0);
+    return machine_.rooms().cluster.node(machine_.rooms().cluster.FindNode("n")).reserved.Get(0);
   }
   // Applies an invalid snapshot, then the same as an update, and expects that neither changes the state.
   void ExpectRefused(const std::vector<NodeDescription>& nodes, const std::vector<PodDescription>& pods) {
@@ -50,12 +50,14 @@ TEST_F(MachineFacts, Facts_OneInvalid_AreRefusedAsAWhole) {
   ExpectRefused({Node("m", kMaxAmount + 1)}, {Lone("x", 1)});
   Apply(ReplaceFacts{{"a", 1}, {Node("m", 1)}, {Lone("x", 1), Lone("x", 1)}});
   EXPECT_TRUE(out_.status.ok()) << "the same, said twice";
-  EXPECT_EQ(machine_.FindPod("known"), nullptr);
+  EXPECT_EQ(machine_.reader().FindPod("known"), nullptr);
 }
 
 // Otherwise each of 100,000 pods of one template would take half a kilobyte more.
 TEST_F(MachineFacts, EqualPods_ShareTheirLongFacts) {
-  const auto facts = [&](const std::string& uid) -> const PodDescription& { return machine_.FindPod(uid)->facts; };
+  const auto facts = [&](const std::string& uid) -> const PodDescription& {
+    return machine_.reader().FindPod(uid)->facts;
+  };
   const auto share_template = [&] { return facts("a").shape.IsSameCopy(facts("b").shape); };
   const auto share_rules = [&] { return facts("a").gang.declaration.IsSameCopy(facts("b").gang.declaration); };
   Apply(UpsertPod{Member("a", "g", 2)});
@@ -119,7 +121,7 @@ TEST_F(MachineFacts, RunningPodChangesShape_IsChargedForTheNewShape) {
   pod.shape.Mutable().requests["cpu"] = 2;
   Apply(UpsertPod{pod});
   EXPECT_FALSE(Planned("g")) << "3 do not fit beside 2 of 4";
-  EXPECT_EQ(machine_.cluster().node(machine_.cluster().FindNode("n")).used.Get(0), 2);
+  EXPECT_EQ(machine_.rooms().cluster.node(machine_.rooms().cluster.FindNode("n")).used.Get(0), 2);
 }
 
 TEST_F(MachineFacts, MemberChangesGang_LeavesTheOldGang) {
@@ -147,8 +149,8 @@ TEST_F(MachineFacts, RunningMember_OutlivesItsSubmission) {
   Apply(UpsertPod{pod});
   Apply(AbandonGang{"id"});
   ASSERT_TRUE(out_.status.ok()) << out_.status;
-  ASSERT_NE(machine_.FindPod(pod.uid), nullptr);
-  EXPECT_EQ(machine_.cluster().node(machine_.cluster().FindNode("n")).used_pods, 1);
+  ASSERT_NE(machine_.reader().FindPod(pod.uid), nullptr);
+  EXPECT_EQ(machine_.rooms().cluster.node(machine_.rooms().cluster.FindNode("n")).used_pods, 1);
 }
 
 TEST_F(MachineFacts, Nomination_Changed_ReservationFollows) {
@@ -274,14 +276,14 @@ TEST_F(UnplaceableMemberTest, RefusedAfterActivation_PlanIsWithdrawnInEachMode) 
     PutGangWithOneHeld(mode);
     EXPECT_EQ(ReportUnschedulable("0/3 nodes: volume"), Lines{"activate g-1"})
         << "what it says of the time before the call is not about the plan";
-    EXPECT_EQ(machine_.held_binds(), 1);
+    EXPECT_EQ(machine_.reader().held_binds(), 1);
     EXPECT_EQ(ReportUnschedulable("0/3 nodes: volume!"), Lines{}) << "its call is on the way";
     ShowActivation();
     EXPECT_EQ(ReportUnschedulable("0/3 nodes: volume"), (Lines{"answer 2 MemberUnschedulable", "keep gang/d/g"}));
     EXPECT_EQ(GangAt("g").root_cause, "kube-scheduler found no node for member g-1: 0/3 nodes: volume");
     EXPECT_EQ(GangAt("g").reason.text, "requeued 1 time, waiting before the next try; " + GangAt("g").root_cause);
-    EXPECT_EQ(machine_.held_binds(), 0);
-    EXPECT_EQ(machine_.plans().Of(GangAt("g")), nullptr);
+    EXPECT_EQ(machine_.reader().held_binds(), 0);
+    EXPECT_EQ(machine_.reader().FindPlan(GangAt("g")), nullptr);
     EXPECT_EQ(ReportUnschedulable("0/3 nodes: muster: gang d/g: something"), Lines{}) << "our own words";
     EXPECT_EQ(ReportUnschedulable(""), Lines{});
     EXPECT_EQ(GangAt("g").durable.requeues, 1);
@@ -317,7 +319,7 @@ TEST_F(MachineFacts, Views_NodeAndGang_ShowTheFacts) {
   pod.node_name = "n";
   Apply(UpsertPod{pod});
   PutGang("g", 2);
-  const NodeView node = machine_.ViewNode(machine_.cluster().FindNode("n"));
+  const NodeView node = machine_.reader().ViewNode(machine_.rooms().cluster.FindNode("n"));
   EXPECT_EQ(node.name, "n");
   EXPECT_TRUE(node.present);
   EXPECT_EQ(node.allocatable.at("cpu"), 4);
@@ -353,9 +355,9 @@ TEST_F(MachineFacts, PodAnnouncedWithNomination_IsReserved) {
   PodDescription pod = Lone("nominated", 3);
   pod.nominated_node = "n";
   Apply(UpsertPod{pod});
-  EXPECT_EQ(machine_.ViewNode("n")->reserved.at("cpu"), 3);
+  EXPECT_EQ(machine_.reader().ViewNode("n")->reserved.at("cpu"), 3);
   Apply(RemovePod{"nominated"});
-  EXPECT_TRUE(machine_.ViewNode("n")->reserved.empty());
+  EXPECT_TRUE(machine_.reader().ViewNode("n")->reserved.empty());
 }
 
 // a pod with unreadable requests was committed without a charge. Once the requests are readable, it is charged.
@@ -364,10 +366,10 @@ TEST_F(MachineFacts, CommittedPodBecomesReadable_IsCharged) {
   pod.invalid = "cpu: not a quantity";
   Apply(UpsertPod{pod});
   Apply(Bind{"late", "n", 7});
-  EXPECT_TRUE(machine_.ViewNode("n")->used.empty());
+  EXPECT_TRUE(machine_.reader().ViewNode("n")->used.empty());
   pod.invalid.clear();
   Apply(UpsertPod{pod});
-  EXPECT_EQ(machine_.ViewNode("n")->used.at("cpu"), 1);
+  EXPECT_EQ(machine_.reader().ViewNode("n")->used.at("cpu"), 1);
 }
 
 TEST_F(MachineFacts, RefusedNode_IsShownUntilAcceptedOrRemoved) {
@@ -389,27 +391,27 @@ TEST_F(MachineFacts, RefusedNode_IsShownUntilAcceptedOrRemoved) {
   EXPECT_NE(machine_.Hash(), before);
   machine_.TakeChanged(&gangs, &nodes);
   EXPECT_EQ(nodes, (Lines{"n", "never"}));
-  EXPECT_EQ(machine_.ViewNode("n")->refused, "another reason");
-  EXPECT_EQ(machine_.ViewNode("n")->allocatable.at("cpu"), 4) << "what was known stands";
-  ASSERT_TRUE(machine_.ViewNode("never").has_value());
-  EXPECT_FALSE(machine_.ViewNode("never")->present);
-  EXPECT_EQ(machine_.ViewNode("never")->name, "never");
-  EXPECT_FALSE(machine_.ViewNode("nobody").has_value());
+  EXPECT_EQ(machine_.reader().ViewNode("n")->refused, "another reason");
+  EXPECT_EQ(machine_.reader().ViewNode("n")->allocatable.at("cpu"), 4) << "what was known stands";
+  ASSERT_TRUE(machine_.reader().ViewNode("never").has_value());
+  EXPECT_FALSE(machine_.reader().ViewNode("never")->present);
+  EXPECT_EQ(machine_.reader().ViewNode("never")->name, "never");
+  EXPECT_FALSE(machine_.reader().ViewNode("nobody").has_value());
   // A pod is known to be on the node, but the node's facts are still unknown.
   PodDescription pod = Lone("a", 1);
   pod.node_name = "never";
   Apply(UpsertPod{pod});
-  EXPECT_EQ(machine_.ViewNode("never")->used.at("cpu"), 1);
-  EXPECT_NE(machine_.ViewNode("never")->refused, "");
+  EXPECT_EQ(machine_.reader().ViewNode("never")->used.at("cpu"), 1);
+  EXPECT_NE(machine_.reader().ViewNode("never")->refused, "");
   Apply(RemovePod{"a"});
   Apply(RemoveNode{"never"});
-  EXPECT_FALSE(machine_.ViewNode("never").has_value());
+  EXPECT_FALSE(machine_.reader().ViewNode("never").has_value());
   Apply(UpsertNode{Node("n", 4)});
-  EXPECT_EQ(machine_.ViewNode("n")->refused, "");
-  EXPECT_EQ(machine_.refused_facts().counts(), (FactCounts{3, 0, 0}));
+  EXPECT_EQ(machine_.reader().ViewNode("n")->refused, "");
+  EXPECT_EQ(machine_.reader().refused_counts(), (FactCounts{3, 0, 0}));
   Apply(UpsertNode{cpu("never", -1)});
   Apply(ReplaceFacts{{"me", 1}, {Node("n", 4)}, {}});
-  EXPECT_FALSE(machine_.ViewNode("never").has_value()) << "the snapshot does not name it";
+  EXPECT_FALSE(machine_.reader().ViewNode("never").has_value()) << "the snapshot does not name it";
 }
 
 TEST_F(MachineFacts, PodWithoutNameOrUid_IsRefused) {
@@ -418,14 +420,14 @@ TEST_F(MachineFacts, PodWithoutNameOrUid_IsRefused) {
     (name ? pod.name : pod.uid).clear();
     Apply(UpsertPod{pod});
     EXPECT_TRUE(absl::IsInvalidArgument(out_.status));
-    EXPECT_EQ(machine_.pod_count(), 0U);
+    EXPECT_EQ(machine_.reader().pod_count(), 0U);
   }
   Apply(UpsertPod{Lone("a", 1)});
   PodDescription another = Lone("a", 1);
   another.name = "b";
   Apply(UpsertPod{another});
   EXPECT_TRUE(absl::IsInvalidArgument(out_.status));
-  EXPECT_EQ(machine_.refused_facts().counts(), (FactCounts{0, 3, 0}));
+  EXPECT_EQ(machine_.reader().refused_counts(), (FactCounts{0, 3, 0}));
 }
 
 TEST_F(MachineFacts, FactUpdate_NamelessAnnouncerWithoutSnapshot_IsRefused) {
@@ -470,7 +472,7 @@ TEST_F(MachineFacts, Hash_NumberOfHolds_Differs) {
 TEST_F(MachineFacts, CheckInvariants_PodDueEarlier_IsFound) {
   Apply(UpsertPod{Lone("a", 1)});
   Apply(Bind{"a", "n", 1});
-  const_cast<Binding&>(machine_.bindings().Of(PodAt("a"))).next_try_ms = kT0 + 5;
+  const_cast<Binding&>(machine_.rooms().bindings.Of(PodAt("a"))).next_try_ms = kT0 + 5;
   EXPECT_NE(machine_.CheckInvariants().message().find("pod a is due earlier"), absl::string_view::npos);
 }
 

@@ -90,20 +90,22 @@ class WholeMachine : public testing::Test {
   void Start() {
     AskAndBind("g-1", 1);
     AskAndBind("g-2", 2);
-    EXPECT_TRUE(machine_.plans().Of(GangAt("g"))->committed);
+    EXPECT_TRUE(machine_.reader().FindPlan(GangAt("g"))->committed);
   }
-  [[nodiscard]] const Gang& GangAt(const std::string& name) const { return *machine_.FindGang("d/" + name); }
-  [[nodiscard]] const Pod& PodAt(const std::string& uid) const { return *machine_.FindPod(uid); }
-  [[nodiscard]] bool Planned(const std::string& gang) const { return machine_.plans().Of(GangAt(gang)) != nullptr; }
-  [[nodiscard]] GangView View(const std::string& gang) const { return machine_.ViewGang(GangAt(gang), true); }
+  [[nodiscard]] const Gang& GangAt(const std::string& name) const { return *machine_.reader().FindGang("d/" + name); }
+  [[nodiscard]] const Pod& PodAt(const std::string& uid) const { return *machine_.reader().FindPod(uid); }
+  [[nodiscard]] bool Planned(const std::string& gang) const {
+    return machine_.reader().FindPlan(GangAt(gang)) != nullptr;
+  }
+  [[nodiscard]] GangView View(const std::string& gang) const { return machine_.reader().ViewGang(GangAt(gang), true); }
   // Expects that no hold, promise, charge, record or deadline is left.
   void ExpectNothingLeft() const {
-    EXPECT_EQ(machine_.held_binds(), 0);
-    EXPECT_EQ(machine_.promised_holds(), 0);
-    EXPECT_TRUE(machine_.ledger().promised().empty());
-    for (NodeId id = 0; id < machine_.cluster().node_limit(); ++id) {
-      EXPECT_EQ(machine_.cluster().node(id).used_pods, 0) << machine_.cluster().node(id).facts.name;
-      EXPECT_EQ(machine_.cluster().node(id).reserved_pods, 0) << machine_.cluster().node(id).facts.name;
+    EXPECT_EQ(machine_.reader().held_binds(), 0);
+    EXPECT_EQ(machine_.reader().promised_holds(), 0);
+    EXPECT_TRUE(machine_.rooms().ledger.promised().empty());
+    for (NodeId id = 0; id < machine_.rooms().cluster.node_limit(); ++id) {
+      EXPECT_EQ(machine_.rooms().cluster.node(id).used_pods, 0) << machine_.rooms().cluster.node(id).facts.name;
+      EXPECT_EQ(machine_.rooms().cluster.node(id).reserved_pods, 0) << machine_.rooms().cluster.node(id).facts.name;
     }
     EXPECT_TRUE(store_.empty()) << store_.begin()->first;
     EXPECT_EQ(machine_.NextDeadline(), kNever);

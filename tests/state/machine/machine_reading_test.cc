@@ -18,7 +18,7 @@ TEST_F(Restarts, Bind_WhileReading_IsRefused) {
     Apply(Filter{uid, offer});
     Apply(Bind{uid, "n", 1});
   }
-  ASSERT_TRUE(machine_->FindGang("d/g")->durable.satisfied);
+  ASSERT_TRUE(machine_->reader().FindGang("d/g")->durable.satisfied);
   Begin();
   Apply(UpsertNode{Node()});
   Apply(UpsertPod{pods[0]});
@@ -37,18 +37,18 @@ TEST_F(Restarts, EditByHand_DoesNotEndTheReading) {
   const std::map<std::string, Record> before = store_;
   Begin();
   Apply(UpdateFacts{.facts_version = {"hand", 0}, .nodes = {Node()}});
-  EXPECT_FALSE(machine_->sources().complete());
+  EXPECT_FALSE(machine_->rooms().sources.complete());
   EXPECT_EQ(store_.size(), before.size());
   Apply(ReplaceFacts{
       .facts_version = {"announcer", 1}, .nodes = {Node()}, .pods = {Member("g", "g-1"), Member("g", "g-2")}});
-  EXPECT_TRUE(machine_->sources().complete());
+  EXPECT_TRUE(machine_->rooms().sources.complete());
   EXPECT_TRUE(At("g").durable.timed_out);
 }
 
 // If the store is empty, the announced facts are complete.
 TEST_F(Restarts, EditByHand_EmptyStore_EndsTheReading) {
   Apply(UpdateFacts{.facts_version = {"hand", 0}, .nodes = {Node()}});
-  EXPECT_TRUE(machine_->sources().complete());
+  EXPECT_TRUE(machine_->rooms().sources.complete());
 }
 
 // Facts are complete when every expected source was read.
@@ -57,17 +57,17 @@ TEST_F(Restarts, Reading_EndsWithTheLastSource) {
   Begin();
   Apply(UpdateFacts{.facts_version = {"hand", 0}, .nodes = {Node()}});
   Apply(FactsRead{});
-  EXPECT_FALSE(machine_->sources().complete()) << "nobody said what there is in Kubernetes";
+  EXPECT_FALSE(machine_->rooms().sources.complete()) << "nobody said what there is in Kubernetes";
   Apply(ExpectFacts{{"nodes", "pods"}});
   Apply(FactsRead{"pods"});
   Apply(FactsRead{"pods"});
   Apply(UpsertPod{Member("g", "g-1")});
-  EXPECT_FALSE(machine_->sources().complete());
-  EXPECT_EQ(machine_->sources().Reading().text, "Muster is still reading the cluster: nodes");
+  EXPECT_FALSE(machine_->rooms().sources.complete());
+  EXPECT_EQ(machine_->rooms().sources.Reading().text, "Muster is still reading the cluster: nodes");
   Apply(FactsRead{"nodes"});
-  EXPECT_TRUE(machine_->sources().complete());
+  EXPECT_TRUE(machine_->rooms().sources.complete());
   Apply(ExpectFacts{{"nodes"}});
-  EXPECT_TRUE(machine_->sources().complete()) << "what was read stays read";
+  EXPECT_TRUE(machine_->rooms().sources.complete()) << "what was read stays read";
 }
 
 // The reason of a gang names the sources that are still being read.
@@ -80,9 +80,9 @@ TEST_F(Restarts, Reason_WhileReading_NamesMissingSources) {
     pod.scheduler_name = "default-scheduler";
     Apply(UpsertPod{pod});
   }
-  EXPECT_EQ(machine_->FindGang("d/g")->reason.text, "Muster is still reading the cluster: nodes, pods");
+  EXPECT_EQ(machine_->reader().FindGang("d/g")->reason.text, "Muster is still reading the cluster: nodes, pods");
   Apply(FactsRead{"pods"});
-  EXPECT_EQ(machine_->FindGang("d/g")->reason.text, "Muster is still reading the cluster: nodes");
+  EXPECT_EQ(machine_->reader().FindGang("d/g")->reason.text, "Muster is still reading the cluster: nodes");
 }
 
 // P-3: namespaces that are read after their pods have the same effect as namespaces read before.
@@ -109,12 +109,12 @@ TEST_F(Restarts, NamespacesReadAfterTheirPods_AreConsidered) {
   Apply(UpsertNamespace{"noisy", {{"team", "x"}}});
   for (const char* source : {"namespaces", "nodes", "pods"}) Apply(FactsRead{source});
   Apply(PlanRound{});
-  EXPECT_EQ(machine_->plans().Of(*machine_->FindGang("d/g")), nullptr);
-  EXPECT_NE(machine_->FindGang("d/g")->reason.text.find("pod anti-affinity"), std::string::npos)
-      << machine_->FindGang("d/g")->reason.text;
+  EXPECT_EQ(machine_->reader().FindPlan(*machine_->reader().FindGang("d/g")), nullptr);
+  EXPECT_NE(machine_->reader().FindGang("d/g")->reason.text.find("pod anti-affinity"), std::string::npos)
+      << machine_->reader().FindGang("d/g")->reason.text;
   Apply(UpsertNamespace{"noisy", {{"team", "y"}}});
   Apply(PlanRound{});
-  EXPECT_NE(machine_->plans().Of(*machine_->FindGang("d/g")), nullptr);
+  EXPECT_NE(machine_->reader().FindPlan(*machine_->reader().FindGang("d/g")), nullptr);
 }
 
 // K-14: kube-scheduler asked about a lone pod while the cluster was read, was refused, and does not try the pod again.

@@ -13,7 +13,7 @@ TEST_F(Restarts, Permit_SurvivesRestarts) {
   Restart({Member("g", "g-1"), Member("g", "g-2")});
   EXPECT_EQ(StateOf("g-1"), MemberState::kCommitted);
   EXPECT_TRUE(At("g").durable.satisfied);
-  EXPECT_EQ(machine_->cluster().node(0).used.Get(kCpu), 2'000) << "their room is theirs";
+  EXPECT_EQ(machine_->rooms().cluster.node(0).used.Get(kCpu), 2'000) << "their room is theirs";
   Restart({Member("g", "g-1"), Member("g", "g-2")});
   EXPECT_EQ(Apply(PostBind{"g-1", "n"}).status, absl::OkStatus());
   EXPECT_EQ(store_.count("commit/g-1"), 0U);
@@ -97,7 +97,7 @@ TEST_F(Restarts, Permit_NodeAbsentAtStart_IsKept) {
   for (const char* uid : {"g-1", "g-2"}) Apply(UpsertPod{Member("g", uid)});
   Apply(FactsRead{});
   Apply(UpsertNode{Node()});
-  EXPECT_EQ(machine_->cluster().node(machine_->cluster().FindNode("n")).used_pods, 2);
+  EXPECT_EQ(machine_->rooms().cluster.node(machine_->rooms().cluster.FindNode("n")).used_pods, 2);
   for (const char* uid : {"g-1", "g-2"}) EXPECT_TRUE(Apply(PostBind{uid, "n"}).status.ok()) << uid;
 }
 
@@ -165,7 +165,7 @@ TEST_F(Restarts, InterruptedStart_ItsCapacityIsReservedAtOnce) {
        std::vector<Command>{UpsertNode{node}, UpsertPod{bound}, UpsertPod{rest}, UpsertPod{plain}, FactsRead{}}) {
     machine_->Apply(command, ++now_ms_, &outcome);
   }
-  EXPECT_NE(machine_->plans().Of(*machine_->FindGang("d/g")), nullptr);
+  EXPECT_NE(machine_->reader().FindPlan(*machine_->reader().FindGang("d/g")), nullptr);
   machine_->Apply(Filter{"plain", std::make_shared<NodeOffer>(std::vector<std::string>{"n"})}, ++now_ms_, &outcome);
   EXPECT_EQ(std::get<FilterReply>(outcome.reply).guarded, std::vector<std::string>{"n"});
 }
@@ -186,8 +186,8 @@ TEST_F(Restarts, CommittedMembers_GetTheirSlotsAgain) {
     Apply(FactsRead{});
   };
   const auto planned_on = [&](const std::string& node) {
-    const Plan* plan = machine_->plans().Of(At("g"));
-    const NodeId id = machine_->cluster().FindNode(node);
+    const Plan* plan = machine_->reader().FindPlan(At("g"));
+    const NodeId id = machine_->rooms().cluster.FindNode(node);
     return plan != nullptr && plan->size() == 2 &&
            absl::c_all_of(plan->slots, [&](const Slot& slot) { return slot.node == id; });
   };
@@ -203,14 +203,14 @@ TEST_F(Restarts, CommittedMembers_GetTheirSlotsAgain) {
   EXPECT_FALSE(At("g").durable.satisfied);
   ASSERT_TRUE(planned_on("tight"));
   EXPECT_EQ(FilterOn("g-3", {"n", "tight"}).kind, FilterReply::Kind::kRefuse) << "g-1 and g-2 may be there in a moment";
-  const int64_t plan = machine_->plans().Of(At("g"))->id;
+  const int64_t plan = machine_->reader().FindPlan(At("g"))->id;
   pods[0].node_name = "tight";
   Apply(UpsertPod{pods[0]});
-  ASSERT_NE(machine_->plans().Of(At("g")), nullptr);
-  EXPECT_EQ(machine_->plans().Of(At("g"))->id, plan);
+  ASSERT_NE(machine_->reader().FindPlan(At("g")), nullptr);
+  EXPECT_EQ(machine_->reader().FindPlan(At("g"))->id, plan);
   pods[1].node_name = "tight";
   Apply(UpsertPod{pods[1]});
-  EXPECT_EQ(machine_->plans().Of(At("g")), nullptr);
+  EXPECT_EQ(machine_->reader().FindPlan(At("g")), nullptr);
   EXPECT_TRUE(At("g").durable.satisfied);
 
   // A member no longer waits for a pod that was bound in this way.
@@ -302,7 +302,7 @@ TEST_F(Restarts, CommittedLonePod_GetsItsNodeAgain) {
   Apply(Bind{"alone", "n", ++token_});
   ASSERT_EQ(StateOf("alone"), MemberState::kCommitted);
   const std::map<std::string, Record> committed = store_;
-  const auto used = [&] { return machine_->cluster().node(machine_->cluster().FindNode("n")).used_pods; };
+  const auto used = [&] { return machine_->rooms().cluster.node(machine_->rooms().cluster.FindNode("n")).used_pods; };
   Restart({pod});
   EXPECT_EQ(used(), 1);
   EXPECT_EQ(store_.count("commit/alone"), 1U) << "a second crash does not forget it";
@@ -388,7 +388,7 @@ TEST_F(Restarts, FutureSlots_AreReservedAgainForTheRestOfTheirTime) {
     return std::get<FilterReply>(outcome.reply).kind;
   };
   const auto future_slots = [&] {
-    const Plan* plan = machine_->plans().Of(At("job"));
+    const Plan* plan = machine_->reader().FindPlan(At("job"));
     return plan == nullptr ? 0 : plan->future_slots;
   };
   PodDescription driver = member("driver", "driver");
@@ -480,11 +480,11 @@ TEST_F(Restarts, GangsCreatedOverGrpc_SurviveRestarts) {
     Apply(UpsertNode{Node()});
     Apply(UpsertPod{pod});
     Apply(FactsRead{});
-    const Gang* made = machine_->FindGang("d/made");
+    const Gang* made = machine_->reader().FindGang("d/made");
     ASSERT_NE(made, nullptr);
-    EXPECT_EQ(machine_->ViewGang(*made, false).rules.min_member, 3);
-    EXPECT_EQ(machine_->FindGang("d/gone"), nullptr);
-    EXPECT_EQ(machine_->FindGang("d/read"), nullptr) << "the API server tells of it";
+    EXPECT_EQ(machine_->reader().ViewGang(*made, false).rules.min_member, 3);
+    EXPECT_EQ(machine_->reader().FindGang("d/gone"), nullptr);
+    EXPECT_EQ(machine_->reader().FindGang("d/read"), nullptr) << "the API server tells of it";
   }
   // A process that persists all facts refuses this store.
   std::vector<Record> records;
@@ -522,13 +522,13 @@ TEST_F(Restarts, Eviction_ContinuesAfterRestart) {
   settings_.fact_sources = {"Kubernetes"};
   const std::vector<PodDescription> both = {member("a", PodPhase::kRunning), member("b", PodPhase::kRunning)};
   EXPECT_EQ(start(both), std::set<std::string>{});
-  EXPECT_TRUE(machine_->FindGang("d/g")->durable.satisfied);
+  EXPECT_TRUE(machine_->reader().FindGang("d/g")->durable.satisfied);
   EXPECT_EQ(evicted(Apply(UpsertPod{member("b", PodPhase::kFailed)})), std::set<std::string>{"a"});
   // The process ends before the eviction is sent. Meanwhile b is removed, and a new pod replaces it.
   PodDescription replacement = Member("g", "c");
   EXPECT_EQ(start({replacement, both[0]}), std::set<std::string>{"a"}) << "though c alone was read first";
   EXPECT_EQ(evicted(Apply(RemovePod{"a"})), std::set<std::string>{});
-  EXPECT_FALSE(machine_->FindGang("d/g")->durable.evicting);
+  EXPECT_FALSE(machine_->reader().FindGang("d/g")->durable.evicting);
   // The same, but b failed while no process ran.
   store_.clear();
   EXPECT_EQ(start(both), std::set<std::string>{});

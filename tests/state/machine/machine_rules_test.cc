@@ -28,7 +28,7 @@ TEST_F(MachineRules, SuccessfulStart_LeavesNothing) {
   EXPECT_EQ(store_.count("commit/g-1"), 0U) << "bound: its commit is over";
   ReportBound("g-2", "n");
   EXPECT_FALSE(Planned("g"));
-  EXPECT_EQ(machine_.promised_holds(), 0);
+  EXPECT_EQ(machine_.reader().promised_holds(), 0);
   EXPECT_EQ(store_.size(), 1U) << "that it is satisfied";
   RemoveAll();
   ExpectNothingLeft();
@@ -41,7 +41,7 @@ TEST_F(MachineRules, PodsOfPlanRemoved_LeavesNothing) {
 
 TEST_F(MachineRules, HeldPodRemoved_LeavesNothing) {
   AskAndBind("g-1", 1);
-  EXPECT_EQ(machine_.held_binds(), 1);
+  EXPECT_EQ(machine_.reader().held_binds(), 1);
   EXPECT_EQ(Apply(RemovePod{"g-1"}).front(), "answer 1 Gone");
   Apply(RemovePod{"g-2"});
   ExpectNothingLeft();
@@ -92,7 +92,7 @@ TEST_F(MachineRules, Shutdown_AnswersUncommittedHolds) {
   AskAndBind("h-1", 2);
   EXPECT_EQ(Apply(Shutdown{}), Lines{"answer 1 ShuttingDown"});
   EXPECT_EQ(PodAt("h-1").state, MemberState::kCommitted);
-  EXPECT_EQ(machine_.held_binds(), 0);
+  EXPECT_EQ(machine_.reader().held_binds(), 0);
 }
 
 TEST_F(MachineRules, EndHold_OneOfTwoCalls_EndsOnlyThatCall) {
@@ -104,7 +104,7 @@ TEST_F(MachineRules, EndHold_OneOfTwoCalls_EndsOnlyThatCall) {
   EXPECT_EQ(PodAt("g-1").state, MemberState::kWaiting) << "the other call is there";
   EXPECT_EQ(Apply(EndHold{"g-1", 2}), Lines{"answer 2 Gone"});
   EXPECT_EQ(PodAt("g-1").state, MemberState::kPending);
-  EXPECT_EQ(machine_.held_binds(), 0);
+  EXPECT_EQ(machine_.reader().held_binds(), 0);
   Start();
   EXPECT_EQ(Apply(EndHold{"g-1", 1}), Lines{"answer 1 Gone"});
   EXPECT_EQ(PodAt("g-1").state, MemberState::kCommitted) << "bound whatever its caller does (K-4)";
@@ -128,10 +128,10 @@ TEST_F(MachineRules, Bind_BoundPod_IsAnswered) {
 
 TEST_F(MachineRules, WithdrawnGang_IsPlannedElsewhereAtOnce) {
   Apply(UpsertNode{Node("m", 2)});
-  ASSERT_EQ(machine_.plans().Of(GangAt("g"))->slots[0].node, machine_.cluster().FindNode("n"));
+  ASSERT_EQ(machine_.reader().FindPlan(GangAt("g"))->slots[0].node, machine_.rooms().cluster.FindNode("n"));
   Apply(RemoveNode{"n"});
   ASSERT_TRUE(Planned("g")) << "settled after its plan was withdrawn, and queued";
-  EXPECT_EQ(machine_.plans().Of(GangAt("g"))->slots[0].node, machine_.cluster().FindNode("m"));
+  EXPECT_EQ(machine_.reader().FindPlan(GangAt("g"))->slots[0].node, machine_.rooms().cluster.FindNode("m"));
   EXPECT_EQ(GangAt("g").reason.code, ReasonCode::kPlanned);
 }
 
@@ -256,7 +256,7 @@ TEST_F(MachineRules, WaitTimeOver_GangTimesOut) {
   EXPECT_EQ(Ask("w-1").reason.code, ReasonCode::kTimedOut);
   Apply(RemovePod{"w-1"});
   Apply(RemovePod{"w-2"});
-  EXPECT_EQ(machine_.FindGang("d/w"), nullptr) << "free again when no marked child is left";
+  EXPECT_EQ(machine_.reader().FindGang("d/w"), nullptr) << "free again when no marked child is left";
   ExpectNothingLeft();
 }
 
@@ -289,8 +289,8 @@ TEST_F(SubmittedGangTest, PlanNotConfirmed_Expires) {
   EXPECT_EQ(reply.expires_ms, kT0 + 5'000);
   EXPECT_EQ(Until(kT0 + 4'999), Lines{});
   EXPECT_EQ(Until(kT0 + 5'000).front(), "warn s-1 TimedOut");
-  EXPECT_EQ(machine_.FindPod("s-1"), nullptr);
-  EXPECT_EQ(machine_.FindGang("d/s"), nullptr);
+  EXPECT_EQ(machine_.reader().FindPod("s-1"), nullptr);
+  EXPECT_EQ(machine_.reader().FindGang("d/s"), nullptr);
   ExpectNothingLeft();
   Apply(AskGang{"id-s"});
   EXPECT_EQ(std::get<SubmissionReply>(out_.reply).state, SubmissionReply::State::kExpired);
@@ -314,13 +314,13 @@ TEST_F(SubmittedGangTest, WaitNotQueried_Expires) {
 TEST_F(SubmittedGangTest, QueryWhenTryIsDue_KeepsTheTry) {
   Submit("s", 2, 60'000);
   Apply(Unreserve{"s-1", UnreserveCause::kPermitTimeout});
-  ASSERT_EQ(machine_.plans().Of(*machine_.FindGang("d/s")), nullptr);
+  ASSERT_EQ(machine_.reader().FindPlan(*machine_.reader().FindGang("d/s")), nullptr);
   ASSERT_GT(machine_.NextDeadline(), now_ms_);
   now_ms_ = machine_.NextDeadline();
   Apply(AskGang{"id-s"});
   EXPECT_EQ(machine_.NextDeadline(), now_ms_) << "it is due";
   Apply(Tick{});
-  EXPECT_NE(machine_.plans().Of(*machine_.FindGang("d/s")), nullptr);
+  EXPECT_NE(machine_.reader().FindPlan(*machine_.reader().FindGang("d/s")), nullptr);
 }
 
 TEST_F(SubmittedGangTest, AbandonedOrConfirmed_LeavesNothing) {
@@ -359,7 +359,7 @@ TEST_F(MachineRules, PodDeletedWhileBinding_IsNotInFlight) {
   there.node_name = "n";
   there.deleting = true;
   Apply(UpsertPod{there});
-  EXPECT_TRUE(machine_.ledger().in_flight().empty());
+  EXPECT_TRUE(machine_.rooms().ledger.in_flight().empty());
 }
 
 TEST_F(MachineRules, FactUpdates_FollowEachOther) {
@@ -371,14 +371,14 @@ TEST_F(MachineRules, FactUpdates_FollowEachOther) {
   EXPECT_TRUE(update("anybody", 0).ok()) << "by hand";
   Apply(ReplaceFacts{{"a", 7}, {Node("n", 2)}, {Member("g-1", "g", 2), Member("g-2", "g", 2)}});
   EXPECT_EQ(std::get<FactsReply>(out_.reply).version, 7);
-  EXPECT_EQ(machine_.cluster().FindNode("x"), kNoNode) << "a snapshot names all there is";
+  EXPECT_EQ(machine_.rooms().cluster.FindNode("x"), kNoNode) << "a snapshot names all there is";
   EXPECT_TRUE(absl::IsFailedPrecondition(update("b", 8)));
   EXPECT_TRUE(absl::IsFailedPrecondition(update("a", 9))) << "8 is missing";
   EXPECT_TRUE(update("a", 8).ok());
   EXPECT_EQ(std::get<FactsReply>(out_.reply).version, 8);
   EXPECT_TRUE(update("a", 7).ok()) << "known already";
   EXPECT_EQ(std::get<FactsReply>(out_.reply).version, 8);
-  EXPECT_EQ(machine_.cluster().node(machine_.cluster().FindNode("x")).allocatable.Get(0), 8);
+  EXPECT_EQ(machine_.rooms().cluster.node(machine_.rooms().cluster.FindNode("x")).allocatable.Get(0), 8);
 }
 
 TEST_F(MachineRules, UpsertGangObject_FollowsItsMode) {
@@ -389,7 +389,7 @@ TEST_F(MachineRules, UpsertGangObject_FollowsItsMode) {
   object.declaration.Mutable().min_member = 3;
   Apply(UpsertGangObject{object, Mode::kReplace});
   EXPECT_TRUE(absl::IsNotFound(out_.status));
-  EXPECT_EQ(machine_.FindGang("d/o"), nullptr);
+  EXPECT_EQ(machine_.reader().FindGang("d/o"), nullptr);
   Apply(UpsertGangObject{object, Mode::kCreate});
   EXPECT_TRUE(out_.status.ok());
   Apply(UpsertGangObject{object, Mode::kCreate});
@@ -403,7 +403,7 @@ TEST_F(MachineRules, UpsertGangObject_FollowsItsMode) {
   EXPECT_TRUE(out_.status.ok());
   Apply(RemoveGangObject{GangDialect::kPodGroupSigs, "d", "o", true});
   EXPECT_TRUE(out_.status.ok());
-  EXPECT_EQ(machine_.FindGang("d/o"), nullptr);
+  EXPECT_EQ(machine_.reader().FindGang("d/o"), nullptr);
 }
 
 TEST_F(MachineRules, PodQueriedBeforeAnnounced_IsActivated) {
@@ -554,11 +554,11 @@ TEST_F(OwnedGangTest, PodsOfTheSameSecond_MayBelongToEitherOwner) {
   Apply(UpsertPod{Of("first", "a-0", 1'000, "n")});
   for (const char* name : {"b-0", "b-1"}) {
     Apply(UpsertPod{Of("second", name, 1'000)});
-    EXPECT_EQ(machine_.FindPod(name)->state, MemberState::kPending) << "it may be of the next one";
+    EXPECT_EQ(machine_.reader().FindPod(name)->state, MemberState::kPending) << "it may be of the next one";
   }
   EXPECT_FALSE(Planned("job-train"));
   PutOwner("second", 1'000);
-  EXPECT_EQ(machine_.FindPod("a-0")->state, MemberState::kTerminating) << "who has a node is of the first";
+  EXPECT_EQ(machine_.reader().FindPod("a-0")->state, MemberState::kTerminating) << "who has a node is of the first";
   EXPECT_TRUE(Planned("job-train"));
 }
 
@@ -573,7 +573,7 @@ TEST_F(WholeMachine, RunningPod_UpdateWithoutShape_KeepsItsRequests) {
   runs.node_name = "n";
   runs.phase = PodPhase::kRunning;
   Apply(UpsertPod{runs});
-  EXPECT_EQ(machine_.cluster().TotalFree().Get(machine_.cluster().names().Find("cpu")), 0);
+  EXPECT_EQ(machine_.rooms().cluster.TotalFree().Get(machine_.rooms().cluster.names().Find("cpu")), 0);
   PutGang("g", 1);
   EXPECT_FALSE(Planned("g"));
 }

@@ -69,7 +69,7 @@ TEST_F(LongHolds, HeldCallTooOld_IsNotCommitted) {
   ASSERT_EQ(late.answers.size(), 2U);
   EXPECT_FALSE(late.answers[0].permitted);
   EXPECT_FALSE(late.answers[1].permitted);
-  EXPECT_FALSE(machine_.FindGang("d/g")->durable.satisfied);
+  EXPECT_FALSE(machine_.reader().FindGang("d/g")->durable.satisfied);
 }
 
 class OneNamespace : public MachineTest {
@@ -90,10 +90,10 @@ TEST_F(OneNamespace, GroupAcrossNamespaces_IsRefused) {
   here.gang.declaration.Mutable().groups = there.gang.declaration.Mutable().groups = {"d/g", "e/g"};
   Apply(UpsertPod{here});
   Apply(UpsertPod{there});
-  const Gang* gang = machine_.FindGang("d/g");
+  const Gang* gang = machine_.reader().FindGang("d/g");
   EXPECT_EQ(gang->reason.code, ReasonCode::kGroupDisagrees);
   EXPECT_NE(gang->reason.text.find("e/g"), std::string::npos) << gang->reason.text;
-  EXPECT_EQ(machine_.plans().Of(*gang), nullptr);
+  EXPECT_EQ(machine_.reader().FindPlan(*gang), nullptr);
 }
 
 // S-2: an unreadable record of an earlier process is named.
@@ -142,12 +142,12 @@ TEST_F(MachineTest, FactUpdate_OneInvalidFact_ChangesNothing) {
   without_uid.uid = "";
   UpdateFacts update{{"me", 2}, {}, {}, {without_uid}, {"a"}, {}, {}};
   EXPECT_TRUE(absl::IsInvalidArgument(Apply(update).status));
-  EXPECT_NE(machine_.FindPod("a"), nullptr);
-  EXPECT_EQ(machine_.sources().version(), 1);
+  EXPECT_NE(machine_.reader().FindPod("a"), nullptr);
+  EXPECT_EQ(machine_.rooms().sources.version(), 1);
   update.pods = {Pod("b", "g", 2)};
   EXPECT_TRUE(Apply(update).status.ok());
-  EXPECT_EQ(machine_.FindPod("a"), nullptr);
-  EXPECT_NE(machine_.FindPod("b"), nullptr);
+  EXPECT_EQ(machine_.reader().FindPod("a"), nullptr);
+  EXPECT_NE(machine_.reader().FindPod("b"), nullptr);
 }
 
 }  // namespace

@@ -77,8 +77,8 @@ class Restarts : public testing::Test {
   FilterReply FilterOn(const std::string& uid, std::vector<std::string> offered) {
     return std::get<FilterReply>(Apply(Filter{uid, std::make_shared<NodeOffer>(std::move(offered))}).reply);
   }
-  [[nodiscard]] const Gang& At(const std::string& gang) const { return *machine_->FindGang("d/" + gang); }
-  [[nodiscard]] MemberState StateOf(const std::string& uid) const { return machine_->FindPod(uid)->state; }
+  [[nodiscard]] const Gang& At(const std::string& gang) const { return *machine_->reader().FindGang("d/" + gang); }
+  [[nodiscard]] MemberState StateOf(const std::string& uid) const { return machine_->reader().FindPod(uid)->state; }
 
   MachineSettings settings_;
   std::unique_ptr<Machine> machine_;

@@ -48,7 +48,7 @@ TEST_F(Invariants, WrongMemberCount_IsFound) {
 }
 
 TEST_F(Invariants, WrongPlanState_IsFound) {
-  Plan& plan = Writable(*machine_.plans().Of(GangAt("g")));
+  Plan& plan = Writable(*machine_.reader().FindPlan(GangAt("g")));
   ++plan.held;
   ExpectBroken("counts 2 held slots, has 1");
   --plan.held;
@@ -76,7 +76,7 @@ TEST_F(Invariants, WrongPlanState_IsFound) {
 }
 
 TEST_F(Invariants, WrongCharge_IsFound) {
-  auto& node = Writable(machine_.cluster().node(machine_.cluster().FindNode("n")));
+  auto& node = Writable(machine_.rooms().cluster.node(machine_.rooms().cluster.FindNode("n")));
   for (int32_t* count : {&node.used_pods, &node.reserved_pods}) {
     ++*count;
     ExpectBroken("charges differ");
@@ -95,12 +95,12 @@ TEST_F(Invariants, WrongCharge_IsFound) {
 }
 
 TEST_F(Invariants, WrongFreeOrPromisedAmount_IsFound) {
-  muster::Node& node = Writable(machine_.cluster().node(0));
+  muster::Node& node = Writable(machine_.rooms().cluster.node(0));
   node.free.Add(kCpu, 1);
   ExpectBroken("what is free is not what is left");
   node.free.Add(kCpu, -1);
   EXPECT_TRUE(machine_.CheckInvariants().ok());
-  auto& promised = Writable(machine_.ledger().promised());
+  auto& promised = Writable(machine_.rooms().ledger.promised());
   promised.push_back(promised.front());
   ExpectBroken("the nodes that are promised are listed wrongly");
 }
@@ -111,7 +111,7 @@ TEST_F(Invariants, WrongPodState_IsFound) {
   lone.cls = kNoClass;
   ExpectBroken("is charged for another class than its own");
   lone.cls = cls;
-  Ledger::PodCharge& charge = Writable(machine_.ledger().ChargeOf(lone.id));
+  Ledger::PodCharge& charge = Writable(machine_.rooms().ledger.ChargeOf(lone.id));
   EXPECT_EQ(charge.in_flight, lone.state == MemberState::kCommitted);
   charge.in_flight = !charge.in_flight;
   ExpectBroken("is bound or being bound");
@@ -132,7 +132,7 @@ TEST_F(Invariants, Hash_AnyRelevantField_ChangesTheHash) {
   const uint64_t whole = machine_.Hash();
   const uint64_t durable = machine_.DurableHash();
   Gang& gang = Writable(GangAt("g"));
-  Plan& plan = Writable(*machine_.plans().Of(gang));
+  Plan& plan = Writable(*machine_.reader().FindPlan(gang));
   const auto differs = [&](auto* value, auto other, bool is_durable) {
     const auto before = std::exchange(*value, other);
     const bool both = machine_.Hash() != whole && (machine_.DurableHash() != durable) == is_durable;
@@ -160,10 +160,10 @@ TEST_F(Invariants, Hash_AnyRelevantField_ChangesTheHash) {
   EXPECT_TRUE(differs(&plan.slots[0].pod, nullptr, false));
   EXPECT_TRUE(differs(&Writable(PodAt("g-2")).state, MemberState::kRunning, false));
   EXPECT_TRUE(differs(&Writable(PodAt("g-2")).submitted, true, false));
-  Binding& binding = Writable(machine_.bindings().Of(PodAt("lone")));
+  Binding& binding = Writable(machine_.rooms().bindings.Of(PodAt("lone")));
   EXPECT_TRUE(differs(&binding.phase, BindingPhase::kFailed, false));
   EXPECT_TRUE(differs(&binding.attempts, 7, false));
-  EXPECT_TRUE(differs(&Writable(machine_.bindings().PermissionOf(PodAt("lone"))).bind_by_ms, 7, false));
+  EXPECT_TRUE(differs(&Writable(machine_.rooms().bindings.PermissionOf(PodAt("lone"))).bind_by_ms, 7, false));
 }
 
 }  // namespace

@@ -13,9 +13,9 @@ class HoldersTest : public WholeMachine {
     HoldersCursor read;
     HoldersView view;
     int32_t steps = 1;
-    while (!machine_.ViewHolders(GangAt(gang), limit, &read, &view)) ++steps;
+    while (!machine_.reader().ViewHolders(GangAt(gang), limit, &read, &view)) ++steps;
     if (!view.holders.empty()) {
-      EXPECT_GE(steps * limit, machine_.pod_limit());
+      EXPECT_GE(steps * limit, machine_.reader().pod_limit());
     }
     Lines lines;
     for (const HolderView& holder : view.holders) {
@@ -70,7 +70,7 @@ TEST_F(HoldersTest, FutureReservation_IsListed) {
   PutOn("n", old);
   PutGang("g", 2);
   for (const char* uid : {"g-1", "g-2"}) {
-    PodDescription pod = machine_.FindPod(uid)->facts;
+    PodDescription pod = machine_.reader().FindPod(uid)->facts;
     pod.shape.Mutable().requests = {{"cpu", 2}};
     Apply(UpsertPod{pod});
   }
