@@ -18,6 +18,7 @@
 #include "service/recorder/segment.h"
 #include "state/machine/machine.h"
 #include "state/recording/snapshot.h"
+#include "state/verify/hash.h"
 
 namespace muster {
 namespace {
@@ -214,7 +215,7 @@ class Replay {
     } else if (!first && !header.first_of_process && header.first_command != number_ + 1) {
       PrintMissing(absl::StrCat("until ", TimeText(header.begun_ms), " #", header.first_command));
     }
-    if (check_ && goes_on && machine->Hash() != machine_->Hash()) {
+    if (check_ && goes_on && StateHash(*machine) != StateHash(*machine_)) {
       return absl::DataLossError(
           absl::StrCat(file, " begins with another state than the end of the previous file: ", Moment()));
     }
@@ -265,7 +266,7 @@ class Replay {
     machine_->reader().ForEachGang([&](const Gang&) { ++gangs; });
     PrintText(absl::StrCat("at the end: ", machine_->reader().present_nodes(), " nodes, ",
                            machine_->reader().pod_count(), " pods, ", gangs, " gangs; state ",
-                           absl::Hex(machine_->Hash(), absl::kZeroPad16)));
+                           absl::Hex(StateHash(*machine_), absl::kZeroPad16)));
     const bool bounded = until_.ms != Until().ms || until_.command != Until().command;
     if (bounded && !reached_ && number_ != until_.command)
       PrintText(absl::StrCat("the recording ends before --until, at ", Moment()));
@@ -327,10 +328,10 @@ class Replay {
         break;
     }
     if (!check_ || ending.state_hash == 0) return absl::OkStatus();
-    if (machine_->Hash() != ending.state_hash) {
-      return absl::DataLossError(absl::StrCat(
-          Moment(), ": every outcome is as recorded, the state is not: ", absl::Hex(machine_->Hash(), absl::kZeroPad16),
-          " here, ", absl::Hex(ending.state_hash, absl::kZeroPad16), " there"));
+    if (StateHash(*machine_) != ending.state_hash) {
+      return absl::DataLossError(absl::StrCat(Moment(), ": every outcome is as recorded, the state is not: ",
+                                              absl::Hex(StateHash(*machine_), absl::kZeroPad16), " here, ",
+                                              absl::Hex(ending.state_hash, absl::kZeroPad16), " there"));
     }
     states_ = ", and so is the state when musterd stopped";
     return absl::OkStatus();

@@ -44,7 +44,7 @@ enum class SegmentEnd : uint8_t {
 struct SegmentEnding {
   SegmentEnd why = SegmentEnd::kNone;
   int64_t commands = 0;     // in this file
-  uint64_t state_hash = 0;  // Machine::Hash() after the last command; 0: not taken
+  uint64_t state_hash = 0;  // StateHash after the last command; 0: not taken
 };
 
 // Commands that are written together.

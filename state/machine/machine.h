@@ -84,15 +84,6 @@ class Machine {
   // When the next Tick is due; kNever: not at all.
   [[nodiscard]] int64_t NextDeadline() const;
 
-  // Equal for equal states, independent of the commands that led to them.
-  [[nodiscard]] uint64_t Hash() const;
-  // Hash in canonical form: times are relative to the last command, plans and tokens are numbered in order.
-  [[nodiscard]] uint64_t CanonicalHash() const;
-  // Hash of the durable state only: what the records describe.
-  [[nodiscard]] uint64_t DurableHash() const;
-  // Recomputes all derived state and compares it. Returns Internal with the first difference, or OK.
-  [[nodiscard]] absl::Status CheckInvariants() const;
-
   // Valid as long as the machine; what it returns is valid until the next Apply.
   [[nodiscard]] const Reader& reader() const { return reader_; }
   // For tests and state/verify only.
@@ -157,7 +148,6 @@ class Machine {
   void On(const Tick& command, ApplyContext* ctx);
   void On(const Shutdown& command, ApplyContext* ctx);
 
-  [[nodiscard]] uint64_t Hash(StateHasher hasher) const;
   // Ends the submission in `state`: removes its members and releases what it held.
   void DropSubmission(const Gang& gang, SubmissionReply::State state, Reason reason, ApplyContext* ctx);
 

@@ -1,22 +1,125 @@
-// The hash of all state that can change a later answer: equal states have equal hashes, independent of the commands
-// that led to them (SPEC P-1).
-//
-// Objects are added by name, never by an id that depends on the order of their arrival.
-#include "state/base/hash.h"
+// The hash covers all state that can change a later answer. Objects are added by name, never by an id that depends on
+// the order of their arrival.
+#include "state/verify/hash.h"
 
 #include <map>
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 
-#include "state/machine/machine.h"
-#include "state/verify/facts_hash.h"
-#include "state/verify/queue_hash.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "state/base/hash.h"
 
 namespace muster {
 namespace {
 
-void AddFutureReservation(const Gang& gang, StateHasher* hasher) {
+template <typename Names>
+void AddNames(const Names& names, StateHasher* hasher) {
+  hasher->Add(static_cast<int64_t>(names.size()));
+  for (const absl::string_view name : names) hasher->Add(name);
+}
+
+void AddResources(const ResourceList& list, StateHasher* hasher) {
+  hasher->Add(static_cast<int64_t>(list.size()));
+  for (const auto& [name, amount] : list) {
+    hasher->Add(name);
+    hasher->Add(amount);
+  }
+}
+
+void AddReason(const Reason& reason, StateHasher* hasher) {
+  hasher->Add(ReasonName(reason.code));
+  hasher->Add(reason.text);
+}
+
+void AddDeclaration(const GangDeclaration& declaration, StateHasher* hasher) {
+  const auto add = [hasher](const auto& field) {
+    hasher->Add(field.has_value());
+    if (field.has_value()) hasher->Add(static_cast<int64_t>(*field));
+  };
+  add(declaration.min_member);
+  add(declaration.total_number);
+  add(declaration.wait_time_ms);
+  add(declaration.mode);
+  add(declaration.match_policy);
+  add(declaration.priority);
+  add(declaration.on_timeout);
+  add(declaration.on_member_failure);
+  add(declaration.stale_grace_ms);
+  add(declaration.preemptible);
+  add(declaration.duration_ms);
+  hasher->Add(declaration.unreadable_minimum);
+  hasher->Add(declaration.queue.value_or(""));
+  if (declaration.min_resources.has_value()) AddResources(*declaration.min_resources, hasher);
+  AddNames(declaration.groups, hasher);
+  hasher->Add(ToString(declaration.topology.value_or(TopologyRule())));
+  for (const SubgroupDeclaration& each : declaration.subgroups) {
+    hasher->Add(each.name);
+    hasher->Add(each.parent);
+    add(each.minimum);
+    add(each.min_groups);
+    hasher->Add(ToString(each.topology));
+    hasher->Add(each.members.has_value() ? (*each.members)->Key() : "");
+  }
+  AddNames(declaration.warnings, hasher);
+}
+
+void AddFacts(const PodDescription& facts, StateHasher* hasher) {
+  hasher->Add(facts.name_space);
+  hasher->Add(facts.name);
+  hasher->AddTime(facts.created_ms);
+  hasher->Add(facts.priority);
+  hasher->Add(facts.scheduler_name);
+  hasher->Add(facts.shape->Key());
+  hasher->Add(facts.labels);
+  hasher->Add(facts.gang.name);
+  hasher->Add(static_cast<int>(facts.gang.dialect));
+  hasher->Add(facts.gang.declares);
+  AddDeclaration(facts.gang.declaration, hasher);
+  AddReason(facts.gang.problem, hasher);
+  hasher->Add(facts.gang.subgroup);
+  hasher->Add(facts.gang.owner_uid);
+  hasher->Add(facts.node_name);
+  hasher->Add(facts.nominated_node);
+  hasher->Add(static_cast<int>(facts.phase));
+  for (const bool flag : {facts.deleting, facts.our_gate, facts.other_gates, facts.timed_out_mark}) hasher->Add(flag);
+  hasher->Add(facts.unschedulable);
+  hasher->Add(facts.activation_mark);
+  hasher->Add(facts.permanent);
+  hasher->Add(facts.invalid);
+}
+
+// Adds the declared rules. The usage of each queue follows from its gangs and is not added.
+void AddQueues(const QueueTree& tree, StateHasher* hasher) {
+  hasher->Add(static_cast<int>(tree.rules().unknown));
+  hasher->Add(static_cast<int>(tree.rules().head));
+  hasher->Add(tree.rules().starvation_limit_ms);
+  hasher->Add(static_cast<int64_t>(tree.rules().queues.size()));
+  for (const QueueSpec& queue : tree.rules().queues) {
+    hasher->Add(queue.name);
+    hasher->Add(queue.parent);
+    AddResources(queue.quota, hasher);
+    AddResources(queue.limit, hasher);
+    AddResources(queue.over_quota_weight, hasher);
+    hasher->Add(queue.priority);
+    hasher->Add(queue.max_applications);
+    hasher->Add(static_cast<int>(queue.sort));
+  }
+}
+
+// Adds the gang's state as a head of queue.
+void AddHead(const Gang& gang, const Backfill& backfill, const Queues& queues, StateHasher* hasher) {
+  const Backfill::State& state = backfill.Of(gang);
+  hasher->Add(static_cast<int>(state.runnable));
+  hasher->AddTime(state.searched_ms);
+  hasher->AddTime(state.retry_ms);
+  hasher->Add(backfill.blocking().contains(gang.id));
+  hasher->Add(queues.HasReservedDemand(gang));
+}
+
+void AddDurable(const Gang& gang, StateHasher* hasher) {
   hasher->Add(gang.key);
   hasher->Add(gang.durable.satisfied);
   hasher->Add(gang.durable.timed_out);
@@ -215,132 +318,149 @@ void AddFutureReservation(absl::Span<const Statement::Operation> places, const C
   }
 }
 
+// Adds nodes by name.
+void AddNodes(const Cluster& cluster, StateHasher* hasher) {
+  cluster.Hash(hasher);
+  std::map<std::string, const Node*> nodes;
+  for (NodeId id = 0; id < cluster.node_limit(); ++id) {
+    if (cluster.node(id).known) nodes[cluster.node(id).facts.name] = &cluster.node(id);
+  }
+  for (const auto& [name, node] : nodes) AddNode(*node, hasher);
+}
+
+// Adds what belongs to no single gang, pod or node.
+void AddCommon(const MachineRooms& rooms, StateHasher* hasher) {
+  hasher->Add(rooms.sources.complete());
+  AddNames(rooms.sources.unread(), hasher);
+  hasher->Add(rooms.restored.empty());
+  hasher->Add(rooms.barrier.held_binds());
+  hasher->Add(rooms.plans.promised_holds());
+  hasher->Add(rooms.sources.announcer());
+  hasher->Add(rooms.sources.version());
+  hasher->AddTime(rooms.sources.stale_since_ms());
+  if (!hasher->canonical()) hasher->Add(rooms.plans.next_id());
+  hasher->Add(rooms.planning.IsRoundDue());
+  AddQueues(rooms.queue_tree, hasher);
+  hasher->Add(rooms.queues.any() && rooms.planning.HasFreedQueueRoom());
+  std::set<std::string> refused;
+  for (const GangId id : rooms.queues.refused()) refused.insert(rooms.gangs.gang(id).key);
+  AddNames(refused, hasher);
+  std::map<std::string, bool> unread;
+  for (const auto& [node, by_facts] : rooms.planning.UnreadGains()) {
+    bool& any_by_facts = unread[std::string(NameOf(rooms.cluster, node))];
+    any_by_facts = any_by_facts || by_facts;
+  }
+  for (const auto& [name, by_facts] : unread) {
+    hasher->Add(name);
+    hasher->Add(by_facts);
+  }
+  hasher->AddTime(rooms.extender_frontend.refusals_until_ms());
+  for (const auto& [promised, until_ms] : rooms.extender_frontend.victims()) {
+    hasher->Add(promised.first);
+    hasher->Add(promised.second);
+    hasher->AddTime(until_ms);
+  }
+  std::map<std::string, int64_t> unobserved;
+  for (const auto& [node, until_ms] : rooms.ledger.unobserved_binds())
+    unobserved[rooms.cluster.node(node).facts.name] = until_ms;
+  unobserved.erase("");  // removed nodes
+  for (const auto& [name, until_ms] : unobserved) {
+    hasher->Add(name);
+    hasher->AddTime(until_ms);
+  }
+  AddNames(rooms.nominations.uids(), hasher);
+  for (const auto& [uid, since_ms] : rooms.future_reservations.terminating()) {
+    hasher->Add(uid);
+    hasher->AddTime(since_ms);
+  }
+  AddNames(rooms.activations.Guarded(), hasher);
+  hasher->Add(static_cast<int64_t>(rooms.activations.unknown_queries().size()));
+  for (const auto& [turn, uid] : rooms.activations.unknown_queries()) hasher->Add(uid);
+  AddFinished(rooms.submissions, hasher);
+  for (const auto& [name, refusal] : rooms.refused_facts.nodes()) {
+    hasher->Add(name);
+    hasher->Add(refusal.why);
+  }
+}
+
+void AddGang(const MachineRooms& rooms, const Gang& gang, StateHasher* hasher) {
+  AddDurable(gang, hasher);
+  hasher->AddTime(gang.durable.bypassed_since_ms);
+  hasher->AddTime(gang.durable.started_ms);
+  hasher->AddTime(gang.durable.future_slots_until_ms);
+  for (const std::string& uid : gang.durable.failed) hasher->Add(uid);
+  AddGangFacts(gang, hasher);
+  hasher->Add(rooms.clock.running(gang));
+  hasher->Add(rooms.clock.running(gang) && rooms.clock.by_plan(gang));
+  hasher->AddTime(rooms.clock.Deadline(gang));
+  hasher->AddTime(rooms.repair.RepairUntil(gang));
+  AddNames(rooms.repair.Peers(gang), hasher);
+  hasher->AddTime(rooms.repair.Deadline(gang));
+  hasher->AddTime(rooms.repair.CompletionDeadline(gang));
+  hasher->AddTime(rooms.planning.RetryAt(gang));
+  hasher->AddTime(rooms.future_reservations.Deadline(gang));
+  hasher->Add(rooms.future_reservations.HasReservationOnRunning(gang));
+  hasher->AddTime(rooms.future_reservations.ExpectedStartAt(gang));
+  AddHead(gang, rooms.backfill, rooms.queues, hasher);
+  if (rooms.future_reservations.HasReservation(gang))
+    AddFutureReservation(rooms.future_reservations.ReservedPlaces(gang), rooms.cluster, hasher);
+  hasher->Add(rooms.planning.TimesGivenUp(gang));
+  hasher->Add(gang.partial_abandoned);
+  hasher->AddTime(rooms.gang_deadlines.Of(gang.id));
+  AddQueued(gang, rooms.backlog, hasher);
+  AddSubmission(rooms.submissions.Of(gang), hasher);
+  const Plan* plan = rooms.plans.Of(gang);
+  hasher->Add(plan != nullptr);
+  if (plan != nullptr) AddPlan(*plan, rooms.cluster, hasher);
+}
+
+void AddPod(const MachineRooms& rooms, const Pod& pod, StateHasher* hasher) {
+  const Ledger::PodCharge& charge = rooms.ledger.ChargeOf(pod.id);
+  hasher->Add(pod.facts.uid);
+  AddFacts(pod.facts, hasher);
+  hasher->Add(static_cast<int>(pod.state));
+  hasher->Add(pod.submitted);
+  hasher->Add(pod.foreign);
+  hasher->Add(pod.last_cycle);
+  hasher->AddTime(pod.passed_ms);
+  hasher->Add(pod.unplaceable);
+  hasher->Add(NameOf(rooms.cluster, charge.node));
+  hasher->Add(charge.node != kNoNode && charge.kind == ChargeKind::kReserved);
+  hasher->Add(rooms.plans.SlotIndex(pod));
+  hasher->AddTime(rooms.pod_deadlines.Of(pod.id));
+  AddBarrier(rooms.barrier.Of(pod), rooms.cluster, hasher);
+  AddBinding(rooms.bindings.Of(pod), rooms.bindings.PermissionOf(pod), rooms.bindings.RestoredUntil(pod), hasher);
+  for (const int64_t each : {int64_t{rooms.bindings.ConsecutiveFailures(pod)}, rooms.bindings.RecordedStart(pod)})
+    hasher->Add(each);
+  AddActivation(rooms.activations.Of(pod), hasher);
+}
+
+uint64_t ComputeHash(const MachineRooms& rooms, StateHasher hasher) {
+  AddNodes(rooms.cluster, &hasher);
+  AddCommon(rooms, &hasher);
+  rooms.gangs.ForEachGang([&](const Gang& gang) { AddGang(rooms, gang, &hasher); });
+  for (const std::string& uid : rooms.gangs.Uids()) AddPod(rooms, *rooms.gangs.FindPod(uid), &hasher);
+  return hasher.value();
+}
+
 }  // namespace
 
-uint64_t Machine::DurableHash() const {
+uint64_t StateHash(const Machine& machine) { return ComputeHash(machine.rooms(), StateHasher()); }
+
+uint64_t CanonicalHash(const Machine& machine) {
+  const MachineRooms rooms = machine.rooms();
+  return ComputeHash(rooms, StateHasher(rooms.now_ms));
+}
+
+uint64_t DurableHash(const Machine& machine) {
   StateHasher hasher;
-  gangs_.ForEachGang([&](const Gang& gang) {
-    AddFutureReservation(gang, &hasher);
+  machine.reader().ForEachGang([&](const Gang& gang) {
+    AddDurable(gang, &hasher);
     hasher.Add(gang.durable.bypassed_since_ms);
     hasher.Add(gang.durable.started_ms);
     hasher.Add(gang.durable.future_slots_until_ms);
     for (const std::string& uid : gang.durable.failed) hasher.Add(uid);
   });
-  return hasher.value();
-}
-
-uint64_t Machine::Hash() const { return Hash(StateHasher()); }
-
-uint64_t Machine::CanonicalHash() const { return Hash(StateHasher(now_ms_)); }
-
-uint64_t Machine::Hash(StateHasher hasher) const {
-  cluster_.Hash(&hasher);
-  std::map<std::string, const Node*> nodes;
-  for (NodeId id = 0; id < cluster_.node_limit(); ++id) {
-    if (cluster_.node(id).known) nodes[cluster_.node(id).facts.name] = &cluster_.node(id);
-  }
-  for (const auto& [name, node] : nodes) AddNode(*node, &hasher);
-  hasher.Add(sources_.complete());
-  AddNames(sources_.unread(), &hasher);
-  hasher.Add(restored_.empty());
-  hasher.Add(barrier_.held_binds());
-  hasher.Add(plans_.promised_holds());
-  hasher.Add(sources_.announcer());
-  hasher.Add(sources_.version());
-  hasher.AddTime(sources_.stale_since_ms());
-  if (!hasher.canonical()) hasher.Add(plans_.next_id());
-  hasher.Add(planning_.IsRoundDue());
-  AddQueues(queue_tree_, &hasher);
-  hasher.Add(queues_.any() && planning_.HasFreedQueueRoom());
-  std::set<std::string> refused;
-  for (const GangId id : queues_.refused()) refused.insert(gangs_.gang(id).key);
-  AddNames(refused, &hasher);
-  std::map<std::string, bool> unread;
-  for (const auto& [node, by_facts] : planning_.UnreadGains()) {
-    bool& any_by_facts = unread[std::string(NameOf(cluster_, node))];
-    any_by_facts = any_by_facts || by_facts;
-  }
-  for (const auto& [name, by_facts] : unread) {
-    hasher.Add(name);
-    hasher.Add(by_facts);
-  }
-  hasher.AddTime(extender_frontend_.refusals_until_ms());
-  for (const auto& [promised, until_ms] : extender_frontend_.victims()) {
-    hasher.Add(promised.first);
-    hasher.Add(promised.second);
-    hasher.AddTime(until_ms);
-  }
-  std::map<std::string, int64_t> unobserved;
-  for (const auto& [node, until_ms] : ledger_.unobserved_binds()) unobserved[cluster_.node(node).facts.name] = until_ms;
-  unobserved.erase("");  // removed nodes
-  for (const auto& [name, until_ms] : unobserved) {
-    hasher.Add(name);
-    hasher.AddTime(until_ms);
-  }
-  AddNames(nominations_.uids(), &hasher);
-  for (const auto& [uid, since_ms] : future_reservations_.terminating()) {
-    hasher.Add(uid);
-    hasher.AddTime(since_ms);
-  }
-  AddNames(activations_.Guarded(), &hasher);
-  hasher.Add(static_cast<int64_t>(activations_.unknown_queries().size()));
-  for (const auto& [turn, uid] : activations_.unknown_queries()) hasher.Add(uid);
-  AddFinished(submissions_, &hasher);
-  for (const auto& [name, refusal] : refused_facts_.nodes()) {
-    hasher.Add(name);
-    hasher.Add(refusal.why);
-  }
-  gangs_.ForEachGang([&](const Gang& gang) {
-    AddFutureReservation(gang, &hasher);
-    hasher.AddTime(gang.durable.bypassed_since_ms);
-    hasher.AddTime(gang.durable.started_ms);
-    hasher.AddTime(gang.durable.future_slots_until_ms);
-    for (const std::string& uid : gang.durable.failed) hasher.Add(uid);
-    AddGangFacts(gang, &hasher);
-    hasher.Add(clock_.running(gang));
-    hasher.Add(clock_.running(gang) && clock_.by_plan(gang));
-    hasher.AddTime(clock_.Deadline(gang));
-    hasher.AddTime(repair_.RepairUntil(gang));
-    AddNames(repair_.Peers(gang), &hasher);
-    hasher.AddTime(repair_.Deadline(gang));
-    hasher.AddTime(repair_.CompletionDeadline(gang));
-    hasher.AddTime(planning_.RetryAt(gang));
-    hasher.AddTime(future_reservations_.Deadline(gang));
-    hasher.Add(future_reservations_.HasReservationOnRunning(gang));
-    hasher.AddTime(future_reservations_.ExpectedStartAt(gang));
-    AddHead(gang, backfill_, queues_, &hasher);
-    if (future_reservations_.HasReservation(gang))
-      AddFutureReservation(future_reservations_.ReservedPlaces(gang), cluster_, &hasher);
-    hasher.Add(planning_.TimesGivenUp(gang));
-    hasher.Add(gang.partial_abandoned);
-    hasher.AddTime(gang_deadlines_.Of(gang.id));
-    AddQueued(gang, backlog_, &hasher);
-    AddSubmission(submissions_.Of(gang), &hasher);
-    const Plan* plan = plans_.Of(gang);
-    hasher.Add(plan != nullptr);
-    if (plan != nullptr) AddPlan(*plan, cluster_, &hasher);
-  });
-  for (const std::string& uid : gangs_.Uids()) {
-    const Pod& pod = *gangs_.FindPod(uid);
-    const Ledger::PodCharge& charge = ledger_.ChargeOf(pod.id);
-    hasher.Add(uid);
-    AddFacts(pod.facts, &hasher);
-    hasher.Add(static_cast<int>(pod.state));
-    hasher.Add(pod.submitted);
-    hasher.Add(pod.foreign);
-    hasher.Add(pod.last_cycle);
-    hasher.AddTime(pod.passed_ms);
-    hasher.Add(pod.unplaceable);
-    hasher.Add(NameOf(cluster_, charge.node));
-    hasher.Add(charge.node != kNoNode && charge.kind == ChargeKind::kReserved);
-    hasher.Add(plans_.SlotIndex(pod));
-    hasher.AddTime(pod_deadlines_.Of(pod.id));
-    AddBarrier(barrier_.Of(pod), cluster_, &hasher);
-    AddBinding(bindings_.Of(pod), bindings_.PermissionOf(pod), bindings_.RestoredUntil(pod), &hasher);
-    for (const int64_t each : {int64_t{bindings_.ConsecutiveFailures(pod)}, bindings_.RecordedStart(pod)})
-      hasher.Add(each);
-    AddActivation(activations_.Of(pod), &hasher);
-  }
   return hasher.value();
 }
 

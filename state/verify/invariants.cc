@@ -1,12 +1,11 @@
-// Machine::CheckInvariants: the invariants after every command, recomputed from scratch (SPEC Q-7, P-1, G-10).
+#include "state/verify/invariants.h"
+
 #include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "state/base/hash.h"
-#include "state/machine/machine.h"
 #include "state/verify/queue_invariants.h"
 #include "state/verify/shape_invariants.h"
 
@@ -314,30 +313,32 @@ absl::Status CheckPod(const Pod& pod, const Cluster& cluster, const Ledger& ledg
 
 }  // namespace
 
-absl::Status Machine::CheckInvariants() const {
+absl::Status CheckInvariants(const Machine& machine) {
+  const MachineRooms rooms = machine.rooms();
   absl::Status status;
-  Expected expected(cluster_);
+  Expected expected(rooms.cluster);
   size_t in_gangs = 0;
   int32_t holds = 0;
   int32_t promised = 0;
   int64_t without_slot = 0;  // pods that wait with a node and without a slot
-  gangs_.ForEachGang([&](const Gang& gang) {
+  rooms.gangs.ForEachGang([&](const Gang& gang) {
     if (!status.ok()) return;
     in_gangs += static_cast<size_t>(gang.children());
-    status = CheckMembers(gangs_, gang);
-    const bool queued = backlog_.queued(gang.id) != nullptr;
-    if (queued && &eligibility_.LeaderOf(gang) != &gang) status = Broken(gang.key + " is queued, not led by itself");
-    if (!queued && !backlog_.blocked_by(gang.id).empty()) status = Broken(gang.key + " is blocked, not queued");
-    if (gang_deadlines_.Of(gang.id) > reconciler_.Deadline(gang, now_ms_))
+    status = CheckMembers(rooms.gangs, gang);
+    const bool queued = rooms.backlog.queued(gang.id) != nullptr;
+    if (queued && &rooms.eligibility.LeaderOf(gang) != &gang)
+      status = Broken(gang.key + " is queued, not led by itself");
+    if (!queued && !rooms.backlog.blocked_by(gang.id).empty()) status = Broken(gang.key + " is blocked, not queued");
+    if (rooms.gang_deadlines.Of(gang.id) > rooms.reconciler.Deadline(gang, rooms.now_ms))
       status = Broken(gang.key + " is due earlier");
     for (const ClassId cls : gang.future_classes) {
       if (cls != kNoClass) expected.Count(cls);
     }
-    const Plan* plan = plans_.Of(gang);
-    if (std::string wrong = FindShapeViolation(gang, plan, cluster_, topology_.levels()); !wrong.empty())
+    const Plan* plan = rooms.plans.Of(gang);
+    if (std::string wrong = FindShapeViolation(gang, plan, rooms.cluster, rooms.topology.levels()); !wrong.empty())
       status = Broken(wrong);
     if (plan == nullptr || !status.ok()) return;
-    const absl::StatusOr<int32_t> held = CheckPlan(gang, *plan, plans_, eligibility_);
+    const absl::StatusOr<int32_t> held = CheckPlan(gang, *plan, rooms.plans, rooms.eligibility);
     status = held.status();
     if (!status.ok()) return;
     holds += *held;
@@ -347,55 +348,59 @@ absl::Status Machine::CheckInvariants() const {
         expected.Promise(slot.node, slot.cls, ChargeKind::kReserved);
       }
       // A bound pod has left its slot and may have another class by now.
-      const bool stale = slot.cls != kNoClass && (slot.cls >= cluster_.class_limit() || !cluster_.has_class(slot.cls));
+      const bool stale =
+          slot.cls != kNoClass && (slot.cls >= rooms.cluster.class_limit() || !rooms.cluster.has_class(slot.cls));
       if (stale || (slot.state == SlotState::kCommitted && slot.pod == nullptr && slot.cls != kNoClass)) {
         status = Broken(gang.key + " has a slot of a class that need not be there");
       }
     }
   });
-  gangs_.ForEachGang([&](const Gang& gang) {
-    if (status.ok() && NextDeadline() > now_ms_) status = CheckReason(gang, reasons_.Of(gang, now_ms_));
+  rooms.gangs.ForEachGang([&](const Gang& gang) {
+    if (status.ok() && machine.NextDeadline() > rooms.now_ms)
+      status = CheckReason(gang, rooms.reasons.Of(gang, rooms.now_ms));
   });
   if (!status.ok()) return status;
-  for (const std::string& uid : gangs_.Uids()) {
-    const Pod& pod = *gangs_.FindPod(uid);
+  for (const std::string& uid : rooms.gangs.Uids()) {
+    const Pod& pod = *rooms.gangs.FindPod(uid);
     in_gangs -= pod.gang != nullptr ? 1 : 0;
-    without_slot += pod.state == MemberState::kWaiting && plans_.SlotIndex(pod) < 0 ? 1 : 0;
-    if (absl::Status checked = CheckPod(pod, cluster_, ledger_, plans_); !checked.ok()) return checked;
-    if (pod_deadlines_.Of(pod.id) > bindings_.Deadline(pod))
+    without_slot += pod.state == MemberState::kWaiting && rooms.plans.SlotIndex(pod) < 0 ? 1 : 0;
+    if (absl::Status checked = CheckPod(pod, rooms.cluster, rooms.ledger, rooms.plans); !checked.ok()) return checked;
+    if (rooms.pod_deadlines.Of(pod.id) > rooms.bindings.Deadline(pod))
       return Broken(absl::StrCat("pod ", uid, " is due earlier"));
-    const Ledger::PodCharge& charge = ledger_.ChargeOf(pod.id);
+    const Ledger::PodCharge& charge = rooms.ledger.ChargeOf(pod.id);
     if (charge.node != kNoNode) expected.Charge(charge.node, pod.cls, charge.kind);
     if (pod.cls != kNoClass) expected.Count(pod.cls);
-    const bool nominated = nominations_.uids().contains(uid);
-    if (absl::Status is = CheckCharge(pod, charge, plans_.SlotIndex(pod) >= 0, nominated); !is.ok()) return is;
+    const bool nominated = rooms.nominations.uids().contains(uid);
+    if (absl::Status is = CheckCharge(pod, charge, rooms.plans.SlotIndex(pod) >= 0, nominated); !is.ok()) return is;
   }
   if (in_gangs != 0) return Broken("member sets and pods disagree");
-  if (holds != barrier_.held_binds())
-    return Broken(absl::StrCat("counts ", barrier_.held_binds(), " held binds, has ", holds));
-  if (promised != plans_.promised_holds()) {
-    return Broken(absl::StrCat("counts ", plans_.promised_holds(), " promised holds, has ", promised));
+  if (holds != rooms.barrier.held_binds())
+    return Broken(absl::StrCat("counts ", rooms.barrier.held_binds(), " held binds, has ", holds));
+  if (promised != rooms.plans.promised_holds()) {
+    return Broken(absl::StrCat("counts ", rooms.plans.promised_holds(), " promised holds, has ", promised));
   }
-  if (std::string wrong = FindQueueViolation(gangs_, plans_, ledger_, backlog_, queues_); !wrong.empty())
+  if (std::string wrong = FindQueueViolation(rooms.gangs, rooms.plans, rooms.ledger, rooms.backlog, rooms.queues);
+      !wrong.empty())
     return Broken(wrong);
-  absl::Status reservations = CheckFutureReservations(future_reservations_, gangs_, backlog_, plans_);
+  absl::Status reservations =
+      CheckFutureReservations(rooms.future_reservations, rooms.gangs, rooms.backlog, rooms.plans);
   if (!reservations.ok()) return reservations;
-  for (const GangId id : future_reservations_.ReservedGangs()) {
-    for (const Statement::Operation& place : future_reservations_.ReservedPlaces(gangs_.gang(id))) {
+  for (const GangId id : rooms.future_reservations.ReservedGangs()) {
+    for (const Statement::Operation& place : rooms.future_reservations.ReservedPlaces(rooms.gangs.gang(id))) {
       for (int32_t i = 0; i < place.pods; ++i) expected.Promise(place.node, place.cls, ChargeKind::kFutureReserved);
     }
   }
-  if (absl::Status sets = CheckSets(gangs_, nominations_, activations_); !sets.ok()) return sets;
-  for (const auto& [node, pods] : barrier_.waiters()) {
+  if (absl::Status sets = CheckSets(rooms.gangs, rooms.nominations, rooms.activations); !sets.ok()) return sets;
+  for (const auto& [node, pods] : rooms.barrier.waiters()) {
     without_slot -= static_cast<int64_t>(pods.size());
     for (const PodId id : pods) {
-      const Pod& pod = gangs_.pod(id);
-      if (pod.state == MemberState::kWaiting && barrier_.Of(pod).node == node) continue;
+      const Pod& pod = rooms.gangs.pod(id);
+      if (pod.state == MemberState::kWaiting && rooms.barrier.Of(pod).node == node) continue;
       return Broken(absl::StrCat("pod ", pod.facts.uid, " is among the waiters of a node and does not wait there"));
     }
   }
   if (without_slot != 0) return Broken("pods wait alone that are not among the waiters of their node");
-  return expected.Compare(ledger_);
+  return expected.Compare(rooms.ledger);
 }
 
 }  // namespace muster

@@ -21,6 +21,7 @@
 #include "service/recorder/recorder.h"
 #include "service/store/sqlite_store.h"
 #include "state/recording/snapshot.h"
+#include "state/verify/hash.h"
 #include "tests/bench/core_world.h"
 #include "tests/bench/traced.h"
 
@@ -378,7 +379,7 @@ void RecordFigures() {
       const Steady::time_point begun = Steady::now();
       if (!recording::RestoreState(state, &again).ok()) std::abort();
       restored.push_back(Ms(begun));
-      if (again.Hash() != machine.Hash()) std::abort();
+      if (StateHash(again) != StateHash(machine)) std::abort();
     }
   };
   if (!service.engine().ReadDurableSync(save).ok()) std::abort();

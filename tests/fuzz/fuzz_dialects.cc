@@ -5,6 +5,7 @@
 
 #include "k8s-extender/dialects/dialects.h"
 #include "state/machine/machine.h"
+#include "state/verify/invariants.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto json = muster::ParseJson(absl::string_view(reinterpret_cast<const char*>(data), size), "fuzz");
@@ -13,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto apply = [&](const muster::Command& command) {
     muster::Outcome outcome;
     machine.Apply(command, 1000, &outcome);
-    if (!machine.CheckInvariants().ok()) std::abort();
+    if (!CheckInvariants(machine).ok()) std::abort();
   };
   const auto node = muster::ParseNode(*json);
   if (node.ok()) apply(muster::UpsertNode{*node});

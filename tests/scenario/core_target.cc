@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "k8s-extender/dialects/dialects.h"
+#include "state/verify/invariants.h"
 
 namespace muster {
 namespace {
@@ -237,7 +238,7 @@ std::string CoreTarget::Settle() {
     out += Print(outcome);
   }
   if (rounds == kMaxRounds) absl::StrAppend(&out, "INVARIANT: planning does not come to an end\n");
-  if (const absl::Status ok = machine_.CheckInvariants(); !ok.ok())
+  if (const absl::Status ok = CheckInvariants(machine_); !ok.ok())
     absl::StrAppend(&out, "INVARIANT: ", ok.message(), "\n");
   return out;
 }

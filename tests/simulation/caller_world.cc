@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "state/verify/invariants.h"
 
 namespace muster {
 namespace {
@@ -378,7 +379,7 @@ void CallerWorld::CheckPromises() {
       }
     }
   }
-  if (const absl::Status ok = machine_->CheckInvariants(); !ok.ok()) Violate(std::string(ok.message()));
+  if (const absl::Status ok = CheckInvariants(*machine_); !ok.ok()) Violate(std::string(ok.message()));
 }
 
 }  // namespace muster

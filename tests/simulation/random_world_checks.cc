@@ -2,6 +2,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "state/cluster/statement.h"
+#include "state/verify/hash.h"
+#include "state/verify/invariants.h"
 #include "tests/simulation/random_world.h"
 #include "tests/state/cluster/pod_affinity_twin.h"
 
@@ -26,7 +28,7 @@ std::string RandomWorld::RestoreDiffers() const {
       }
     }
   });
-  if (other.DurableHash() == machine_->DurableHash()) return "";
+  if (DurableHash(other) == DurableHash(*machine_)) return "";
   return "the durable state is restored otherwise";
 }
 
@@ -161,7 +163,7 @@ Outcome RandomWorld::Apply(const Command& command) {
   CheckPodAffinity(outcome, placed);
   NoteWholeGangs();
   CheckWholeGroups();
-  if (const absl::Status ok = machine_->CheckInvariants(); !ok.ok() && violation_.empty())
+  if (const absl::Status ok = CheckInvariants(*machine_); !ok.ok() && violation_.empty())
     violation_ = std::string(ok.message());
   return outcome;
 }
@@ -196,7 +198,7 @@ void RandomWorld::TakeOut(const Outcome& outcome) {
 }
 
 uint64_t RandomWorld::transcript() {
-  transcript_.AddState(machine_->Hash());
+  transcript_.AddState(StateHash(*machine_));
   return transcript_.digest();
 }
 

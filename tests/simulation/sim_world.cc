@@ -1,5 +1,6 @@
 #include "tests/simulation/sim_world.h"
 
+#include "state/verify/invariants.h"
 #include "tests/simulation/kinds.h"
 
 namespace muster {
@@ -81,7 +82,7 @@ void SimWorld::AfterApply(const Command& command, int64_t /*now_ms*/, const Outc
     figures_[absl::StrCat("reason: ", ReasonName(reply->reason.code))] += 1;
   }
   if (commands % kInvariantsEvery != 0) return;
-  if (const absl::Status ok = machine_->CheckInvariants(); !ok.ok()) Violate(std::string(ok.message()));
+  if (const absl::Status ok = CheckInvariants(*machine_); !ok.ok()) Violate(std::string(ok.message()));
 }
 
 }  // namespace muster

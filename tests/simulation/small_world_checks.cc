@@ -4,6 +4,8 @@
 #include "absl/strings/str_cat.h"
 #include "proto/muster/store/v1/records.pb.h"
 #include "state/base/hash.h"
+#include "state/verify/hash.h"
+#include "state/verify/invariants.h"
 #include "tests/simulation/small_world.h"
 
 namespace muster {
@@ -54,7 +56,7 @@ void SmallWorld::CheckRacks() {
 
 void SmallWorld::Check() {
   if (!repeats_) {
-    if (const absl::Status ok = machine_->CheckInvariants(); !ok.ok()) Violate(std::string(ok.message()));
+    if (const absl::Status ok = CheckInvariants(*machine_); !ok.ok()) Violate(std::string(ok.message()));
     for (const auto& [node, free] : LeftBeside(Running()).free) {
       if (free < 0) Violate(absl::StrCat("node ", node, " is given to more pods than it carries"));
     }
@@ -106,7 +108,7 @@ void SmallWorld::AddRecords(StateHasher* hasher) const {
 
 uint64_t SmallWorld::Canonical() const {
   StateHasher hasher(now_ms_);
-  hasher.Add(machine_->CanonicalHash());
+  hasher.Add(CanonicalHash(*machine_));
   AddRecords(&hasher);
   hasher.Add(last_node_there_);
   hasher.Add(other_queues_);

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "state/recording/snapshot.h"
+#include "state/verify/hash.h"
 #include "tests/service/engine/engine_fixture.h"
 #include "tests/support/warm_libraries.h"
 
@@ -45,7 +46,7 @@ Replayed ReplayFile(const std::string& path) {
   Machine machine(segment->settings());
   out.status = recording::RestoreState(segment->state(), &machine);
   if (!out.status.ok()) return out;
-  out.opened = machine.Hash();
+  out.opened = StateHash(machine);
   SegmentReader::Entry entry;
   for (;;) {
     const absl::StatusOr<bool> more = segment->Next(&entry);
@@ -57,7 +58,7 @@ Replayed ReplayFile(const std::string& path) {
     out.different += static_cast<uint32_t>(recording::DigestOf(outcome)) == entry.digest ? 0 : 1;
   }
   out.ending = segment->ending();
-  out.ended = machine.Hash();
+  out.ended = StateHash(machine);
   return out;
 }
 
@@ -134,7 +135,7 @@ TEST_F(RecorderTest, Recording_ReplaysToSameState) {
   Open();
   Work(200);
   uint64_t hash = 0;
-  ASSERT_TRUE(engine_->ReadDurableSync([&](const Machine& machine) { hash = machine.Hash(); }).ok());
+  ASSERT_TRUE(engine_->ReadDurableSync([&](const Machine& machine) { hash = StateHash(machine); }).ok());
   Close();
   struct stat info {};
   ASSERT_EQ(stat(options_.path.c_str(), &info), 0);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "state/machine/machine.h"
+#include "state/verify/invariants.h"
 #include "tests/support/lines.h"
 
 namespace muster {
@@ -33,7 +34,7 @@ class WholeMachine : public testing::Test {
       machine_.Apply(PlanRound{}, now_ms_, &planned);
       for (std::string& line : StoreRecords(planned)) lines.push_back(std::move(line));
     }
-    EXPECT_TRUE(machine_.CheckInvariants().ok()) << machine_.CheckInvariants();
+    EXPECT_TRUE(CheckInvariants(machine_).ok()) << CheckInvariants(machine_);
     EXPECT_GT(machine_.NextDeadline(), 0);
     return lines;
   }

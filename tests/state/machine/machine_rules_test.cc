@@ -1,5 +1,6 @@
 // Rules that hold across components: nothing is left after an end, each deadline is met, and released capacity is
 // planned again.
+#include "state/verify/hash.h"
 #include "tests/state/machine/machine_fixture.h"
 
 namespace muster {
@@ -443,7 +444,7 @@ TEST(MachineHash, Hash_DifferentWarnings_Differs) {
     pod.uid = pod.name = "g-2";
     pod.gang.declaration.Mutable().warnings = warnings;
     machine.Apply(UpsertPod{pod}, kT0, &out);
-    return machine.Hash();
+    return StateHash(machine);
   };
   EXPECT_EQ(hash({}), hash({}));
   EXPECT_NE(hash({}), hash({"nobody acts on this key"}));

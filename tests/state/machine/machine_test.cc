@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "state/verify/invariants.h"
 
 namespace muster {
 namespace {
@@ -24,7 +25,7 @@ class MachineTest : public testing::Test {
       Outcome planned;
       machine_.Apply(PlanRound{}, now_ms_, &planned);
     }
-    EXPECT_TRUE(machine_.CheckInvariants().ok()) << machine_.CheckInvariants();
+    EXPECT_TRUE(CheckInvariants(machine_).ok()) << CheckInvariants(machine_);
     return outcome;
   }
   static PodDescription Pod(const std::string& name, const std::string& gang, int min) {

@@ -1,4 +1,7 @@
 // Tests of the checker: it finds each wrong count, and the hash changes with everything that changes a later answer.
+#include "state/verify/invariants.h"
+
+#include "state/verify/hash.h"
 #include "tests/state/machine/machine_fixture.h"
 
 namespace muster {
@@ -19,7 +22,7 @@ class Invariants : public WholeMachine {
     return const_cast<T&>(object);
   }
   void ExpectBroken(const std::string& what) const {
-    const absl::Status status = machine_.CheckInvariants();
+    const absl::Status status = CheckInvariants(machine_);
     EXPECT_NE(status.message().find(what), absl::string_view::npos) << status;
   }
 };
@@ -35,7 +38,7 @@ TEST_F(Invariants, WrongMemberCount_IsFound) {
   ++gang.attempted;
   ExpectBroken("counts 1 turns, has 0");
   --gang.attempted;
-  EXPECT_TRUE(machine_.CheckInvariants().ok());
+  EXPECT_TRUE(CheckInvariants(machine_).ok());
   Writable(PodAt("g-1")).state = MemberState::kCommitted;
   ExpectBroken("wrong member set");
   Writable(PodAt("g-1")).state = MemberState::kWaiting;
@@ -72,7 +75,7 @@ TEST_F(Invariants, WrongPlanState_IsFound) {
   plan.last_arrival_ms -= 60'000;
   ExpectBroken("is due earlier");
   plan.last_arrival_ms += 60'000;
-  EXPECT_TRUE(machine_.CheckInvariants().ok());
+  EXPECT_TRUE(CheckInvariants(machine_).ok());
 }
 
 TEST_F(Invariants, WrongCharge_IsFound) {
@@ -91,7 +94,7 @@ TEST_F(Invariants, WrongCharge_IsFound) {
   node.free.Set(0, -1);
   ExpectBroken("reservations exceed");
   node.free.Set(0, free);
-  EXPECT_TRUE(machine_.CheckInvariants().ok());
+  EXPECT_TRUE(CheckInvariants(machine_).ok());
 }
 
 TEST_F(Invariants, WrongFreeOrPromisedAmount_IsFound) {
@@ -99,7 +102,7 @@ TEST_F(Invariants, WrongFreeOrPromisedAmount_IsFound) {
   node.free.Add(kCpu, 1);
   ExpectBroken("what is free is not what is left");
   node.free.Add(kCpu, -1);
-  EXPECT_TRUE(machine_.CheckInvariants().ok());
+  EXPECT_TRUE(CheckInvariants(machine_).ok());
   auto& promised = Writable(machine_.rooms().ledger.promised());
   promised.push_back(promised.front());
   ExpectBroken("the nodes that are promised are listed wrongly");
@@ -120,7 +123,7 @@ TEST_F(Invariants, WrongPodState_IsFound) {
   lone.facts.node_name = "m";
   ExpectBroken("does not use node m, where it is");
   lone.facts.node_name = "n";
-  EXPECT_TRUE(machine_.CheckInvariants().ok()) << machine_.CheckInvariants();
+  EXPECT_TRUE(CheckInvariants(machine_).ok()) << CheckInvariants(machine_);
   charge.kind = ChargeKind::kReserved;
   ExpectBroken("does not use node n, where it is");
   charge.kind = ChargeKind::kUsed;
@@ -129,15 +132,15 @@ TEST_F(Invariants, WrongPodState_IsFound) {
 // --- the hash differs between states (P-1) ---
 
 TEST_F(Invariants, Hash_AnyRelevantField_ChangesTheHash) {
-  const uint64_t whole = machine_.Hash();
-  const uint64_t durable = machine_.DurableHash();
+  const uint64_t whole = StateHash(machine_);
+  const uint64_t durable = DurableHash(machine_);
   Gang& gang = Writable(GangAt("g"));
   Plan& plan = Writable(*machine_.reader().FindPlan(gang));
   const auto differs = [&](auto* value, auto other, bool is_durable) {
     const auto before = std::exchange(*value, other);
-    const bool both = machine_.Hash() != whole && (machine_.DurableHash() != durable) == is_durable;
+    const bool both = StateHash(machine_) != whole && (DurableHash(machine_) != durable) == is_durable;
     *value = before;
-    return both && machine_.Hash() == whole;
+    return both && StateHash(machine_) == whole;
   };
   EXPECT_TRUE(differs(&gang.durable.satisfied, true, true));
   EXPECT_TRUE(differs(&gang.durable.timed_out, true, true));
