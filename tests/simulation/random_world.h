@@ -36,7 +36,7 @@ class RandomWorld {
   [[nodiscard]] const Machine& machine() const { return *machine_; }
   // From now on nothing is checked: only the transcript grows.
   void OnlyTranscribe() { only_transcribe_ = true; }
-  [[nodiscard]] uint64_t transcript();
+  [[nodiscard]] uint64_t transcript() const { return transcript_.digest(); }
   // Empty, or the first rule that was broken.
   [[nodiscard]] const std::string& violation() const { return violation_; }
   // The records of the store, loaded into a new machine and completed with the facts that users own, give the same

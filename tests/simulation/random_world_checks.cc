@@ -197,11 +197,6 @@ void RandomWorld::TakeOut(const Outcome& outcome) {
   }
 }
 
-uint64_t RandomWorld::transcript() {
-  transcript_.AddState(StateHash(*machine_));
-  return transcript_.digest();
-}
-
 // Succeeded members count too, and future slots (P-7). Subgroups are counted by the names that pods give.
 bool RandomWorld::Whole(const Gang& gang, const std::vector<MemberState>& states) const {
   std::map<std::string, int32_t> there;  // members of a leaf, or satisfied children

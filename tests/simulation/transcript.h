@@ -1,8 +1,8 @@
 // A running digest of the decisions of a core, to compare two builds that must behave alike.
 //
 // MUSTER_TRANSCRIPT=FILE random_commands_test --gtest_filter=*Transcript* writes a line for every thousand commands.
-// The digest covers replies, effects, records, ended holds and the state's hash; of reasons only the code, as texts may
-// change. Not thread-safe.
+// The digest covers replies, effects, keys of records and ended holds; of reasons only the code, as texts may change.
+// Not thread-safe.
 #ifndef MUSTER_TESTS_SIMULATION_TRANSCRIPT_H_
 #define MUSTER_TESTS_SIMULATION_TRANSCRIPT_H_
 
@@ -37,7 +37,6 @@ class Transcript {
       AddReason(answer.reason);
     }
   }
-  void AddState(uint64_t hash) { hasher_.Add(hash); }
   [[nodiscard]] uint64_t digest() const { return hasher_.value(); }
 
  private:

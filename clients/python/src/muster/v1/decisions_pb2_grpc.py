@@ -55,14 +55,14 @@ class DecisionServiceServicer(object):
     """Missing associated documentation comment in .proto file."""
 
     def PreFilter(self, request, context):
-        """SPEC G-1, G-2: may the pod be tried in this cycle? Asking takes the pod's turn.
+        """SPEC G-1, G-2: may the pod be tried in this cycle? The call uses up the pod's turn.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Filter(self, request, context):
-        """SPEC P-3: nodes that can take the pod now. A pod whose gang Muster places gets exactly the node of its place.
+        """SPEC P-3: nodes on which the pod fits now. If Muster places the pod's gang, exactly the node of its slot.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -76,7 +76,7 @@ class DecisionServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Permit(self, request, context):
-        """SPEC G-4: the pod has a node and its room is taken; may it start?
+        """SPEC G-4: the pod has a node and its capacity is reserved; may it start?
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -90,14 +90,14 @@ class DecisionServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Unreserve(self, request, context):
-        """SPEC G-7: the place is given back.
+        """SPEC G-7: releases the slot.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PostBind(self, request, context):
-        """The pod is bound. FAILED_PRECONDITION when it is bound elsewhere already.
+        """The pod is bound. FAILED_PRECONDITION when it is already bound to another node.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -272,7 +272,8 @@ class DecisionService(object):
 
 
 class PlacementServiceStub(object):
-    """Where Kubernetes tells the facts (kubernetes.enabled), these are FAILED_PRECONDITION: pods come from its API there.
+    """If Kubernetes announces the facts (kubernetes.enabled), these calls are FAILED_PRECONDITION: there, pods come from
+    its API.
     """
 
     def __init__(self, channel):
@@ -309,41 +310,42 @@ class PlacementServiceStub(object):
 
 
 class PlacementServiceServicer(object):
-    """Where Kubernetes tells the facts (kubernetes.enabled), these are FAILED_PRECONDITION: pods come from its API there.
+    """If Kubernetes announces the facts (kubernetes.enabled), these calls are FAILED_PRECONDITION: there, pods come from
+    its API.
     """
 
     def SubmitGang(self, request, context):
-        """Plans the gang if there is room now. ALREADY_EXISTS: a gang of that name, or a pod of that UID, is known.
+        """Plans the gang if there is capacity now. ALREADY_EXISTS: a gang of that name, or a pod of that UID, is known.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ConfirmGang(self, request, context):
-        """Takes the plan. Again: the same answer. FAILED_PRECONDITION: there is no such plan (any more); ask how it stands. A gang
-        of a group stays PLANNED until the others are confirmed too.
+        """Accepts the plan. A repeated call gets the same answer. FAILED_PRECONDITION: there is no such plan (any more);
+        query the state. A gang of a gang group stays PLANNED until the others are confirmed too.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def AbandonGang(self, request, context):
-        """Gives the reservation back and forgets the pods. FAILED_PRECONDITION once it is confirmed.
+        """Releases the reservation and removes the pods. FAILED_PRECONDITION once it is confirmed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetSubmission(self, request, context):
-        """Asking keeps a gang that waits.
+        """Returns the current state. The call renews a waiting gang.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def WatchSubmission(self, request, context):
-        """How it stands, then every change, until it is confirmed, abandoned or expired. While the stream is open, a gang that waits
-        is kept.
+        """The current state, then every change, until the gang is confirmed, abandoned or expired. While the stream is open,
+        a waiting gang does not expire.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -385,7 +387,8 @@ def add_PlacementServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class PlacementService(object):
-    """Where Kubernetes tells the facts (kubernetes.enabled), these are FAILED_PRECONDITION: pods come from its API there.
+    """If Kubernetes announces the facts (kubernetes.enabled), these calls are FAILED_PRECONDITION: there, pods come from
+    its API.
     """
 
     @staticmethod
@@ -475,8 +478,8 @@ class PlacementService(object):
 
 
 class WhatIfServiceStub(object):
-    """What would become of a gang, now or if the cluster were another. Nothing of the question is kept. The answer is that of
-    the present moment: whoever comes meanwhile may take the room.
+    """Answers what would happen to a gang, now or after a change of the cluster. The question has no effect. The answer
+    holds for the present moment: a later arrival may take the capacity.
     """
 
     def __init__(self, channel):
@@ -493,13 +496,13 @@ class WhatIfServiceStub(object):
 
 
 class WhatIfServiceServicer(object):
-    """What would become of a gang, now or if the cluster were another. Nothing of the question is kept. The answer is that of
-    the present moment: whoever comes meanwhile may take the room.
+    """Answers what would happen to a gang, now or after a change of the cluster. The question has no effect. The answer
+    holds for the present moment: a later arrival may take the capacity.
     """
 
     def PlanGang(self, request, context):
-        """One at a time: another meanwhile is RESOURCE_EXHAUSTED. NOT_FOUND: a gang, a node or a queue is not known. ALREADY_EXISTS: a
-        gang of the job's name, or a pod of one of its UIDs, is known.
+        """One question at a time: a concurrent one is RESOURCE_EXHAUSTED. NOT_FOUND: a gang, a node or a queue is not known.
+        ALREADY_EXISTS: a gang of the job's name, or a pod of one of its UIDs, is known.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -521,8 +524,8 @@ def add_WhatIfServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class WhatIfService(object):
-    """What would become of a gang, now or if the cluster were another. Nothing of the question is kept. The answer is that of
-    the present moment: whoever comes meanwhile may take the room.
+    """Answers what would happen to a gang, now or after a change of the cluster. The question has no effect. The answer
+    holds for the present moment: a later arrival may take the capacity.
     """
 
     @staticmethod
@@ -574,8 +577,8 @@ class EventServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def WatchEvents(self, request, context):
-        """What is kept, then what happens. A reader that is too slow goes on with what is kept, and finds in `missed` how many
-        it did not get.
+        """The retained events, then new ones. A reader that is too slow continues with the retained events; `missed` is the
+        number that it did not get.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -640,7 +643,7 @@ class EventService(object):
 
 
 class TraceServiceStub(object):
-    """What is kept of it is bounded (tracing.maxSpans), and gone with the process.
+    """The number of retained spans is bounded (tracing.maxSpans); they are lost when the process ends.
     """
 
     def __init__(self, channel):
@@ -657,7 +660,7 @@ class TraceServiceStub(object):
 
 
 class TraceServiceServicer(object):
-    """What is kept of it is bounded (tracing.maxSpans), and gone with the process.
+    """The number of retained spans is bounded (tracing.maxSpans); they are lost when the process ends.
     """
 
     def GetTrace(self, request, context):
@@ -682,7 +685,7 @@ def add_TraceServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class TraceService(object):
-    """What is kept of it is bounded (tracing.maxSpans), and gone with the process.
+    """The number of retained spans is bounded (tracing.maxSpans); they are lost when the process ends.
     """
 
     @staticmethod

@@ -6,7 +6,8 @@ from muster.v1 import facts_pb2 as muster_dot_v1_dot_facts__pb2
 
 
 class FactsServiceStub(object):
-    """Where Kubernetes tells the facts (kubernetes.enabled), only GetFactsStatus is served; the rest is FAILED_PRECONDITION.
+    """If Kubernetes announces the facts (kubernetes.enabled), only GetFactsStatus is served; the rest is
+    FAILED_PRECONDITION.
     """
 
     def __init__(self, channel):
@@ -33,20 +34,22 @@ class FactsServiceStub(object):
 
 
 class FactsServiceServicer(object):
-    """Where Kubernetes tells the facts (kubernetes.enabled), only GetFactsStatus is served; the rest is FAILED_PRECONDITION.
+    """If Kubernetes announces the facts (kubernetes.enabled), only GetFactsStatus is served; the rest is
+    FAILED_PRECONDITION.
     """
 
     def SendSnapshot(self, request_iterator, context):
-        """Replaces all nodes and pods in one step; members of gangs that are submitted and not confirmed yet stay. Every source may
-        send one, and is the announcer from then on.
+        """Replaces all nodes and pods in one step; members of submitted gangs that are not confirmed yet stay. Any source may
+        send a snapshot and is the announcer from then on.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UpdateFacts(self, request, context):
-        """Applies one step, as a whole or not at all. FAILED_PRECONDITION with ErrorInfo reason SEND_SNAPSHOT: steps are missing,
-        the store does not have them any more, or another source has taken over. A version that is known already is answered and changes nothing.
+        """Applies one step, as a whole or not at all. FAILED_PRECONDITION with ErrorInfo reason SEND_SNAPSHOT: steps are
+        missing, the store no longer has them, or another source has taken over. A version that is already known is
+        answered and changes nothing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -84,7 +87,8 @@ def add_FactsServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class FactsService(object):
-    """Where Kubernetes tells the facts (kubernetes.enabled), only GetFactsStatus is served; the rest is FAILED_PRECONDITION.
+    """If Kubernetes announces the facts (kubernetes.enabled), only GetFactsStatus is served; the rest is
+    FAILED_PRECONDITION.
     """
 
     @staticmethod

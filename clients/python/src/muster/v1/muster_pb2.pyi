@@ -77,7 +77,7 @@ class GangRules(_message.Message):
     def __init__(self, min_member: _Optional[int] = ..., total_number: _Optional[int] = ..., wait_time_ms: _Optional[int] = ..., mode: _Optional[str] = ..., match_policy: _Optional[str] = ..., queue: _Optional[str] = ..., on_timeout: _Optional[str] = ..., on_member_failure: _Optional[str] = ..., min_resources: _Optional[_Mapping[str, str]] = ..., group: _Optional[_Iterable[str]] = ..., topology: _Optional[_Union[Topology, _Mapping]] = ..., subgroups: _Optional[_Iterable[_Union[Subgroup, _Mapping]]] = ..., preemptible: bool = ..., duration_ms: _Optional[int] = ...) -> None: ...
 
 class Subgroup(_message.Message):
-    __slots__ = ("name", "parent", "minimum", "leaf", "topology", "pending", "waiting", "placed", "to_come")
+    __slots__ = ("name", "parent", "minimum", "leaf", "topology", "pending", "waiting", "placed", "future_members")
     NAME_FIELD_NUMBER: _ClassVar[int]
     PARENT_FIELD_NUMBER: _ClassVar[int]
     MINIMUM_FIELD_NUMBER: _ClassVar[int]
@@ -86,7 +86,7 @@ class Subgroup(_message.Message):
     PENDING_FIELD_NUMBER: _ClassVar[int]
     WAITING_FIELD_NUMBER: _ClassVar[int]
     PLACED_FIELD_NUMBER: _ClassVar[int]
-    TO_COME_FIELD_NUMBER: _ClassVar[int]
+    FUTURE_MEMBERS_FIELD_NUMBER: _ClassVar[int]
     name: str
     parent: str
     minimum: int
@@ -95,8 +95,8 @@ class Subgroup(_message.Message):
     pending: int
     waiting: int
     placed: int
-    to_come: int
-    def __init__(self, name: _Optional[str] = ..., parent: _Optional[str] = ..., minimum: _Optional[int] = ..., leaf: bool = ..., topology: _Optional[_Union[Topology, _Mapping]] = ..., pending: _Optional[int] = ..., waiting: _Optional[int] = ..., placed: _Optional[int] = ..., to_come: _Optional[int] = ...) -> None: ...
+    future_members: int
+    def __init__(self, name: _Optional[str] = ..., parent: _Optional[str] = ..., minimum: _Optional[int] = ..., leaf: bool = ..., topology: _Optional[_Union[Topology, _Mapping]] = ..., pending: _Optional[int] = ..., waiting: _Optional[int] = ..., placed: _Optional[int] = ..., future_members: _Optional[int] = ...) -> None: ...
 
 class GangCounts(_message.Message):
     __slots__ = ("children", "waiting", "binding", "bound", "running", "succeeded", "failed", "planned", "held")

@@ -67,14 +67,15 @@ class GangServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def UpdateGang(self, request, context):
-        """Replaces the declaration; what waits is judged by the new one. NOT_FOUND when it was not created here.
+        """Replaces the declaration; waiting pods follow the new one. NOT_FOUND when it was not created here.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteGang(self, request, context):
-        """Pods that name it wait until it exists again; members that run are left alone. NOT_FOUND when it was not created here.
+        """Pods that name it wait until it exists again; running members are left alone. NOT_FOUND when it was not created
+        here.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -100,15 +101,15 @@ class GangServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ExplainGang(self, request, context):
-        """Why the gang waits, since when, and what would let it go (SPEC S-5). It tells how things stand, durable or not, and is
-        answered too while the store takes nothing; what others build on is told by GetGang.
+        """Why the gang waits, since when, and what would end the wait (SPEC S-5). It returns the current state, durable or
+        not, and works even while the store accepts nothing. GetGang returns state on which callers may build.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ExplainPod(self, request, context):
-        """The same of one pod, whether it is in a gang or not.
+        """The same for one pod, whether it is in a gang or not.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -484,22 +485,22 @@ class QueueServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ExplainQueue(self, request, context):
-        """How the queue stands and who waits in it for what. NOT_FOUND names the queue.
+        """The state of the queue, and which gangs wait in it for what. NOT_FOUND names the queue.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ApplyQueues(self, request, context):
-        """Both are durable when they are answered, and FAILED_PRECONDITION where queues come from elsewhere (queues.source).
-        INVALID_ARGUMENT tells everything that is wrong with the tree that would come of it; nothing is changed then.
+        """Both are durable when they are answered. FAILED_PRECONDITION: queues are declared elsewhere (queues.source).
+        INVALID_ARGUMENT lists every problem of the resulting tree; nothing is changed then.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteQueue(self, request, context):
-        """Gangs in it wait (queues.unknown), those that run stay. INVALID_ARGUMENT: there are queues below it. NOT_FOUND: there
+        """Gangs in it wait (queues.unknown), running ones stay. INVALID_ARGUMENT: there are queues below it. NOT_FOUND: there
         is none of that name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
