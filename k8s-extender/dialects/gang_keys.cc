@@ -176,7 +176,7 @@ bool ReadOwn(Keys* from, GangDeclaration* out) {
   return any;
 }
 
-// The dialect of the first two keys that name the pod's gang: an object's before Koordinator's.
+// The dialect of a key that names the pod's gang.
 GangDialect DialectOf(absl::string_view key) {
   if (key == keys::kKoordName) return GangDialect::kKoordinator;
   if (key == keys::kXPodGroup) return GangDialect::kPodGroupX;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr absl::Duration kStorePollInterval = absl::Milliseconds(20);
 constexpr absl::Duration kDrainPollInterval = absl::Milliseconds(5);
-// The first reader sees the stored state. A store that accepts nothing delays its own callers, not this one.
+// How long Start waits until the stored state is published. If the store accepts nothing, Start returns without it.
 constexpr absl::Duration kFirstViewTimeout = absl::Seconds(2);
 
 }  // namespace

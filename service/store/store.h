@@ -56,7 +56,7 @@ class Store {
   [[nodiscard]] virtual bool waits_for_disk() const { return true; }
 };
 
-// Stores records for the life of the process: the twin for tests, and for operation without a file.
+// Stores records for the life of the process: for tests, and for operation without a file.
 class MemoryStore : public Store {
  public:
   absl::StatusOr<Contents> TakeOver() override;

@@ -75,7 +75,7 @@ class Activations {
   [[nodiscard]] const absl::btree_map<int64_t, std::string>& unknown_queries() const { return unknown_queries_; }
 
   // --- state of a pod ---
-  // Also clears `activated`.
+  // Whether kube-scheduler has refused the pod and tries it again only after an activation. Clears `activated`.
   void SetUnschedulable(const Pod& pod, bool refused);
   void MarkUnschedulable(const Pod& pod) { states_[pod.id].unschedulable = true; }
   void SetActivated(const Pod& pod, bool activated) {

@@ -25,7 +25,7 @@ class Barrier {
   struct State {
     std::vector<HoldToken> holds;   // held calls that wait for this pod's outcome
     NodeId node = kNoNode;          // the node that the pod will be bound to
-    int64_t until_ms = kNever;      // when the hold ends by its own bound (K-5)
+    int64_t until_ms = kNever;      // when its wait with a slot expires (K-5)
     int64_t answer_by_ms = kNever;  // when the caller gives up: no binding may be sent later
     bool by_permit = false;         // at the barrier by Permit: its caller binds it
     bool arrived = false;           // has entered the barrier under the present plan

@@ -100,7 +100,7 @@ class Bindings {
   }
   // Permits a pod at the barrier. `start`: the plan whose start it is part of; 0: none.
   void Permit(const Pod& pod, int64_t start, ApplyContext* ctx);
-  // Whether the group has its quorum. First ends the waits of members that may no longer use their node.
+  // Ends the waits of members that may no longer use their node. Returns whether the group has its quorum then.
   [[nodiscard]] bool VerifyQuorum(const Gang& gang, ApplyContext* ctx);
   // The gang's start has ended, complete or not: deletes the commit records of members that could not be bound (K-13).
   void EndStart(const Gang& gang, ApplyContext* ctx);

@@ -49,10 +49,11 @@ class PlanLifecycle {
   // Adopts a plan: reserves its slots and activates the members. Members of a submitted gang get their slots at once.
   void Adopt(const Gang& gang, int64_t id, absl::Span<const Statement::Operation> operations, int32_t lowest_priority,
              ApplyContext* ctx);
-  // Withdraws the uncommitted part of the gang's plan; before its commit, the plans of its peers as well.
+  // Releases the slots that are not committed; removes the plan if none is left. Before its commit, the plans of its
+  // peers are withdrawn with it.
   // REQUIRES: a plan.
   void Withdraw(const Gang& gang, ReasonCode code, absl::string_view why, ApplyContext* ctx);
-  // Held binds ended: wakes the gangs that wait for that.
+  // Held binds ended: wakes the gangs that wait until fewer binds are held.
   void WakeHolds() { r_.backlog->WakeHolds(); }
   // Removes a plan whose slots are all bound or removed.
   void RemovePlanIfDone(const Gang& gang);

@@ -53,7 +53,7 @@ struct Pod {
   int32_t leaf = 0;          // the subgroup of its gang that it belongs to; -1: it names none of them (P-5)
 
   int64_t last_cycle = 0;       // G-2: the last cycle in which it had its turn
-  int64_t passed_ms = kNever;   // when it passed PreFilter, while no later step is known (G-2)
+  int64_t passed_ms = kNever;   // since when its turn is under way (PreFilter passed); kNever: it is not (G-2)
   int64_t counted_attempt = 0;  // the cycle in which its gang's `attempted` counts it; 0: none
   bool counted_gated = false;   // these three: whether the gang's count of that name includes it
   bool counted_plannable = false;

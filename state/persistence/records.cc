@@ -199,7 +199,7 @@ absl::Status RestoredRecords::LoadOne(const Record& record) {
   if (known) return absl::OkStatus();
   return Unreadable(record,
                     "unknown kind; expected gang, start, commit, plans, effects, queues, node, pod, podgroup, "
-                    "announcer or submission");
+                    "created, announcer or submission");
 }
 
 std::optional<DurableGangState> RestoredRecords::ClaimGang(const std::string& key) {

@@ -91,9 +91,9 @@ int64_t Backfill::Deadline(const Gang& gang) const {
   return std::max(gang.durable.bypassed_since_ms + StarvationLimit(), retry_ms);
 }
 
-void Backfill::SetRunnable(const Gang& gang, bool could, bool blocking, int64_t now_ms) {
+void Backfill::SetRunnable(const Gang& gang, bool runnable, bool blocking, int64_t now_ms) {
   State& state = states_[gang.id];
-  state.runnable = could ? State::Runnable::kYes : State::Runnable::kNo;
+  state.runnable = runnable ? State::Runnable::kYes : State::Runnable::kNo;
   state.searched_ms = now_ms;
   if (blocking) {
     blocking_.insert(gang.id);

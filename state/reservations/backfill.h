@@ -54,15 +54,15 @@ class Backfill {
   [[nodiscard]] bool HasTimedGangs() const { return !timed_.empty(); }
   // Updates whether the gang runs and since when; a started gang is no longer bypassed.
   void RefreshRunning(const Gang& gang, int64_t now_ms);
-  // kRetryIntervalMs have passed since the last search for room that other gangs use.
+  // The last search for room that running work occupies was at least kRetryIntervalMs ago.
   [[nodiscard]] bool MaySearchRoom(const Gang& gang, int64_t now_ms) const {
     return now_ms >= states_.Of(gang.id).searched_ms + kRetryIntervalMs;
   }
 
   // --- runnable gangs ---
-  // `could`: the waiting gang would fit if nothing ran. `blocking`: no room can be reserved for it (P-8), so no gang
+  // `runnable`: the waiting gang would fit if nothing ran. `blocking`: no room can be reserved for it (P-8), so no gang
   // behind it may start.
-  void SetRunnable(const Gang& gang, bool could, bool blocking, int64_t now_ms);
+  void SetRunnable(const Gang& gang, bool runnable, bool blocking, int64_t now_ms);
   void MarkSearched(const Gang& gang, int64_t now_ms) { states_[gang.id].searched_ms = now_ms; }
   // The verdict that the gang could not run may be outdated.
   void InvalidateRunnable(const Gang& gang) {
@@ -73,7 +73,7 @@ class Backfill {
   // No other head that waits for room on nodes comes before the gang.
   [[nodiscard]] bool IsFirstHead(const Gang& gang) const;
 
-  // --- policy hold ---
+  // --- heads that block others ---
   // Some head may block others.
   [[nodiscard]] bool HasBlockingHead() const { return Rules().head == HeadPolicy::kHold || !blocking_.empty(); }
   // The head that blocks the gang; nullptr: there is none.

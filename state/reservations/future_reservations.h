@@ -3,7 +3,8 @@
 // If a gang does not fit now but would fit without the terminating pods, everything that it needs is reserved: the part
 // that is free already and the part that will become free. A reservation is not a plan: no pod is activated or bound
 // until all of it is free; then the gang is planned like any other. A reservation yields to gangs before it in order,
-// to pods of higher priority, and to facts. It ends when the pods do not end within the patience.
+// to pods of higher priority, and to facts. It ends when the pods have not ended after
+// kTerminationPatienceMs.
 //
 // For a starved gang, and for a head that must not be bypassed, capacity is reserved in the same way where pods still
 // run, until they end. Such a reservation yields only to gangs of higher priority and to gangs that end in time.
@@ -43,7 +44,7 @@ class FutureReservations {
   // is: the caller must check the reservations on its node.
   [[nodiscard]] bool TrackTerminating(const Pod& pod, int64_t now_ms);
   void Remove(const Pod& pod);
-  // Some terminating pod is still within the patience.
+  // Some pod has been terminating for less than kTerminationPatienceMs.
   [[nodiscard]] bool HasTerminatingPods(int64_t now_ms) const;
   // How many pods of `cls` would fit on the node without its reservations and terminating pods, at most `limit`.
   [[nodiscard]] int32_t RoomAfterTermination(NodeId node, ClassId cls, int32_t limit) const;

@@ -54,7 +54,7 @@ void Planning::Round(int32_t max_gangs, ApplyContext* ctx) {
   int64_t charge_budget = kMaxSuspendedCharges;
   for (int32_t tried = 0; tried < max_gangs; ++tried) {
     std::optional<int32_t> next = Next();
-    // A gang that was woken for capacity which other gangs have taken since waits on.
+    // A gang goes on waiting if other gangs have taken the capacity for which it was woken.
     while (next.has_value() && r_.backlog->wake_condition(*next) != nullptr && !r_.backlog->is_forced_retry(*next) &&
            !MayFit(*r_.backlog->wake_condition(*next))) {
       r_.backlog->Sleep(r_.backlog->blocked_by(*next));
@@ -128,7 +128,7 @@ bool Planning::Try(const Gang& gang, int64_t* charge_budget, ApplyContext* ctx) 
       r_.future_reservations->Suspend(gang, {ProjectedEnd(gangs, ctx->now_ms()), RankOf(gang, ctx->now_ms())});
   Reason reason = Attempt(gangs, ctx);
   if (reason.none()) {
-    r_.future_reservations->Resume(gang, suspended, /*placed=*/true, /*reserved=*/false);
+    r_.future_reservations->Resume(gang, suspended, /*placed=*/true, /*keeps_own=*/false);
     r_.backfill->MarkBypassed(passed, ctx->now_ms());
     return true;
   }

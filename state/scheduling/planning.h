@@ -72,7 +72,7 @@ class Planning {
   // P-6: removes the gang from the gangs with the same needs. If it had the retry timer of all of them, the next of
   // them gets the timer.
   void LeaveEquivalenceClass(const Gang& gang);
-  // A time of the bypassed head is due: wakes it.
+  // Backfill::Deadline of this head has passed: wakes it.
   void RetryHead(const Gang& gang, int64_t now_ms);
 
   // The nodes that gained room since the last round, and whether by a change of their constraints. The order is

@@ -23,7 +23,7 @@ bool Planning::ReserveIfPossible(const Gang& gang, const Group& gangs, const Fut
   if (cluster && ReserveAfterTermination(gang, gangs, charge_budget, now_ms)) {
     // Under policy `hold`, it blocks the gangs behind it like any head that waits for running work.
     if (r_.queues->tree().rules().head == HeadPolicy::kHold) {
-      r_.backfill->SetRunnable(gang, /*runnable=*/true, /*strict=*/false, now_ms);
+      r_.backfill->SetRunnable(gang, /*runnable=*/true, /*blocking=*/false, now_ms);
     }
     DescribeReservation(gang, reason);
     return true;
@@ -100,7 +100,7 @@ bool Planning::ReserveAfterRunning(const Gang& gang, const Group& gangs, const F
   if (timed) {
     r_.backfill->MarkSearched(gang, now_ms);
   } else {
-    r_.backfill->SetRunnable(gang, !places.empty(), /*strict=*/!can_reserve && !places.empty(), now_ms);
+    r_.backfill->SetRunnable(gang, !places.empty(), /*blocking=*/!can_reserve && !places.empty(), now_ms);
     // A gang that could not run even if nothing else ran reserves no demand in its queues.
     places.empty() ? r_.queues->ReleaseDemand(gang) : r_.queues->ReserveDemand(gang);
   }
@@ -121,7 +121,7 @@ bool Planning::IsRunnable(const Gang& gang, const Group& gangs, const FutureRese
   int64_t starts_ms = kNever;
   const bool runnable =
       !PlaceAfterRelease(gangs, /*timed=*/false, ReservedBefore(gang, suspended), now_ms, &starts_ms).empty();
-  r_.backfill->SetRunnable(gang, runnable, /*strict=*/false, now_ms);
+  r_.backfill->SetRunnable(gang, runnable, /*blocking=*/false, now_ms);
   return runnable;
 }
 

@@ -66,7 +66,7 @@ void Planning::Wake() {
   r_.backlog->Wake(facts_changed, [&](const WakeCondition& wait_for, int32_t first) {
     if (wait_for.queue) {
       if (facts_changed) InvalidateRunnable(r_.gangs->gang(first));
-      return QueueVerdictChanged(first);  // the blocked placement may be rejected again, a different one may not
+      return QueueVerdictChanged(first);  // even if the queue rejects the last placement, it may allow another
     }
     if (missed) return true;
     if (gained.empty()) return false;

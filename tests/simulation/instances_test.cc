@@ -97,7 +97,7 @@ void Try(const Instance& instance, bool fits, int32_t budget, Figures* figures) 
       CheckPlacement(world, result, statement);
       ++figures->placed;
     } else {
-      ASSERT_TRUE(result.out_of_tries || !fits) << "it is said to be proven that it does not fit, but it does";
+      ASSERT_TRUE(result.out_of_tries || !fits) << "reported as proven that it does not fit, but it does";
       ASSERT_FALSE(result.explanation.empty());
       ASSERT_EQ(world.Hash(), before) << "not placed: nothing is left behind (P-1)";
       ++(fits ? figures->gave_up : figures->proven);

@@ -64,14 +64,14 @@ TEST(RandomCommands, RandomCommands_KeepEveryInvariant) {
   EXPECT_GT(commits, only > 0 ? 0 : steps / 20) << "hardly anything was ever bound: the test would prove nothing";
   EXPECT_GT(undecided_by_affinity, only > 0 ? -1 : steps / 1000)
       << "hardly any pod was ever bound that has something against others";
-  EXPECT_GT(met, only > 0 ? -1 : steps / 2000) << "hardly any member found room that was kept before it came";
+  EXPECT_GT(met, only > 0 ? -1 : steps / 2000) << "hardly any member found room that was reserved before it arrived";
   EXPECT_GT(in_domains, only > 0 ? -1 : steps / 100) << "hardly any gang was ever bound to a domain";
   EXPECT_GT(groups, only > 0 ? -1 : steps / 1000) << "hardly any gang group ever started";
   EXPECT_GT(confirmed, only > 0 ? -1 : steps / 100) << "hardly any submitted gang was ever confirmed";
   EXPECT_GT(restarts, only > 0 ? -1 : steps / 1000) << "hardly any restart";
   EXPECT_GT(held_by_queue, only > 0 ? -1 : steps / 100) << "hardly ever did a gang wait for room in its queue";
-  EXPECT_GT(with_head, only > 0 ? -1 : steps / 500) << "hardly ever was room kept for a head";
-  EXPECT_GT(room_kept, only > 0 ? -1 : steps / 1000) << "hardly ever was room kept for a gang";
+  EXPECT_GT(with_head, only > 0 ? -1 : steps / 500) << "hardly ever was room reserved for a head";
+  EXPECT_GT(room_kept, only > 0 ? -1 : steps / 1000) << "hardly ever was room reserved for a gang";
   EXPECT_GT(rolled_back, only > 0 ? -1 : steps / 100) << "hardly any plan was ever rolled back";
   std::printf(
       "%lld bindings decided, %lld gangs of groups started, %lld rounds rolled back, %lld pods confirmed, "

@@ -258,7 +258,7 @@ TEST(SmallWorlds, IndependentCommands_AnyOrderSameState) {
   }
   EXPECT_EQ(reach(mixed), reach(ab));
   EXPECT_NE(reach(start_a), reach(start_b));
-  EXPECT_NE(reach({{Kind::kAsk, 0}}), reach({})) << "states that differ are told apart";
+  EXPECT_NE(reach({{Kind::kAsk, 0}}), reach({})) << "different states are distinguished";
   // The same, an hour later.
   SmallWorld sooner(cast);
   SmallWorld later(cast, 4'600'000);

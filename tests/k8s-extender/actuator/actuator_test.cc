@@ -161,7 +161,7 @@ class Burst : public testing::Test {
   std::atomic<int> refused_{0};
 };
 
-// EDGES 3: committed pods are bound, and their callers receive the result.
+// Committed pods are bound, and their callers receive the result.
 TEST_F(Burst, StopInBurst_FinishesBindings) {
   Begin(absl::Milliseconds(10));
   EXPECT_LT(permitted_, kPods);
@@ -178,12 +178,12 @@ TEST_F(Burst, Draining_RefusesNewCommands) {
   absl::Status status;
   while (status.ok()) status = engine_.Ask(Tick{}).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
-  EXPECT_LT(permitted_, kPods) << "it was said at once";
+  EXPECT_LT(permitted_, kPods) << "the call failed at once";
   ending.join();
   EXPECT_EQ(permitted_, kPods);
 }
 
-// EDGES 4: a hanging API server does not block the stop, and nothing is sent after the callers were answered.
+// A hanging API server does not block the stop, and nothing is sent after the callers were answered.
 TEST_F(Burst, HangingApiServer_DoesNotBlockStop) {
   Begin(absl::Hours(1));
   const absl::Time begun = SteadyNow();
@@ -354,7 +354,7 @@ TEST_F(RefusedRequest, EventWithInvalidUtf8_DoesNotStopActuator) {
   absl::SleepFor(absl::Milliseconds(100));
 }
 
-// EDGES 1: a deadline is a time of the clock that set it, whatever the wall clock shows.
+// A deadline is a time of the clock that set it, whatever the wall clock shows.
 TEST(Deadlines, Deadline_UsesClockThatSetIt) {
   FakeApiServer<httplib::Server> api;
   KubeClient client(ServerAt(api.port));
@@ -375,7 +375,7 @@ TEST(Deadlines, Deadline_UsesClockThatSetIt) {
   EXPECT_EQ(api.posts, 2);
   EXPECT_EQ(bind("c"), BindingResult::kRefused);
   EXPECT_EQ(api.posts, 2) << "nothing is sent when the time is over";
-  // EDGES 11: an earlier request may have arrived.
+  // An earlier request may have arrived.
   api.Bind("d");
   EXPECT_EQ(bind("d"), BindingResult::kBound);
   EXPECT_EQ(api.posts, 2);
@@ -391,7 +391,7 @@ TEST(Deadlines, Deadline_UsesClockThatSetIt) {
 
 // --- connections ---
 
-// EDGES 2: connections that the server dropped while they were idle cost one failed request, not one each.
+// Connections that the server dropped while they were idle cost one failed request, not one each.
 TEST(Connections, DroppedConnections_CostOneTry) {
   const TestFolder folder;
   const TestAuthority authority(folder.path(), "kube");

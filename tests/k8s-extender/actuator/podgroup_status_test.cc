@@ -1,5 +1,4 @@
-// The status of PodGroups at an API server that refuses, is slow, or stores conditions of other writers (SPEC K-11,
-// EDGES.md 9).
+// The status of PodGroups at an API server that refuses, is slow, or stores conditions of other writers (SPEC K-11).
 #include <gtest/gtest.h>
 #include <httplib.h>
 
@@ -198,7 +197,7 @@ TEST_F(PodGroupStatus, OtherConditions_Stay) {
   const Json others = {{"type", "Ready"}, {"status", "True"}};
   const Json in_time = {{"type", "TimedOut"}, {"status", "False"}};
   EXPECT_EQ(written.front()["status"]["conditions"], Json({others, in_time}));
-  EXPECT_EQ(written.front()["metadata"]["resourceVersion"], "7") << "nobody's change in between is lost";
+  EXPECT_EQ(written.front()["metadata"]["resourceVersion"], "7") << "changes of other writers are not lost";
   const int read = gets;
   actuator_->UpdateStatus(Gang(3));
   written = Written(written.size() + 1);
@@ -236,7 +235,7 @@ TEST_F(PodGroupStatus, RefusedStatuses_DoNotDelayEvents) {
     return false;
   };
   for (int i = 0; i < 5'000 && !seen(); ++i) absl::SleepFor(absl::Milliseconds(2));
-  EXPECT_TRUE(seen()) << "it comes last by name";
+  EXPECT_TRUE(seen()) << "it is the last by name";
 }
 
 TEST_F(PodGroupStatus, SameStatus_WrittenOncePerObject) {
@@ -287,7 +286,7 @@ TEST_F(PodGroupStatus, RefusedEvent_IsDropped) {
   EXPECT_EQ(std::count(events.begin(), events.end(), "POST p0 403"), 1);
   EXPECT_EQ(std::count(events.begin(), events.end(), "POST p1 500"), 3);
   EXPECT_EQ(std::count(events.begin(), events.end(), "POST p2 201"), 1);
-  EXPECT_NE(events.back(), "POST p2 201") << "nobody waits for one that cannot be taken";
+  EXPECT_NE(events.back(), "POST p2 201") << "no event waits for one that cannot be created";
   while (actuator_->stats().dropped_events < 2) absl::SleepFor(absl::Milliseconds(1));
 }
 
@@ -298,7 +297,7 @@ TEST_F(PodGroupStatus, LostResponse_EventIsNoSeries) {
   AnswerEvents("p0", 409);
   EXPECT_EQ(Events(2).front(), "POST p0 503");
   absl::SleepFor(absl::Milliseconds(50));
-  EXPECT_EQ(Events(2).back(), "POST p0 409") << "it is there, and was said once";
+  EXPECT_EQ(Events(2).back(), "POST p0 409") << "it exists, and was sent once";
 }
 
 TEST_F(PodGroupStatus, LongOutage_EventIsDropped) {

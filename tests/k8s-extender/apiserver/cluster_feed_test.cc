@@ -192,7 +192,7 @@ TEST(ClusterFeed, NativePodGroups_ReadInAnyVersion) {
   EXPECT_EQ(announced, (std::vector<std::string>{
                            "everything is read", "group train min 3 by PodGroup scheduling.k8s.io",
                            "namespace d of team x", "node n1", "pod p1", "unreadable node n2", "unreadable pod d/P 2"}))
-      << "what cannot be read is told too";
+      << "unreadable objects are reported too";
 }
 
 TEST(ClusterFeed, MissingApis_StillSyncs) {
@@ -220,7 +220,7 @@ TEST(ClusterFeed, LateApisAndRights_AreRead) {
   };
   const char* group = "group late min 2 by PodGroup scheduling.sigs.k8s.io/v1alpha1";
   for (int i = 0; i < 500 && (seen(group) == 0 || seen("namespace d of team x") == 0); ++i) {
-    EXPECT_TRUE(feed.synced()) << "what is read anew makes nobody wait";
+    EXPECT_TRUE(feed.synced()) << "planning does not wait for objects that are read again";
     absl::SleepFor(absl::Milliseconds(10));
   }
   absl::SleepFor(absl::Milliseconds(100));
@@ -248,15 +248,15 @@ TEST(ClusterFeed, UnreadableOwner_GangSizeIsPodCount) {
     }
     return false;
   };
-  ASSERT_TRUE(seen("everything is read")) << "nobody waits for Jobs";
+  ASSERT_TRUE(seen("everything is read")) << "planning does not wait for Jobs";
   const std::vector<std::string> first = notebook.announced();
   EXPECT_EQ(std::count(first.begin(), first.end(), "group job-b min 1 by its owner"), 1)
       << "it runs: before planning begins";
-  EXPECT_EQ(std::count(first.begin(), first.end(), "group job-a min 1 by its owner"), 0) << "others may come";
+  EXPECT_EQ(std::count(first.begin(), first.end(), "group job-a min 1 by its owner"), 0) << "other pods may follow";
   server.AddWatchEvent("ADDED", FakeApiServer::PodOf("a", 2));
   server.AddWatchEvent("ADDED", FakeApiServer::PodOf("a", 3));
   server.AddWatchEvent("ADDED", FakeApiServer::PodOf("b", 2));
-  EXPECT_TRUE(seen("pod a3")) << "and not whose: no owner that is known by its UID is ever announced";
+  EXPECT_TRUE(seen("pod a3")) << "no owner that is known by its UID is ever announced";
   EXPECT_TRUE(seen("group job-a min 3 by its owner"));
   server.AddWatchEvent("DELETED", FakeApiServer::PodOf("a", 3));
   EXPECT_TRUE(seen("group job-a min 2 by its owner"));

@@ -205,7 +205,7 @@ TEST(Informer, FailingWatches_ListAgain) {
   EXPECT_LE(api.Requests().size(), 7U) << "with pauses";
 }
 
-// EDGES.md 13: a server that ends every watch at once, or asks for a pause, is not flooded with requests.
+// A server that ends every watch at once, or asks for a pause, is not flooded with requests.
 TEST(Informer, BusyServer_NotFlooded) {
   const auto asked = [](FakeApi* api, absl::Duration for_how_long) {
     KubeClient client(ServerAt(api->port));

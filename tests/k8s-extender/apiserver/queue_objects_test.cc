@@ -153,7 +153,7 @@ TEST_F(QueueObjectsTest, InvalidTree_KeepsLastAndReportsWhy) {
   EXPECT_EQ(port_.trees().size(), 1U);
   handlers_.upsert(Object("leaf", "2026-01-02T00:00:00Z", {{"parent", "top"}, {"quota", {{"cpu", 3}}}}, 4));
   ASSERT_EQ(port_.trees().size(), 2U);
-  EXPECT_EQ(port_.trees()[1].queues[2].priority, 3) << "what had to wait comes with it";
+  EXPECT_EQ(port_.trees()[1].queues[2].priority, 3) << "changes that had to wait are included";
   ExpectCondition("other", "Accepted=True");
   ExpectCondition("leaf", "of generation 4");
   EXPECT_EQ(objects_.not_accepted(), 0);

@@ -189,7 +189,7 @@ TEST(PodAffinityDialect, WrongType_IsNamed) {
   EXPECT_EQ(spread("5"), "spec.topologySpreadConstraints: has a number; expected a list of maps");
   EXPECT_EQ(spread(R"({"maxSkew":"1"})"),
             "spec.topologySpreadConstraints.maxSkew: is a string; expected a whole number");
-  EXPECT_EQ(spread(R"({"whenUnsatisfiable":"ScheduleAnyway","maxSkew":"1"})"), "") << "it keeps nobody off";
+  EXPECT_EQ(spread(R"({"whenUnsatisfiable":"ScheduleAnyway","maxSkew":"1"})"), "") << "it excludes no node";
 }
 
 }  // namespace pod_affinity_test

@@ -82,7 +82,7 @@ TEST_F(Callers, RepeatedCallers_ShareCommits) {
     absl::SleepFor(absl::Microseconds(200));
     for (int i = 0; i < taken && calls < kCalls; ++i, ++calls) Call();
   }
-  EXPECT_LE(committer_.commits(), kCalls / 8 * 3 / 2) << "two for eight calls where nobody waits";
+  EXPECT_LE(committer_.commits(), kCalls / 8 * 3 / 2) << "two for eight calls if no call waits";
 }
 
 // Replies leave in order, one at a time, however long their delivery takes and on any thread. Replies without records

@@ -72,7 +72,7 @@ TEST_F(RunningEngine, LongRead_DecisionsRunBetweenSteps) {
   EXPECT_EQ(order.front(), 1);
   EXPECT_EQ(order.back(), -1);
   EXPECT_LT(std::find(order.begin(), order.end(), 100) - order.begin(), 4)
-      << "asked in the first step, told before the last";
+      << "asked in the first step, answered before the last";
   // A read that does not end is ended with the engine.
   Notification ended;
   engine_.ReadDurable([](const Machine&) { return false; },
@@ -303,7 +303,7 @@ TEST_F(SmallBatches, ManyCommands_AreSplitIntoBatches) {
   while (absl::IsResourceExhausted(engine_.ReadDurableSync([](const Machine&) {}))) {
   }
   EXPECT_EQ(engine_.stats().mailbox_depth, 0U);
-  EXPECT_EQ(engine_.stats().commands - before.commands, 6U) << "the query that kept it busy, four, and the last";
+  EXPECT_EQ(engine_.stats().commands - before.commands, 6U) << "the query that blocked it, four, and the last";
   EXPECT_GE(engine_.stats().batches - before.batches, 3U) << "four commands are two batches at least";
   EXPECT_EQ(engine_.stats().store_error, "");
 }

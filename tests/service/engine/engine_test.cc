@@ -91,7 +91,7 @@ TEST(Engine, Effect_LeavesAfterDurableRecord) {
     asked.Notify();
   });
   EXPECT_FALSE(asked.WaitForNotificationWithTimeout(absl::Milliseconds(50))) << "answered while the store was busy";
-  EXPECT_TRUE(engine.ReadLatestSync([](const Machine&) {}).ok()) << "nobody builds on it";
+  EXPECT_TRUE(engine.ReadLatestSync([](const Machine&) {}).ok()) << "this read does not wait for the store";
   EXPECT_EQ(sink.bindings, 0);
   store.Open(/*failures=*/2);
   asker.join();
@@ -211,7 +211,7 @@ TEST_F(RunningEngine, Batch_StoresPublishesActsThenReplies) {
   engine_.RemoveListener(listener);
   Put(SomePod("b", "", 0));
   Flush();
-  EXPECT_EQ(witness_.Take(), std::vector<std::string>{}) << "nobody listens, nothing is to be kept or done";
+  EXPECT_EQ(witness_.Take(), std::vector<std::string>{}) << "no call waits, so there is nothing to store or do";
 }
 
 // Gangs that are planned in one batch: each pod is activated once.
@@ -554,9 +554,9 @@ TEST(Engine, FencedEngine_StopsActing) {
   EXPECT_TRUE(absl::IsUnavailable(asked));
   EXPECT_NE(asked.message().find("another musterd"), absl::string_view::npos) << asked;
   const auto offer = std::make_shared<NodeOffer>(std::vector<std::string>{"n"});
-  EXPECT_TRUE(absl::IsUnavailable(engine.Ask(Filter{"u-a", offer}).status())) << "nor is anything told";
+  EXPECT_TRUE(absl::IsUnavailable(engine.Ask(Filter{"u-a", offer}).status())) << "no call is answered either";
   engine.Stop();
-  EXPECT_EQ(fenced, 1) << "said once";
+  EXPECT_EQ(fenced, 1) << "reported once";
   EXPECT_TRUE(store.TakeOver()->records.empty());
 }
 

@@ -202,7 +202,7 @@ TEST_F(Lives, RepeatedUnreserve_ReleasesOnce) {
   gone.add_removed_pods("p");
   ASSERT_TRUE(client().UpdateFacts(gone).ok());
   Restart();
-  EXPECT_TRUE(client().PostBind(bound).ok()) << "told before; there is no such pod any more";
+  EXPECT_TRUE(client().PostBind(bound).ok()) << "reported before; the pod no longer exists";
   bound.set_request_id("other");
   EXPECT_FALSE(client().PostBind(bound).ok());
 }
@@ -215,7 +215,7 @@ TEST_F(Lives, OldFormat_StoresNoRepliesUntilUpgrade) {
   EXPECT_EQ(ReadStore(path_)->format, 1);
   EXPECT_TRUE(absl::IsAlreadyExists(UpgradeStore(path_).status())) << "a musterd has it open";
   Restart();
-  EXPECT_TRUE(absl::IsAlreadyExists(client().CreateGang(Create("c", "g", 2)).status())) << "it was not kept";
+  EXPECT_TRUE(absl::IsAlreadyExists(client().CreateGang(Create("c", "g", 2)).status())) << "it was not stored";
   EXPECT_EQ(StoredReplies(), 0);
   life_.reset();
   const absl::StatusOr<int> before = UpgradeStore(path_);

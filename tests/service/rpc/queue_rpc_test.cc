@@ -206,7 +206,7 @@ TEST_F(QueueRpc, WhatIfLargerLimit_ReportsEffect) {
   EXPECT_FALSE(client_->PlanGang(request)->starts());
   (*more->mutable_amounts())["cpu"] = "500m";
   EXPECT_TRUE(client_->PlanGang(request)->starts()) << client_->PlanGang(request)->reason().text();
-  EXPECT_EQ(client_->GetQueue("team")->limit().at("cpu"), "1500m") << "nothing of the question is kept";
+  EXPECT_EQ(client_->GetQueue("team")->limit().at("cpu"), "1500m") << "nothing of the query remains";
   more->set_queue("nobody");
   EXPECT_TRUE(absl::IsNotFound(client_->PlanGang(request).status()));
   more->set_queue("all");
@@ -225,7 +225,7 @@ TEST_F(QueueRpc, GetQueue_ReportsState) {
   const auto list = client_->ListQueues();
   ASSERT_TRUE(list.ok()) << list.status();
   ASSERT_EQ(list->queues_size(), 3);
-  EXPECT_EQ(list->queues(0).name(), "all") << "parents come first";
+  EXPECT_EQ(list->queues(0).name(), "all") << "parents are first";
   const auto team = client_->GetQueue("team");
   ASSERT_TRUE(team.ok()) << team.status();
   EXPECT_EQ(team->parent(), "all");

@@ -48,7 +48,7 @@ TEST_F(Rpc, NumberedSteps_GapIsRefused) {
   ASSERT_TRUE(client_->UpdateFacts(update).ok());
   update.set_request_id("");
   const auto known = client_->UpdateFacts(update);
-  ASSERT_TRUE(known.ok()) << "told again";
+  ASSERT_TRUE(known.ok()) << "announced again";
   EXPECT_EQ(known->version(), 8);
 
   update.set_version(10);

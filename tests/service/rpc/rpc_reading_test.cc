@@ -106,7 +106,7 @@ TEST_F(Rpc, LargeGang_IsReadCompletely) {
     ASSERT_TRUE(gang.ok()) << gang.status();
     std::set<std::string> names;
     for (const v1::Member& member : gang->members()) names.insert(member.name());
-    EXPECT_EQ(static_cast<int>(names.size()), gang->members_size()) << "told twice";
+    EXPECT_EQ(static_cast<int>(names.size()), gang->members_size()) << "listed twice";
     EXPECT_GE(names.size(), static_cast<size_t>(kMembers - 2));
   }
   over = true;

@@ -94,7 +94,7 @@ TEST_F(Rpc, FailedGang_ReportsFailure) {
             std::string::npos)
       << why->text();
   EXPECT_NE(why->text().find("0 of 1 pods exist"), std::string::npos) << why->text();
-  EXPECT_EQ(why->waits_since_unix_ms(), 0) << "nobody waits";
+  EXPECT_EQ(why->waits_since_unix_ms(), 0) << "no pod waits";
 }
 
 TEST_F(Rpc, CreationTimeOutOfRange_IsRefused) {
@@ -295,7 +295,7 @@ TEST(RequestLog, LogFull_OldestIsRemoved) {
   ASSERT_TRUE(log.Begin("large", 1, now + absl::Seconds(1), ignore));
   log.Complete("large", {{grpc::StatusCode::NOT_FOUND, std::string(40 << 20, 'x')}, ""});
   EXPECT_FALSE(log.Begin("again", 1, now + absl::Seconds(2), ignore)) << "it was done a second ago";
-  EXPECT_TRUE(log.Begin("old", 1, now + absl::Seconds(2), ignore)) << "80 MiB of errors are kept";
+  EXPECT_TRUE(log.Begin("old", 1, now + absl::Seconds(2), ignore)) << "80 MiB of errors are stored";
 }
 
 TEST(RequestLog, PendingEntry_DoesNotBlockRemoval) {

@@ -373,7 +373,7 @@ TEST_F(SecurityTest, ClientWithManyStreams_IsBounded) {
   queue.Shutdown();
   while (queue.Next(&tag, &ok)) {
   }
-  EXPECT_TRUE(Read(Client(musterd, "", kWriter)).ok()) << "its streams are given back";
+  EXPECT_TRUE(Read(Client(musterd, "", kWriter)).ok()) << "its streams are released";
 }
 
 TEST_F(SecurityTest, ClientWithManyCalls_IsBounded) {
@@ -399,7 +399,7 @@ TEST_F(SecurityTest, ClientWithManyCalls_IsBounded) {
   }
   EXPECT_GT(limited, 50);
   EXPECT_TRUE(Read(Client(musterd, "", kReader)).ok()) << "others are unaffected";
-  EXPECT_TRUE(fast->ListGangs("").ok()) << "and a client that waits as it is told gets its answer";
+  EXPECT_TRUE(fast->ListGangs("").ok()) << "a client that waits as requested gets its answer";
 
   v1::UpdateFactsRequest large;
   large.add_manifests(std::string(10'000, ' '));
@@ -517,12 +517,12 @@ TEST(TokenReview, Token_IsReviewedAndCached) {
   EXPECT_EQ(known->name, "user:runner");
   EXPECT_EQ(known->role, Role::kReadWrite);
   EXPECT_TRUE(identify("known-token").ok());
-  EXPECT_EQ(asked, 1) << "a review is kept for a while";
+  EXPECT_EQ(asked, 1) << "a review is cached for a while";
   EXPECT_TRUE(absl::IsPermissionDenied(identify("stranger-token").status()));
   EXPECT_TRUE(absl::IsUnauthenticated(identify("forged-token").status()));
   server.stop();
   serving.join();
-  EXPECT_TRUE(absl::IsUnavailable(identify("another-token").status())) << "nobody is let in when nobody can tell";
+  EXPECT_TRUE(absl::IsUnavailable(identify("another-token").status())) << "without a review, access is refused";
   access.Stop();
   client.Stop();
 }

@@ -498,7 +498,7 @@ TEST(Standby, FirstEnds_StandbyContinues) {
     ASSERT_GT(second.admin_port(), 0) << second.log();
     EXPECT_FALSE(second.running());
     EXPECT_NE(Readyz(second).find("on standby: another musterd has the store"), std::string::npos) << Readyz(second);
-    EXPECT_EQ(Fetched(second, "/healthz"), "ok\n") << "nobody need start it anew";
+    EXPECT_EQ(Fetched(second, "/healthz"), "ok\n") << "it need not be restarted";
     EXPECT_NE(Fetched(second, "/metrics").find("muster_standby 1"), std::string::npos);
     RunningMusterd third(yaml);
     third.Stop();

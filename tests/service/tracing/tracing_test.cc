@@ -157,7 +157,7 @@ TEST_F(TracedEngine, GangStart_IsOneTrace) {
   EXPECT_EQ(held->outcome, "bound");
   EXPECT_EQ(held->node, "n");
   EXPECT_GE(held->parts.held, 30'000);
-  EXPECT_LT(last->parts.held, held->parts.held) << "nobody was missing any more";
+  EXPECT_LT(last->parts.held, held->parts.held) << "no member was missing any more";
   for (const Span* bind : {held, last}) {
     EXPECT_GE(bind->parts.bound, 20'000);
     EXPECT_NEAR(static_cast<double>(bind->took_us),
@@ -344,7 +344,7 @@ TEST_F(TracedEngine, CallersGone_StartIsStillTraced) {
   const auto starts = spans_.Wait("gang start", 1);
   ASSERT_EQ(starts.size(), 1U);
   EXPECT_EQ(starts[0]->pods, 2);
-  EXPECT_EQ(spans_.Wait("binding", 2).size(), 2U) << "they are told though nobody waits";
+  EXPECT_EQ(spans_.Wait("binding", 2).size(), 2U) << "they are reported although no call waits";
 }
 
 // Text from a caller is truncated to a maximum length.

@@ -35,7 +35,7 @@ TEST_F(ActivationsTest, Activate_GatedPod_RemovesGateAndNominatesNode) {
   activations_.Activate(gated, kNoNode, 5, &*ctx_);
   activations_.Activate(plain, n, 5, &*ctx_);
   EXPECT_EQ(Done(), (Lines{"activate a gate hint n", "activate a gate", "activate b"}))
-      << "without our gate nobody sets a hint";
+      << "without Muster's gate there is no hint";
   EXPECT_EQ(std::get<ActivatePod>(out_.effects[0]).plan, 5);
   EXPECT_EQ(std::get<ActivatePod>(out_.effects[0]).pod.name_space, "d");
   EXPECT_TRUE(activations_.Of(gated).activated);
@@ -54,7 +54,7 @@ TEST_F(ActivationsTest, PodState_FollowsRefusalsAndActivations) {
   activations_.SetActivated(pod, true);
   activations_.MarkUnschedulable(pod);
   EXPECT_TRUE(activations_.Of(pod).unschedulable);
-  EXPECT_TRUE(activations_.Of(pod).activated) << "a refusal does not say that it comes back";
+  EXPECT_TRUE(activations_.Of(pod).activated) << "a refusal does not mean that it is tried again";
   activations_.SetUnschedulable(pod, true);
   EXPECT_TRUE(activations_.Of(pod).unschedulable);
   EXPECT_FALSE(activations_.Of(pod).activated);
@@ -83,7 +83,7 @@ TEST_F(ActivationsTest, NotifyAt_ReportedReason_OnlyNewWordingLater) {
     return activations_.NotifyAt(pod, Activations::ReportedReasonOf(reported), now_ms);
   };
   const Pod& pod = PutLone("a", 1);
-  EXPECT_EQ(notify_at(pod, reason, kT0), kT0) << "nothing was told";
+  EXPECT_EQ(notify_at(pod, reason, kT0), kT0) << "nothing was reported";
   At(kT0);
   activations_.NotifyOwner(pod, /*warning=*/false, reason, &*ctx_);
   EXPECT_EQ(notify_at(pod, reason, kT0 + 900'000), kNever);
@@ -195,7 +195,7 @@ TEST_F(ActivationsTest, UnknownQueries_PastBound_OldestIsRemoved) {
   for (int i = 0; i < 3; ++i) activations_.AddUnknownQuery(absl::StrCat("there is room ", i));
   activations_.AddUnknownQuery("u2");
   EXPECT_EQ(activations_.unknown_queries().size(), 10'000U);
-  EXPECT_EQ(activations_.unknown_queries().begin()->second, "u2") << "who asks again keeps its turn";
+  EXPECT_EQ(activations_.unknown_queries().begin()->second, "u2") << "a repeated query does not change its position";
   EXPECT_EQ(activations_.unknown_queries().rbegin()->second, "there is room 2");
 }
 
@@ -226,7 +226,7 @@ TEST_F(ActivationsTest, ActivateMembers_FreeSlots_ActivateOneMemberEach) {
   PlanOn(GangAt("g"), {"m", "n"});
   EXPECT_EQ(ActivateMembers(GangAt("g"), false), (Lines{"activate a gate hint m", "activate b gate hint n"}));
   EXPECT_EQ(std::get<ActivatePod>(out_.effects[0]).plan, 7);
-  EXPECT_EQ(ActivateMembers(GangAt("g"), false), Lines{}) << "they were called";
+  EXPECT_EQ(ActivateMembers(GangAt("g"), false), Lines{}) << "they were activated already";
   EXPECT_EQ(ActivateMembers(GangAt("g"), true), (Lines{"activate a gate hint m", "activate b gate hint n"}));
 }
 
@@ -257,7 +257,7 @@ TEST_F(ActivationsTest, ActivateMembers_MoreMembersThanSlots_ActivatesOnePerSlot
   activations_.MarkUnschedulable(PodAt("g-2"));
   EXPECT_EQ(ActivateMembers(gang, false), Lines{"activate g-1"});
   Take("g-1", "m");
-  EXPECT_EQ(ActivateMembers(gang, true), Lines{"activate g-1"}) << "g-2 has no slot to come for";
+  EXPECT_EQ(ActivateMembers(gang, true), Lines{"activate g-1"}) << "g-2 has no slot";
 }
 
 TEST_F(ActivationsTest, ActivateExtras_UnschedulableExtras_AreActivatedOnce) {
@@ -272,7 +272,7 @@ TEST_F(ActivationsTest, ActivateExtras_UnschedulableExtras_AreActivatedOnce) {
   const auto all = [](const Pod&) { return true; };
   activations_.ActivateExtras(
       gang, [](const Pod&) { return false; }, At(kT0));
-  EXPECT_EQ(Done(), Lines{"activate b gate"}) << "who would be refused again is not called";
+  EXPECT_EQ(Done(), Lines{"activate b gate"}) << "a pod that would be refused again is not activated";
   activations_.SetActivated(PodAt("b"), false);
   activations_.ActivateExtras(gang, all, At(kT0));
   EXPECT_EQ(Done(), (Lines{"activate a", "activate b gate"}));

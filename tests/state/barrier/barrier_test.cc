@@ -37,7 +37,7 @@ TEST_F(BarrierTest, HeldSlot_CountsUntilItsWaitEnds) {
   EXPECT_EQ(pod.state, MemberState::kPending);
   EXPECT_EQ(barrier_.Of(pod).until_ms, kNever);
   EXPECT_TRUE(barrier_.Of(pod).holds.empty());
-  EXPECT_TRUE(activations_.Of(pod).unschedulable) << "it comes back only when it is called";
+  EXPECT_TRUE(activations_.Of(pod).unschedulable) << "it is tried again only after an activation";
   EXPECT_TRUE(PodIsLookedAt("g-1"));
   EXPECT_EQ(ReservedOn("n"), 2) << "its slot stays";
   At(kT0);

@@ -187,7 +187,7 @@ TEST(ByIdTest, Values_AreStoredById) {
   EXPECT_EQ(values_by_id.Of(3), "three");
   const std::string* third = &values_by_id[3];
   values_by_id[100'000] = "far";
-  EXPECT_EQ(&values_by_id.Of(3), third) << "what is kept never moves";
+  EXPECT_EQ(&values_by_id.Of(3), third) << "stored values never move";
   EXPECT_EQ(values_by_id.Of(99'999), "");
   values_by_id.Reset(100'000);
   values_by_id.Reset(200'000);
@@ -204,7 +204,7 @@ TEST(CheckTest, BrokenInvariant_StopsProcess) {
 TEST(SharedTest, Copies_ShareUntilFirstWrite) {
   Shared<std::string> a;
   EXPECT_EQ(*a, "");
-  EXPECT_TRUE(a.IsSameCopy({})) << "nothing is kept of a default value";
+  EXPECT_TRUE(a.IsSameCopy({})) << "nothing is stored for a default value";
   a.Mutable() = "x";
   Shared<std::string> b = a;
   EXPECT_TRUE(b.IsSameCopy(a));

@@ -27,7 +27,7 @@ TEST_F(BindingsTest, LastArrival_CommitsAllMembers) {
   Come("g-2", "n", 2);
   EXPECT_EQ(Done(), (Lines{"bind g-1 to n by 45007", "bind g-2 to n by 45012", "keep start/1", "keep commit/g-1",
                            "keep commit/g-2"}))
-      << "each until its own call has to be answered; nobody is answered yet";
+      << "each until its own call has to be answered; no call is answered yet";
   EXPECT_TRUE(Touched(gang));
   EXPECT_TRUE(plans_.Of(gang)->committed);
   EXPECT_EQ(barrier_.held_binds(), 0);
@@ -78,7 +78,7 @@ TEST_F(BindingsTest, BoundPod_IsAnsweredAndItsRecordRemoved) {
   EXPECT_TRUE(Touched(GangAt("g")));
   At(kT0 + 11);
   Report("g-1", "n", BindingResult::kBound);
-  EXPECT_EQ(Done(), Lines{}) << "said again";
+  EXPECT_EQ(Done(), Lines{}) << "reported again";
   Report("g-2", "n", BindingResult::kBound);
   EXPECT_EQ(Done(), (Lines{"answer 2 permitted", "drop commit/g-2", "drop start/1"}));
   EXPECT_EQ(plans_.Of(GangAt("g")), nullptr) << "all of it is bound";
@@ -196,7 +196,7 @@ TEST_F(BindingsTest, BindingRefused_MemberKeepsItsSlot) {
   EXPECT_TRUE(PodIsLookedAt("g-2"));
   ASSERT_NE(plans_.Of(gang), nullptr);
   EXPECT_EQ(plans_.Of(gang)->slots[1].state, SlotState::kFree);
-  EXPECT_GT(plans_.Of(gang)->next_activation_ms, kT0 + 20) << "called again, and not in the past";
+  EXPECT_GT(plans_.Of(gang)->next_activation_ms, kT0 + 20) << "activated again, and not in the past";
   EXPECT_EQ(UsedOn("n"), 1);
   EXPECT_EQ(ReservedOn("n"), 1);
   // The member arrives again and is bound without waiting for the others.
@@ -362,7 +362,7 @@ TEST_F(BindingsTest, WaitingPodDeleted_IsAnsweredAtOnce) {
   EXPECT_EQ(PodAt("g-1").state, MemberState::kTerminating);
   EXPECT_FALSE(nominations_.Remove(PodAt("g-1")));
   EXPECT_TRUE(PodIsLookedAt("g-1"));
-  EXPECT_EQ(plans_.Of(GangAt("g")), nullptr) << "nobody else can take its slot";
+  EXPECT_EQ(plans_.Of(GangAt("g")), nullptr) << "no other pod can take its slot";
   ExpectNothingLeft();
 }
 
@@ -391,7 +391,7 @@ TEST_F(BindingsTest, TerminatingPod_UsesItsNodeUntilItIsGone) {
   bindings_.OnStateChanged(PodAt("g-2"), MemberState::kFailed, At(kT0 + 10));
   EXPECT_EQ(UsedOn("n"), 1) << "a pod that is over uses nothing";
   bindings_.OnStateChanged(PodAt("g-1"), MemberState::kPending, At(kT0 + 10));
-  EXPECT_EQ(PodAt("g-1").state, MemberState::kTerminating) << "nobody comes back";
+  EXPECT_EQ(PodAt("g-1").state, MemberState::kTerminating) << "a pod never returns to an earlier state";
 }
 
 TEST_F(BindingsTest, WaitingPodBoundByAnother_IsChargedThere) {

@@ -177,10 +177,10 @@ TEST_F(PlanLifecycleTest, Withdraw_Plan_ReleasesEverything) {
   EXPECT_EQ(plans_.Of(gang), nullptr);
   EXPECT_EQ(PodAt("g-1").state, MemberState::kPending);
   EXPECT_TRUE(activations_.Of(PodAt("g-1")).unschedulable);
-  EXPECT_TRUE(activations_.Of(PodAt("g-2")).unschedulable) << "it has no place to come for any more";
+  EXPECT_TRUE(activations_.Of(PodAt("g-2")).unschedulable) << "it no longer has a slot";
   EXPECT_FALSE(clock_.running(gang));
   EXPECT_EQ(gang.durable.held_ms, 9);
-  EXPECT_TRUE(Touched(gang)) << "it is settled: it may be queued again";
+  EXPECT_TRUE(Touched(gang)) << "it is reconciled: it may be queued again";
   EXPECT_TRUE(backlog_.Due()) << "held binds are free for others";
   ExpectNothingPromised();
 }
@@ -227,7 +227,7 @@ TEST_F(PlanLifecycleTest, Withdraw_Group_WithdrawsAllPlans) {
   EXPECT_EQ(plans_.Of(GangAt("b")), nullptr);
   ASSERT_EQ(out_.answers.size(), 1U);
   EXPECT_EQ(out_.answers[0].reason.text, "gang d/b: gang d/a of its group: of a test");
-  EXPECT_TRUE(Touched(GangAt("b"))) << "the other is settled too";
+  EXPECT_TRUE(Touched(GangAt("b"))) << "the other gang is reconciled too";
   EXPECT_FALSE(clock_.running(GangAt("b")));
   ExpectNothingPromised();
 }
@@ -252,7 +252,7 @@ TEST_F(PlanLifecycleTest, Withdraw_ConfirmedPlan_ClearsConfirmation) {
   submissions_.MarkConfirmed(GangAt("g"));
   At(kT0 + 3'000);
   Withdraw("g");
-  EXPECT_EQ(submissions_.Of(GangAt("g"))->expires_ms, kT0 + 5'000) << "nobody asked since it was planned";
+  EXPECT_EQ(submissions_.Of(GangAt("g"))->expires_ms, kT0 + 5'000) << "no call since it was planned";
   EXPECT_FALSE(submissions_.Of(GangAt("g"))->confirmed);
 }
 
@@ -312,7 +312,7 @@ TEST_F(PlanLifecycleTest, MemberLost_CommittedPlanOrNone_KeepsPlan) {
   At(kT0);
   lifecycle_.OnMemberLost(gang, &*ctx_);
   ASSERT_NE(plans_.Of(gang), nullptr);
-  EXPECT_EQ(plans_.Of(gang)->size(), 2) << "G-13: the place is kept for a member that comes again";
+  EXPECT_EQ(plans_.Of(gang)->size(), 2) << "G-13: the slot is reserved for a replacement";
 }
 
 TEST_F(PlanLifecycleTest, MemberLost_SubmittedPodWithSlot_PlanIsWithdrawn) {
@@ -327,7 +327,7 @@ TEST_F(PlanLifecycleTest, MemberLost_SubmittedPodWithSlot_PlanIsWithdrawn) {
   lifecycle_.ReleaseSlot(PodAt("g-1"));
   RemoveMember("g-1");
   lifecycle_.OnMemberLost(GangAt("g"), &*ctx_);
-  EXPECT_EQ(plans_.Of(GangAt("g")), nullptr) << "its caller saw who goes where";
+  EXPECT_EQ(plans_.Of(GangAt("g")), nullptr) << "its caller has seen the assignment";
 }
 
 TEST_F(PlanLifecycleTest, ReleaseSlot_PlanStaysUntilDone) {
@@ -486,7 +486,7 @@ TEST_F(PlanLifecycleTest, ExpireWait_PolicyFail_MarksEveryMemberOnce) {
   lifecycle_.ExpireWait(gang, &*ctx_);
   EXPECT_EQ(Done(), (Lines{"mark g-1", "warn g-1 TimedOut", "mark g-2", "warn g-2 TimedOut", "answer 1 TimedOut"}));
   EXPECT_TRUE(gang.durable.timed_out);
-  EXPECT_EQ(gang.durable.held_ms, 0) << "forgotten: its next life starts anew";
+  EXPECT_EQ(gang.durable.held_ms, 0) << "reset: the next incarnation starts from zero";
   EXPECT_EQ(gang.durable.requeues, 0);
   EXPECT_TRUE(PodAt("g-2").facts.timed_out_mark);
   EXPECT_TRUE(Touched(gang));

@@ -38,7 +38,7 @@ TEST_F(RepairTest, RepairTimeOver_PolicyKeep_EndsRepair) {
   EXPECT_EQ(repair_.Deadline(gang), kT0 + kRepairMs);
   EXPECT_EQ(OnTime(gang, kT0 + kRepairMs - 1), Lines{});
   EXPECT_EQ(repair_.Deadline(gang), kT0 + kRepairMs);
-  EXPECT_EQ(OnTime(gang, kT0 + kRepairMs), Lines{}) << "policy keep: who runs stays";
+  EXPECT_EQ(OnTime(gang, kT0 + kRepairMs), Lines{}) << "policy keep: running pods stay";
   EXPECT_EQ(repair_.Deadline(gang), kNever);
   EXPECT_FALSE(gang.durable.evicting);
   repair_.Begin(gang, kT0);
@@ -99,7 +99,7 @@ TEST_F(RepairTest, RepairTimeOver_NoEvictionNeeded_EvictsNothing) {
   EXPECT_EQ(OnTime(gang, kT0 + kRepairMs), Lines{});
   gangs_.SetState(PodAt("g-2"), MemberState::kSucceeded);
   repair_.Begin(gang, kT0);
-  EXPECT_EQ(OnTime(gang, kT0 + kRepairMs), Lines{}) << "who succeeded is no loss";
+  EXPECT_EQ(OnTime(gang, kT0 + kRepairMs), Lines{}) << "a succeeded pod is no loss";
   gangs_.SetState(PodAt("g-2"), MemberState::kFailed);
   gangs_.SetSatisfied(gang, false);
   repair_.Begin(gang, kT0);
@@ -107,7 +107,7 @@ TEST_F(RepairTest, RepairTimeOver_NoEvictionNeeded_EvictsNothing) {
   gangs_.SetSatisfied(gang, true);
   gangs_.SetEvicting(gang, true);
   repair_.Begin(gang, kT0);
-  EXPECT_EQ(OnTime(gang, kT0 + kRepairMs), Lines{}) << "they were told already";
+  EXPECT_EQ(OnTime(gang, kT0 + kRepairMs), Lines{}) << "they were evicted already";
 }
 
 TEST_F(RepairTest, ActiveMemberLost_PolicyAll_EvictsTheOthers) {
@@ -119,7 +119,7 @@ TEST_F(RepairTest, ActiveMemberLost_PolicyAll_EvictsTheOthers) {
   EXPECT_TRUE(gang.durable.evicting);
   EXPECT_EQ(repair_.Deadline(gang), kT0 + 9 + 30'000) << "there is nothing to repair any more";
   repair_.OnActiveMemberLost(gang, PodAt("g-3"), At(kT0 + 9));
-  EXPECT_EQ(Done(), Lines{}) << "they were told";
+  EXPECT_EQ(Done(), Lines{}) << "they were evicted already";
   // A pod that is bound while its gang is being evicted is evicted too.
   repair_.EvictIfEvicting(PodAt("g-3"), &*ctx_);
   EXPECT_EQ(Done(), Lines{"evict g-3"});
@@ -132,7 +132,7 @@ TEST_F(RepairTest, ActiveMemberLost_NotSatisfiedOrNoneRunning_EvictsNothing) {
   gangs_.SetSatisfied(gang, true);
   gangs_.SetState(PodAt("g-1"), MemberState::kFailed);
   repair_.OnActiveMemberLost(gang, PodAt("g-2"), &*ctx_);
-  EXPECT_EQ(Done(), Lines{}) << "nobody of it runs any more";
+  EXPECT_EQ(Done(), Lines{}) << "none of its pods runs any more";
   EXPECT_FALSE(gang.durable.evicting);
   repair_.EvictIfEvicting(PodAt("g-2"), &*ctx_);
   repair_.EvictIfEvicting(PutLone("lone", 1), &*ctx_);

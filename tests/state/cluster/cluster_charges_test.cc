@@ -104,7 +104,7 @@ TEST_F(Charges, HostPort_UsedOncePerAddress) {
   EXPECT_EQ(cluster_.Room(a_, Acquire(WithPorts({next, any})), 5), 0) << "one of them is taken";
   EXPECT_EQ(cluster_.Room(a_, Acquire(WithPorts({next, udp})), 5), 1);
   EXPECT_EQ(cluster_.Room(a_, Acquire(WithPorts({next}, 10)), 5), 0) << "a free port is no room";
-  EXPECT_EQ(cluster_.Room(a_, Acquire(1), 5), 5) << "who wants no port does not care";
+  EXPECT_EQ(cluster_.Room(a_, Acquire(1), 5), 5) << "a pod without ports is not affected";
   Return(a_, with_one);
   EXPECT_EQ(cluster_.Room(a_, with_one, 5), 1);
 }
@@ -145,7 +145,7 @@ TEST_F(Charges, ReservedPort_ConflictsWithOtherUser) {
   const ClassId with_two = Acquire(WithPorts({two}));
   const ClassId with_any = Acquire(WithPorts({any}));
   const ClassId plain = Acquire(1);
-  EXPECT_FALSE(cluster_.HasPortConflict(a_, with_one)) << "nobody holds any";
+  EXPECT_FALSE(cluster_.HasPortConflict(a_, with_one)) << "no pod uses any";
   Reserve(a_, with_one);
   EXPECT_FALSE(cluster_.HasPortConflict(a_, with_one)) << "it holds them itself";
   EXPECT_TRUE(cluster_.ReservationFits(a_, with_one));
@@ -155,7 +155,7 @@ TEST_F(Charges, ReservedPort_ConflictsWithOtherUser) {
   Use(a_, with_any);
   EXPECT_TRUE(cluster_.HasPortConflict(a_, with_one));
   EXPECT_FALSE(cluster_.ReservationFits(a_, with_one));
-  EXPECT_TRUE(cluster_.ReservationFits(a_, plain)) << "who wants no port does not care";
+  EXPECT_TRUE(cluster_.ReservationFits(a_, plain)) << "a pod without ports is not affected";
   Return(a_, with_any);
   EXPECT_FALSE(cluster_.HasPortConflict(a_, with_one));
   Use(a_, with_one);
@@ -236,7 +236,8 @@ TEST_F(Charges, BinpackScore_IsMeanShareInUse) {
   EXPECT_EQ(cluster_.BinpackScore(b, cpu), 250 - 1'000);
   EXPECT_EQ(cluster_.BinpackScore(b, gpu), 0);
   EXPECT_EQ(cluster_.BinpackScore(b, both), 125);
-  EXPECT_EQ(cluster_.BinpackScore(b, nothing), 200 - 1'000) << "who wants nothing else takes one of the pods";
+  EXPECT_EQ(cluster_.BinpackScore(b, nothing), 200 - 1'000)
+      << "a pod that needs nothing else takes one of the pod places";
   EXPECT_EQ(cluster_.BinpackScore(b, fpga), -1'000) << "there is none of it";
   EXPECT_EQ(cluster_.BinpackScore(b, cpu_and_fpga), 125 - 1'000);
   Reserve(b, gpu, 3);
@@ -277,12 +278,12 @@ TEST_F(ChargesDeath, DischargeWithoutCharge_Dies) {
   Use(a_, cls, 2);
   EXPECT_DEATH(Return(a_, cls, 3), "invariant");
   EXPECT_DEATH(ReturnReserved(a_, cls), "invariant");
-  EXPECT_DEATH(Return(a_, port), "invariant") << "nobody holds that port";
+  EXPECT_DEATH(Return(a_, port), "invariant") << "no pod uses that port";
   EXPECT_DEATH(Use(a_, cls, 0), "invariant");
   EXPECT_DEATH(Return(a_, cls, 0), "invariant");
   Return(a_, cls, 2);
   cluster_.RemoveNode("a");
-  EXPECT_DEATH(Use(a_, cls), "invariant") << "that id is nobody's";
+  EXPECT_DEATH(Use(a_, cls), "invariant") << "no node has that id";
   cluster_.ReleaseClass(port);
   EXPECT_DEATH(cluster_.ReleaseClass(port), "") << "it is gone";
 }

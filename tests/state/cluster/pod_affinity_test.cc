@@ -120,7 +120,7 @@ TEST(PodAffinity, Selector_MatchesAsInKubernetes) {
   EXPECT_TRUE(Matches(Apps("web"), "default", web));
   EXPECT_FALSE(Matches(Apps("web"), "other", web));
   EXPECT_TRUE(Matches({true, {}, {}}, "other", {})) << "no requirement: every pod";
-  EXPECT_FALSE(Matches({false, {}, {}}, "default", web)) << "no namespace: nobody";
+  EXPECT_FALSE(Matches({false, {}, {}}, "default", web)) << "no namespace: no pod";
   EXPECT_TRUE(Matches(Pods("app", SelectorOperator::kNotIn, {"db"}), "default", web));
   EXPECT_TRUE(Matches(Pods("app", SelectorOperator::kNotIn, {"db"}), "default", {})) << "without the label too";
   EXPECT_FALSE(Matches(Pods("app", SelectorOperator::kDoesNotExist), "default", web));
@@ -315,7 +315,7 @@ TEST(PodAffinity, EmptySelector_LearnsNoLabels) {
 TEST(PodAffinity, NamespaceLabels_MatterOnlyIfSelected) {
   Both both;
   const Labels plain = {{"team", "x"}, {"other", "1"}};
-  EXPECT_FALSE(both.cluster.SetNamespace("early", &plain)) << "nobody goes by them yet";
+  EXPECT_FALSE(both.cluster.SetNamespace("early", &plain)) << "no term uses them yet";
   PodSelector of_team = Apps("web");
   of_team.by_labels = true;
   of_team.namespace_labels = {{NamespaceKey("team"), SelectorOperator::kIn, {"x"}}};
@@ -543,7 +543,7 @@ TEST_P(PodAffinityGangs, RandomGangs_AgreeWithExhaustiveSearch) {
       EXPECT_TRUE(fits);
     } else if (!result.out_of_tries) {
       ++disproved;
-      EXPECT_FALSE(fits) << "it was said to be impossible: " << result.explanation;
+      EXPECT_FALSE(fits) << "reported as impossible: " << result.explanation;
     }
     if (testing::Test::HasFailure()) return;
   }

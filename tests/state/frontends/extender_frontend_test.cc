@@ -24,7 +24,7 @@ TEST_F(ExtenderFrontendTest, Filter_FactsNotRead_IsRefused) {
   const FilterReply reply = early.OnFilter({"a", std::make_shared<NodeOffer>(std::vector<std::string>{"n"})}, &*ctx_);
   EXPECT_EQ(reply.kind, FilterReply::Kind::kRefuse);
   EXPECT_EQ(reply.reason.code, ReasonCode::kStarting);
-  EXPECT_TRUE(activations_.Of(PodAt("a")).unschedulable) << "it comes back when it is called";
+  EXPECT_TRUE(activations_.Of(PodAt("a")).unschedulable) << "it is tried again after an activation";
 }
 
 TEST_F(ExtenderFrontendTest, Filter_LonePod_PassesExceptPromisedNodes) {
@@ -188,7 +188,7 @@ TEST_F(ExtenderFrontendTest, Filter_SatisfiedGang_MemberPassesIndividually) {
   PlanNow(GangAt("p"));
   EXPECT_EQ(Ask("g-1", {"n"}), "pass but n");
   EXPECT_TRUE(activations_.Of(PodAt("g-1")).unschedulable);
-  EXPECT_EQ(activations_.Guarded(), std::vector<absl::string_view>{"g-1"}) << "it is called when there is room";
+  EXPECT_EQ(activations_.Guarded(), std::vector<absl::string_view>{"g-1"}) << "it is activated when there is room";
 }
 
 // --- missing offers (K-6) ---
@@ -307,7 +307,7 @@ class PreemptionTest : public ExtenderFrontendTest {
 
 TEST_F(PreemptionTest, WaitingMember_MayNotPreempt) {
   EXPECT_EQ(Ask("w-1", {"lone"}), no_);
-  EXPECT_EQ(Ask("r-1", {"lone"}), yes_) << "its minimum runs: the rest comes one by one";
+  EXPECT_EQ(Ask("r-1", {"lone"}), yes_) << "its minimum runs: the others are scheduled one by one";
   EXPECT_EQ(Ask("nobody", {"lone"}), yes_);
   EXPECT_EQ(Ask("lone", {"nobody"}), yes_);
 }
@@ -344,7 +344,7 @@ TEST_F(PreemptionTest, RunningGang_KeepsItsMinimum) {
   EXPECT_EQ(Ask("lone", {"r-1"}), yes_) << "two of them remain";
   EXPECT_EQ(Ask("lone", {"r-1", "r-2"}), no_);
   EXPECT_EQ(Ask("lone", {"one-1"}), yes_) << "a minimum of one is no gang";
-  EXPECT_EQ(Ask("lone", {"w-1"}), no_) << "whom kube-scheduler would take is on his way to the barrier";
+  EXPECT_EQ(Ask("lone", {"w-1"}), no_) << "a pod that kube-scheduler would evict is on its way to the barrier";
   gangs_.SetState(PodAt("r-3"), MemberState::kCommitted);
   EXPECT_EQ(Ask("lone", {"r-1"}), no_) << "a member that is being bound is not there yet";
 }

@@ -178,7 +178,7 @@ TEST_F(SubmissionsFrontendTest, Confirm_CurrentPlan_StartsItsPods) {
   }
   EXPECT_EQ(PodAt("g-3").state, MemberState::kPending);
   ExpectNothingPromised();
-  EXPECT_EQ(Confirm("id-g", plan)->state, State::kConfirmed) << "said again";
+  EXPECT_EQ(Confirm("id-g", plan)->state, State::kConfirmed) << "confirmed again";
   EXPECT_EQ(submissions_frontend_.OnQuery("id-g", kT0)->state, State::kConfirmed);
   EXPECT_TRUE(absl::IsFailedPrecondition(submissions_frontend_.CheckAbandon("id-g").status()));
 }
@@ -245,7 +245,7 @@ TEST_F(SubmissionsFrontendTest, EndUnconfirmed_Expired_ReleasesSlotsAndWarnsOnce
   const Lines uids =
       submissions_frontend_.EndUnconfirmed(gang, State::kExpired, {ReasonCode::kTimedOut, "not confirmed"}, &*ctx_);
   EXPECT_EQ(uids, (Lines{"g-1", "g-2"})) << "pods that named it on their own stay";
-  EXPECT_EQ(Done(), Lines{"warn g-1 TimedOut"}) << "told once";
+  EXPECT_EQ(Done(), Lines{"warn g-1 TimedOut"}) << "reported once";
   EXPECT_EQ(plans_.Of(gang), nullptr);
   EXPECT_EQ(ReservedOn("n"), 0);
   EXPECT_EQ((*submissions_frontend_.CheckAbandon("id-g"))->state, State::kExpired);

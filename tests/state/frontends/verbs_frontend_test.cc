@@ -291,7 +291,7 @@ TEST_F(VerbsTest, FindNodes_OnlyWithoutRoom_LaterGangYields) {
   }
   const Pod& full = PutLone("full", 2);
   ledger_.ChargePod(full.id, cluster_.FindNode("n"), full.cls, ChargeKind::kUsed);
-  EXPECT_FALSE(clock_.by_plan(GangAt("b"))) << "what it holds so is not kept (G-6)";
+  EXPECT_FALSE(clock_.by_plan(GangAt("b"))) << "what it holds this way does not last (G-6)";
   EXPECT_EQ(verbs_frontend_.FindNodes(PodAt("a-1"), {}, &*ctx_).nodes.size(), 1U) << "m";
   EXPECT_EQ(PodAt("b-1").state, MemberState::kWaiting);
   const Pod& small = PutLone("small", 1);
@@ -303,7 +303,7 @@ TEST_F(VerbsTest, FindNodes_OnlyWithoutRoom_LaterGangYields) {
   EXPECT_EQ(PodAt("b-1").state, MemberState::kWaiting) << "a could not start anyway";
   gangs_.SetTimedOut(GangAt("a"), false);
   EXPECT_EQ(verbs_frontend_.FindNodes(PodAt("a-1"), {"n"}, &*ctx_).nodes.size(), 1U)
-      << "b, which comes later, gives way on n";
+      << "b, which is later in the order, yields on n";
   EXPECT_EQ(PodAt("b-1").state, MemberState::kPending);
 }
 

@@ -18,7 +18,7 @@ TEST_F(VerbsTest, Permit_QuorumReached_PermitsAllMembers) {
   const PermitReply again = AskPermit("g-1", "n", 2);
   EXPECT_EQ(again.kind, PermitReply::Kind::kWait);
   EXPECT_EQ(again.wait_ms, 599'000);
-  EXPECT_TRUE(again.activate.empty()) << "said once";
+  EXPECT_TRUE(again.activate.empty()) << "sent once";
   EXPECT_EQ(UsedOn("n"), 1);
   EXPECT_EQ(Permit("g-2", "n", 3), "permit");
   EXPECT_EQ(Done(),
@@ -168,7 +168,7 @@ TEST_F(VerbsTest, Permit_PermittedAndBound_MayAskAgain) {
   PodDescription bound = Facts("b", 1);
   bound.node_name = "n";
   Put(bound, false, MemberState::kBound);
-  EXPECT_EQ(Permit("b", "n", 6), "reject Gone") << "nobody permitted it";
+  EXPECT_EQ(Permit("b", "n", 6), "reject Gone") << "it was not permitted";
 }
 
 // A gang that Muster places: the member takes a slot of the plan.

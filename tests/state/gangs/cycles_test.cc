@@ -80,16 +80,16 @@ TEST_F(Cycles, CycleSize_IsTotalOrAvailableChildren) {
   gated.other_gates = true;
   gangs_.SetFacts(Member(3), gated, 1);
   gangs_.AdvanceCycle(gang);
-  EXPECT_EQ(gang.durable.cycle, 3) << "nobody else can";
+  EXPECT_EQ(gang.durable.cycle, 3) << "no other member can";
 }
 
 TEST_F(Cycles, NoTurnPossible_CycleDoesNotEnd) {
   const Gang& gang = Make(0, 0, 2);
   gangs_.AdvanceCycle(gang);
-  EXPECT_EQ(gang.durable.cycle, 1) << "nobody needs a turn";
+  EXPECT_EQ(gang.durable.cycle, 1) << "no member needs a turn";
   const Gang& bound = With("b", 1, 1, MemberState::kBound);
   gangs_.AdvanceCycle(bound);
-  EXPECT_EQ(bound.durable.cycle, 1) << "nobody can have one";
+  EXPECT_EQ(bound.durable.cycle, 1) << "no member can have a turn";
 }
 
 TEST_F(Cycles, MemberAtBarrier_CountsInCycle) {

@@ -102,7 +102,7 @@ TEST_F(EligibilityTest, UnusablePodDeclaration_IsReason) {
   const Gang& gang = GangOf("g");
   EXPECT_EQ(eligibility_.StructureReason(gang), facts.gang.problem);
   gangs_.SetState(pod, MemberState::kBound);
-  EXPECT_TRUE(IsReason(eligibility_.StructureReason(gang), ReasonCode::kUnknownGang)) << "nobody waits for that";
+  EXPECT_TRUE(IsReason(eligibility_.StructureReason(gang), ReasonCode::kUnknownGang)) << "no pod waits for that";
   gangs_.SetState(pod, MemberState::kPending);
   Declare("g", GangDeclaration());
   EXPECT_TRUE(IsReason(eligibility_.StructureReason(gang), ReasonCode::kUninitialised, "no minimum"));
@@ -144,7 +144,7 @@ TEST_F(EligibilityTest, TooFewChildren_ReasonHasFigures) {
   gangs_.SetFacts(gated, Facts("gated", "g"), 1);
   EXPECT_TRUE(eligibility_.GateReason(gang, 0).none()) << "exactly enough";
   gangs_.SetState(gated, MemberState::kFailed);
-  EXPECT_TRUE(IsReason(eligibility_.GateReason(gang, 0), ReasonCode::kNotEnoughPods)) << "who failed is no child";
+  EXPECT_TRUE(IsReason(eligibility_.GateReason(gang, 0), ReasonCode::kNotEnoughPods)) << "a failed pod is no child";
 }
 
 // G-1, G-6, P-11: a back-off blocks the gang until exactly its end.
@@ -162,7 +162,7 @@ TEST_F(EligibilityTest, Backoff_EndsAtItsTime) {
   gangs_.SetRootCause(gang, "no node for g-0");
   EXPECT_TRUE(IsReason(eligibility_.GateReason(gang, 0), ReasonCode::kBackoff, "; no node for g-0"));
   gangs_.Leave(*gangs_.FindPod("g-0"));
-  EXPECT_TRUE(IsReason(eligibility_.GateReason(gang, 0), ReasonCode::kNotEnoughPods)) << "that comes first";
+  EXPECT_TRUE(IsReason(eligibility_.GateReason(gang, 0), ReasonCode::kNotEnoughPods)) << "that is checked first";
   gangs_.SetSatisfied(gang, true);
   EXPECT_TRUE(eligibility_.GateReason(gang, 0).none()) << "G-1: satisfied gangs pass at once";
   gangs_.SetTimedOut(gang, true);
@@ -193,7 +193,7 @@ TEST_F(EligibilityTest, Missing_CountsByPolicy) {
   Add("x", "anew", MemberState::kRunning);
   EXPECT_EQ(eligibility_.Missing(only_waiting), 1);
   gangs_.SetSatisfied(only_waiting, true);
-  EXPECT_EQ(eligibility_.Missing(only_waiting), 2) << "only-waiting counts nobody who has started";
+  EXPECT_EQ(eligibility_.Missing(only_waiting), 2) << "only-waiting does not count started members";
 }
 
 // S-1: a foreign pod of a submitted gang does not count as a member.
@@ -222,7 +222,7 @@ TEST_F(EligibilityTest, SatisfiedGang_SchedulesIndividually) {
   gangs_.SetSatisfied(gang, true);
   EXPECT_TRUE(eligibility_.SchedulesIndividually(gang));
   gangs_.SetTimedOut(gang, true);
-  EXPECT_TRUE(eligibility_.SchedulesIndividually(gang)) << "G-1: who was satisfied once passes first of all";
+  EXPECT_TRUE(eligibility_.SchedulesIndividually(gang)) << "G-1: members of a gang that was satisfied once always pass";
   gangs_.SetTimedOut(gang, false);
   gangs_.SetEvicting(gang, true);
   EXPECT_FALSE(eligibility_.SchedulesIndividually(gang));
@@ -243,7 +243,7 @@ TEST_F(EligibilityTest, SatisfiedGang_SchedulesIndividually) {
   const Gang& other = WithPolicy("other", 0, MatchPolicy::kWaitingAndRunning);
   gangs_.SetSatisfied(other, true);
   gangs_.SetTimedOut(other, true);
-  EXPECT_FALSE(eligibility_.SchedulesIndividually(other)) << "of another policy nobody passes for good";
+  EXPECT_FALSE(eligibility_.SchedulesIndividually(other)) << "with another policy they do not always pass";
   EXPECT_TRUE(IsReason(eligibility_.StructureReason(other), ReasonCode::kTimedOut));
 }
 
@@ -292,7 +292,7 @@ TEST_F(EligibilityTest, TooFewPlannable_ReasonNamesCause) {
   gangs_.SetFacts(foreign, facts, kNoClass);
   EXPECT_TRUE(IsReason(eligibility_.PlanReason(gang, 0), ReasonCode::kInvalidRequest, "cpu: -1"));
   gangs_.SetState(foreign, MemberState::kWaiting);
-  EXPECT_TRUE(eligibility_.PlanReason(gang, 0).none()) << "who waits at the barrier has a place";
+  EXPECT_TRUE(eligibility_.PlanReason(gang, 0).none()) << "a pod that waits at the barrier has a node";
   gangs_.SetState(foreign, MemberState::kBound);
   EXPECT_TRUE(eligibility_.PlanReason(gang, 0).none()) << "exactly the two that are missing";
   facts = Facts("g-0", "g");
@@ -317,7 +317,7 @@ TEST_F(EligibilityTest, NoMemberAtFault_ReasonHasFigures) {
   gated.other_gates = true;
   Add(gated);
   EXPECT_TRUE(IsReason(eligibility_.PlanReason(gang, 0), ReasonCode::kNotEnoughPods, "1 of 2"))
-      << "a gate is nobody's fault";
+      << "a gate is not a fault";
   PodDescription foreign = Facts("e", "g");
   foreign.scheduler_name = "volcano";
   Add(foreign);

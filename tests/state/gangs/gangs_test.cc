@@ -79,9 +79,9 @@ TEST_F(GangsTest, RemovedGang_IsGone) {
   gangs_.Touch(b);
   gangs_.RemoveGang(a);
   EXPECT_EQ(gangs_.FindGang("d/a"), nullptr);
-  EXPECT_EQ(gangs_.TakeChanged(), Names{"d/a"}) << "readers are told that it went";
+  EXPECT_EQ(gangs_.TakeChanged(), Names{"d/a"}) << "the removal is published";
   EXPECT_EQ(gangs_.TakeTouched(), &b);
-  EXPECT_EQ(gangs_.TakeTouched(), nullptr) << "nobody looks at a gang that is gone";
+  EXPECT_EQ(gangs_.TakeTouched(), nullptr) << "a removed gang is not reconciled";
   EXPECT_EQ(gangs_.Intern("d", "c", 0, 0).gang->id, id) << "its id is given again";
   EXPECT_EQ(gangs_.Intern("d", "e", 0, 0).gang->id, 2);
   gangs_.RemoveGang(b);
@@ -211,14 +211,14 @@ TEST_F(GangsTest, SameReasonCode_KeepsStartTime) {
   EXPECT_EQ(gang.notify_at_ms, 150);
   gangs_.SetReason(gang, {ReasonCode::kQueued, ""}, 120, 170, 920);
   EXPECT_EQ(gang.reason_since_ms, 120);
-  EXPECT_EQ(gang.notify_at_ms, 150) << "whoever is to be told is told in time";
+  EXPECT_EQ(gang.notify_at_ms, 150) << "the notification is in time";
   gangs_.SetReason(gang, {ReasonCode::kNoRoom, ""}, 130, 140, 930);
   EXPECT_EQ(gang.notify_at_ms, 140);
   gangs_.SetNotify(gang, kNever);
   gangs_.SetReason(gang, {ReasonCode::kNoRoom, ""}, 150, 160, 950);
   EXPECT_EQ(gang.notify_at_ms, kNever) << "the same words";
   gangs_.SetReason(gang, {ReasonCode::kNoRoom, "less"}, 150, 160, 950);
-  EXPECT_EQ(gang.notify_at_ms, 950) << "other words are told later";
+  EXPECT_EQ(gang.notify_at_ms, 950) << "a changed text is reported later";
 }
 
 TEST_F(GangsTest, MemberStates_HaveUniqueNames) {

@@ -48,7 +48,7 @@ TEST_F(GroupsTest, DifferentLists_GroupDisagrees) {
   EXPECT_TRUE(IsReason(eligibility_.GroupReason(a), ReasonCode::kUnknownGang, "d/b of its group does not exist yet"));
   const Gang& b = Declare("b", 1);
   EXPECT_TRUE(IsReason(eligibility_.GroupReason(a), ReasonCode::kGroupDisagrees, "d/b of its group lists no group"));
-  EXPECT_TRUE(eligibility_.GroupReason(b).none()) << "nobody is dragged into a group";
+  EXPECT_TRUE(eligibility_.GroupReason(b).none()) << "no gang joins a group without listing it";
   Declare("b", 1, {"d/b", "d/a", "d/c"});
   EXPECT_TRUE(
       IsReason(eligibility_.GroupReason(a), ReasonCode::kGroupDisagrees, "d/b of its group lists d/a, d/b, d/c"));
@@ -99,7 +99,7 @@ TEST_F(GroupsTest, Leader_FirstGangThatNeedsSlots) {
   EXPECT_EQ(Keys(eligibility_.Unplaced(a)), (Ids{"d/b", "d/c"}));
   gangs_.SetSatisfied(b, true);
   gangs_.SetSatisfied(c, true);
-  EXPECT_EQ(&eligibility_.LeaderOf(b), &b) << "nobody needs any";
+  EXPECT_EQ(&eligibility_.LeaderOf(b), &b) << "no gang needs one";
   Declare("c", 1);
   EXPECT_FALSE(eligibility_.SchedulesIndividually(a) && !eligibility_.GroupReason(a).none() && !a.once_satisfied());
   EXPECT_TRUE(eligibility_.SchedulesIndividually(a)) << "once satisfied, whatever became of the group";
@@ -141,7 +141,7 @@ TEST_F(GroupsTest, GroupKey_CombinesGangs) {
   EXPECT_TRUE(eligibility_.KeyOf(a).partially_bound) << "its mate is half bound";
   gangs_.SetSatisfied(b, true);
   EXPECT_FALSE(eligibility_.KeyOf(a).partially_bound);
-  EXPECT_EQ(eligibility_.KeyOf(a).created_ms, 10) << "who needs no places does not count";
+  EXPECT_EQ(eligibility_.KeyOf(a).created_ms, 10) << "a gang that needs no slots does not count";
 }
 
 TEST_F(GroupsTest, PartiallyBoundGang_MarksGroup) {
@@ -189,7 +189,7 @@ TEST_F(GroupsTest, PartlySubmittedGroup_Disagrees) {
   EXPECT_TRUE(
       IsReason(eligibility_.GateReason(b, 0), ReasonCode::kGroupDisagrees, "d/a of its group was not submitted"));
   gangs_.SetSatisfied(a, true);
-  EXPECT_TRUE(eligibility_.GateReason(b, 0).none()) << "who needs no places may be either";
+  EXPECT_TRUE(eligibility_.GateReason(b, 0).none()) << "a gang that needs no slots may be either";
   gangs_.SetSatisfied(a, false);
   gangs_.SetSubmitted(a);
   EXPECT_TRUE(IsReason(eligibility_.GateReason(a, 0), ReasonCode::kNone));
@@ -304,7 +304,7 @@ TEST_F(GroupsTest, Naming_ListsReferringGangs) {
   const Gang& b = Declare("b", 1, {"d/b", "d/z"});
   gangs_.DropObject(b, b.objects.begin()->first);
   gangs_.RemoveGang(b);
-  EXPECT_FALSE(eligibility_.IsNamed("d/z")) << "who is gone names nobody";
+  EXPECT_FALSE(eligibility_.IsNamed("d/z")) << "a removed gang lists no gang";
 }
 
 }  // namespace

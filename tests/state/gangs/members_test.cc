@@ -310,7 +310,7 @@ TEST_F(MembersTest, SigsDialect_RequiresOnePriority) {
   gangs_.SetFacts(b, facts, 1);
   EXPECT_TRUE(gangs_.OnePriority(GangOf("g")));
   gangs_.Leave(b);
-  EXPECT_FALSE(gangs_.OnePriority(GangOf("g"))) << "nobody is left who says so";
+  EXPECT_FALSE(gangs_.OnePriority(GangOf("g"))) << "no remaining pod declares it";
   EXPECT_EQ(gangs_.PlannableMembers(GangOf("g")), 1);
 }
 
@@ -338,7 +338,7 @@ TEST_F(MembersTest, Join_UpdatesCreationAndReference) {
   EXPECT_TRUE(gangs_.DropObject(gang, Object("g", {}).dialect));
   EXPECT_EQ(gang.created_ms, 100) << "without it, that of the oldest pod";
   for (const char* uid : {"b", "c", "e"}) gangs_.Leave(*gangs_.FindPod(uid));
-  EXPECT_FALSE(gang.refers_to_object()) << "who named a PodGroup is gone";
+  EXPECT_FALSE(gang.refers_to_object()) << "the pods that named a PodGroup are gone";
 }
 
 TEST_F(MembersTest, RemovedPodGroup_CreationFromRemaining) {
@@ -357,7 +357,7 @@ TEST_F(MembersTest, RemovedPodGroup_CreationFromRemaining) {
   PodDescription facts = Facts("a", "g");
   facts.created_ms = 900;
   Add(facts);
-  EXPECT_EQ(gang.created_ms, 900) << "nobody older is left";
+  EXPECT_EQ(gang.created_ms, 900) << "no older pod is left";
 }
 
 // S-1: a pod that only names a submitted gang is foreign until the submission is confirmed or over.
@@ -392,7 +392,7 @@ TEST_F(MembersTest, SubmittedGang_OtherPodsAreForeign) {
     EXPECT_FALSE(pod->foreign) << pod->facts.uid;
     EXPECT_FALSE(pod->submitted) << pod->facts.uid;
   }
-  EXPECT_FALSE(gangs_.Plannable(mine)) << "nobody serves its scheduler";
+  EXPECT_FALSE(gangs_.Plannable(mine)) << "no extender serves its scheduler";
   EXPECT_TRUE(gangs_.Plannable(before));
   EXPECT_EQ(gang.plannable, 1);
   EXPECT_EQ(gang.children(), 3);

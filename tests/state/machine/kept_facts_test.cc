@@ -125,14 +125,14 @@ TEST_F(PersistedFactsTest, Nodes_AreStaleUntilTheirAnnouncerSends) {
   EXPECT_FALSE(Try(UpdateFacts{.facts_version = {"b", 6}}).ok()) << "somebody else";
   EXPECT_EQ(Stale(), "mn");
   Apply(UpdateFacts{.facts_version = {"", 0}, .nodes = {NodeNamed("n")}});
-  EXPECT_EQ(Stale(), "m") << "said by hand";
+  EXPECT_EQ(Stale(), "m") << "announced by hand";
   std::vector<std::string> gangs;
   std::vector<std::string> nodes;
   machine_->TakeChanged(&gangs, &nodes);
   Apply(UpdateFacts{.facts_version = {"a", 6}});
   EXPECT_EQ(Stale(), "");
   machine_->TakeChanged(&gangs, &nodes);
-  EXPECT_EQ(nodes, std::vector<std::string>{"m"}) << "readers are told";
+  EXPECT_EQ(nodes, std::vector<std::string>{"m"}) << "the change is published";
   Begin();
   EXPECT_EQ(Stale(), "mn");
   Apply(UpdateFacts{.facts_version = {"a", 6}});  // its last update again
@@ -177,7 +177,7 @@ TEST_F(PersistedFactsTest, AnnouncerSilentTooLong_NodesGetNoNewPods) {
   EXPECT_EQ(machine_->reader().ViewGang(*machine_->reader().FindGang("d/g"), false).would_help,
             "announce the nodes again: their source has sent nothing since musterd started");
   EXPECT_FALSE(Try(ConfirmGang{"s", plan}).ok());
-  EXPECT_EQ(machine_->rooms().cluster.TotalFree().Get(kCpu), 0) << "it is nobody's to promise";
+  EXPECT_EQ(machine_->rooms().cluster.TotalFree().Get(kCpu), 0) << "it must not be promised";
   EXPECT_EQ(machine_->rooms().sources.ExpiresAt(), kNever) << "once";
   Apply(UpsertPod{Declares("alone", 1, 0)});
   Apply(FindNodes{"alone", {"n"}});

@@ -51,7 +51,7 @@ TEST_F(MachineFacts, Facts_OneInvalid_AreRefusedAsAWhole) {
   ExpectRefused({Node("m", 1)}, {Lone("x", 1), twin});
   ExpectRefused({Node("m", kMaxAmount + 1)}, {Lone("x", 1)});
   Apply(ReplaceFacts{{"a", 1}, {Node("m", 1)}, {Lone("x", 1), Lone("x", 1)}});
-  EXPECT_TRUE(out_.status.ok()) << "the same, said twice";
+  EXPECT_TRUE(out_.status.ok()) << "the same pod twice";
   EXPECT_EQ(machine_.reader().FindPod("known"), nullptr);
 }
 
@@ -81,7 +81,7 @@ TEST_F(MachineFacts, EqualPods_ShareTheirLongFacts) {
   lone.gang.declaration.Mutable().min_member.reset();
   Apply(UpsertPod{lone});
   EXPECT_TRUE(facts("c").shape.IsSameCopy(facts("a").shape));
-  EXPECT_TRUE(facts("c").gang.declaration.IsSameCopy({})) << "who says nothing keeps nothing";
+  EXPECT_TRUE(facts("c").gang.declaration.IsSameCopy({})) << "without a declaration nothing is stored";
 }
 
 TEST_F(MachineFacts, Remove_UnknownFact_ChangesNothing) {

@@ -28,7 +28,7 @@ class WholeMachine : public testing::Test {
     machine_.Apply(command, now_ms_, &out_);
     Lines lines = StoreRecords(out_);
     for (int rounds = 0; machine_.PlanningDue(); ++rounds) {
-      EXPECT_LT(rounds, 100) << "planning does not come to an end";
+      EXPECT_LT(rounds, 100) << "planning does not end";
       if (rounds == 100) break;
       Outcome planned;
       machine_.Apply(PlanRound{}, now_ms_, &planned);

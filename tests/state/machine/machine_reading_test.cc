@@ -57,7 +57,7 @@ TEST_F(Restarts, Reading_EndsWithTheLastSource) {
   Begin();
   Apply(UpdateFacts{.facts_version = {"hand", 0}, .nodes = {Node()}});
   Apply(FactsRead{});
-  EXPECT_FALSE(machine_->rooms().sources.complete()) << "nobody said what there is in Kubernetes";
+  EXPECT_FALSE(machine_->rooms().sources.complete()) << "the facts of Kubernetes are not read";
   Apply(ExpectFacts{{"nodes", "pods"}});
   Apply(FactsRead{"pods"});
   Apply(FactsRead{"pods"});
@@ -134,7 +134,7 @@ TEST_F(Restarts, PodRefusedWhileReading_IsActivated) {
   Apply(ExpectFacts{{"pods"}});
   TakeActivated();
   Apply(FactsRead{"pods"});
-  EXPECT_EQ(TakeActivated(), std::vector<std::string>{lone.uid}) << "and nobody who was not refused";
+  EXPECT_EQ(TakeActivated(), std::vector<std::string>{lone.uid}) << "only the refused pod is activated";
 }
 
 // K-14: the removal of the gate is read only after kube-scheduler has asked about the pod and was refused. A pod

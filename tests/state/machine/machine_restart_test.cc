@@ -111,9 +111,9 @@ TEST_F(Restarts, SameNameOtherPods_RecordIsNotApplied) {
   marked_.clear();  // these marks may not have been written
   Restart({Member("g", "g-1"), Member("g", "g-2")});
   EXPECT_TRUE(At("g").durable.timed_out) << "it is the same";
-  EXPECT_EQ(marked_, (std::set<std::string>{"g-1", "g-2"})) << "and its members are marked by whoever comes next";
+  EXPECT_EQ(marked_, (std::set<std::string>{"g-1", "g-2"})) << "its new members are marked";
   Restart({Member("g", "g-3"), Member("g", "g-4")});
-  EXPECT_FALSE(At("g").durable.timed_out) << "its pods were created anew";
+  EXPECT_FALSE(At("g").durable.timed_out) << "its pods were created again";
   EXPECT_EQ(store_.count("gang/d/g"), 0U);
 }
 

@@ -71,7 +71,7 @@ TEST_F(MachineRules, CommitFailed_LeavesNothing) {
   Apply(BindingOutcome{"g-1", "n", BindingResult::kRefused, "no"});
   EXPECT_EQ(store_.count("commit/g-1"), 1U) << "its start is still to be finished (K-13)";
   Apply(BindingOutcome{"g-2", "n", BindingResult::kRefused, "no"});
-  EXPECT_EQ(store_.count("commit/g-1") + store_.count("commit/g-2"), 0U) << "nobody started";
+  EXPECT_EQ(store_.count("commit/g-1") + store_.count("commit/g-2"), 0U) << "no member started";
   EXPECT_FALSE(Planned("g")) << "the next start is a whole one";
   RemoveAll();
   ExpectNothingLeft();
@@ -131,7 +131,7 @@ TEST_F(MachineRules, WithdrawnGang_IsPlannedElsewhereAtOnce) {
   Apply(UpsertNode{Node("m", 2)});
   ASSERT_EQ(machine_.reader().FindPlan(GangAt("g"))->slots[0].node, machine_.rooms().cluster.FindNode("n"));
   Apply(RemoveNode{"n"});
-  ASSERT_TRUE(Planned("g")) << "settled after its plan was withdrawn, and queued";
+  ASSERT_TRUE(Planned("g")) << "reconciled after its plan was withdrawn, and queued";
   EXPECT_EQ(machine_.reader().FindPlan(GangAt("g"))->slots[0].node, machine_.rooms().cluster.FindNode("m"));
   EXPECT_EQ(GangAt("g").reason.code, ReasonCode::kPlanned);
 }
@@ -149,7 +149,8 @@ TEST_F(MachineRules, GangLosesItsMinimum_NextGangIsPlanned) {
 TEST_F(MachineRules, MissingMember_IsReactivatedAfter2And4And8Seconds) {
   Ask("g-1");
   EXPECT_EQ(Until(kT0 + 1'999), Lines{});
-  EXPECT_EQ(Until(kT0 + 2'000), Lines{"activate g-1"}) << "g-2 is in the queue, g-1 had an answer and did not come";
+  EXPECT_EQ(Until(kT0 + 2'000), Lines{"activate g-1"})
+      << "g-2 is in the queue, g-1 had an answer and made no bind call";
   EXPECT_EQ(Until(kT0 + 3'999), Lines{});
   EXPECT_EQ(Until(kT0 + 4'000), Lines{"activate g-1"});
   EXPECT_EQ(Until(kT0 + 8'000), Lines{"activate g-1"});
@@ -187,7 +188,7 @@ TEST_F(MachineRules, LastingReason_IsReportedOnce) {
   EXPECT_EQ(Until(kT0 + 1'999), Lines{});
   EXPECT_EQ(Until(kT0 + 2'000), Lines{"tell h-1 NotEnoughPods"});
   Apply(UpsertPod{gated});
-  EXPECT_EQ(Until(kT0 + 2'000 + 4'000), (Lines{})) << "it was told";
+  EXPECT_EQ(Until(kT0 + 2'000 + 4'000), (Lines{})) << "it was notified";
 }
 
 // K-5: a member that was refused before, was activated and did not arrive is named in the root cause. The others keep
@@ -330,7 +331,7 @@ TEST_F(SubmittedGangTest, AbandonedOrConfirmed_LeavesNothing) {
   EXPECT_EQ(std::get<SubmissionReply>(out_.reply).state, SubmissionReply::State::kAbandoned);
   ExpectNothingLeft();
   Apply(AbandonGang{"id-s"});
-  EXPECT_EQ(std::get<SubmissionReply>(out_.reply).state, SubmissionReply::State::kAbandoned) << "said again";
+  EXPECT_EQ(std::get<SubmissionReply>(out_.reply).state, SubmissionReply::State::kAbandoned) << "abandoned again";
   Apply(AbandonGang{"nobody"});
   EXPECT_TRUE(absl::IsNotFound(out_.status));
   const SubmissionReply reply = Submit("t", 2, 5'000);
@@ -413,8 +414,7 @@ TEST_F(MachineRules, PodQueriedBeforeAnnounced_IsActivated) {
   EXPECT_EQ(Apply(UpsertPod{Lone("other", 1)}), Lines{});
   PodDescription gated = Lone("gated", 1);
   gated.our_gate = true;
-  EXPECT_EQ(Apply(UpsertPod{gated}), Lines{"activate gated gate"})
-      << "it is in no gang: nobody else takes the gate away";
+  EXPECT_EQ(Apply(UpsertPod{gated}), Lines{"activate gated gate"}) << "it is in no gang: Muster removes the gate";
 }
 
 TEST_F(MachineRules, Pod_MissingUidOrNewName_IsRefused) {
@@ -485,7 +485,7 @@ TEST(MachineStart, FactsRead_WaitingPods_AreActivated) {
   }
   EXPECT_FALSE(machine.PlanningDue());
   EXPECT_EQ(apply(FactsRead{}), (Lines{"activate member", "activate refused"}));
-  EXPECT_EQ(apply(FactsRead{}), Lines{}) << "said once";
+  EXPECT_EQ(apply(FactsRead{}), Lines{}) << "sent once";
 }
 
 // --- D-7: a gang belongs to its owner and has nothing of an earlier owner of the same name ---
@@ -529,7 +529,7 @@ TEST_F(OwnedGangTest, PodsOfDeletedOwner_AreNotMembersOfTheNext) {
   for (const char* name : {"b-0", "b-1"}) {
     EXPECT_EQ(Apply(UpsertPod{Of("second", name, 11'000)}), Lines{}) << "there is room for one of two";
   }
-  EXPECT_EQ(Apply(UpsertPod{Of("first", "a-0", 2'000, "n")}), Lines{}) << "said again, it is on its way out still";
+  EXPECT_EQ(Apply(UpsertPod{Of("first", "a-0", 2'000, "n")}), Lines{}) << "announced again, it is still terminating";
   EXPECT_EQ(Apply(RemovePod{"a-0"}), (Lines{"activate b-0 gate", "activate b-1 gate"}));
 }
 
@@ -559,7 +559,8 @@ TEST_F(OwnedGangTest, PodsOfTheSameSecond_MayBelongToEitherOwner) {
   }
   EXPECT_FALSE(Planned("job-train"));
   PutOwner("second", 1'000);
-  EXPECT_EQ(machine_.reader().FindPod("a-0")->state, MemberState::kTerminating) << "who has a node is of the first";
+  EXPECT_EQ(machine_.reader().FindPod("a-0")->state, MemberState::kTerminating)
+      << "a pod with a node belongs to the first";
   EXPECT_TRUE(Planned("job-train"));
 }
 

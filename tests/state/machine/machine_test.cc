@@ -114,7 +114,7 @@ TEST_F(MachineTest, PostBind_UnknownOrNotPermitted_IsRefused) {
   EXPECT_EQ(std::get<PermitReply>(Apply(Permit{"a", "n", 1}).reply).kind, PermitReply::Kind::kPermit);
   EXPECT_TRUE(absl::IsFailedPrecondition(Apply(PostBind{"a", "elsewhere"}).status)) << "it was permitted on n";
   EXPECT_TRUE(Apply(PostBind{"a", "n"}).status.ok());
-  EXPECT_TRUE(Apply(PostBind{"a", "n"}).status.ok()) << "said again";
+  EXPECT_TRUE(Apply(PostBind{"a", "n"}).status.ok()) << "reported again";
   EXPECT_TRUE(absl::IsFailedPrecondition(Apply(PostBind{"a", "m"}).status));
 }
 

@@ -143,7 +143,7 @@ TEST(ConstraintsTest, FirstUntolerated_SkipsSoftTaints) {
                                      {"out", "", TaintEffect::kNoExecute}};
   const Toleration hard{"hard", true, "", {}};
   const Toleration out{"out", true, "", {}};
-  EXPECT_EQ(FirstUntolerated(taints, {}), &taints[1]) << "a soft taint keeps nobody away";
+  EXPECT_EQ(FirstUntolerated(taints, {}), &taints[1]) << "a soft taint excludes no pod";
   EXPECT_EQ(FirstUntolerated(taints, {hard}), &taints[2]);
   EXPECT_EQ(FirstUntolerated(taints, {out}), &taints[1]);
   EXPECT_EQ(FirstUntolerated(taints, {out, hard}), nullptr);

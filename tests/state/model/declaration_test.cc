@@ -216,7 +216,7 @@ TEST(ResolveRulesTest, Dialect_DecidesDefaults) {
     EXPECT_EQ(rules.on_timeout, on_timeout);
     EXPECT_EQ(rules.stale_grace_ms, stale_grace_ms);
     const Declaration two = Two();
-    EXPECT_EQ(ResolveRules(nullptr, &two, dialect, {}).on_timeout, OnTimeout::kFail) << "what is said counts";
+    EXPECT_EQ(ResolveRules(nullptr, &two, dialect, {}).on_timeout, OnTimeout::kFail) << "the declared value counts";
     EXPECT_EQ(ResolveRules(nullptr, &two, dialect, {}).stale_grace_ms, 14);
   }
 }
@@ -229,7 +229,7 @@ struct Clash {
 
 TEST(ContradictionTest, Contradiction_NamesFieldAndBothValues) {
   EXPECT_EQ(DescribeContradiction(One(), One()), "");
-  EXPECT_EQ(DescribeContradiction(One(), Declaration()), "") << "who says nothing contradicts nobody";
+  EXPECT_EQ(DescribeContradiction(One(), Declaration()), "") << "an empty declaration contradicts none";
   const std::vector<Clash> clashes = {
       {"minimum", [](Declaration* d) { d->min_member = 4; }, {"4", "3"}},
       {"total", [](Declaration* d) { d->total_number = 9; }, {"9", "5"}},

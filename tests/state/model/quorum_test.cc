@@ -33,8 +33,8 @@ TEST(QuorumTest, MatchPolicy_DecidesCountedStates) {
     const Quorum quorum(20, policy, kCounts);
     EXPECT_EQ(quorum.Children(), children);
     EXPECT_EQ(quorum.Present(), present);
-    EXPECT_EQ(quorum.Missing(/*finishing=*/false), missing);
-    EXPECT_EQ(quorum.Missing(/*finishing=*/true), missing_finishing);
+    EXPECT_EQ(quorum.Missing(/*was_satisfied=*/false), missing);
+    EXPECT_EQ(quorum.Missing(/*was_satisfied=*/true), missing_finishing);
     EXPECT_FALSE(Quorum(present + 1, policy, kCounts).Met());
     EXPECT_TRUE(Quorum(present, policy, kCounts).Met());
     EXPECT_TRUE(Quorum(0, policy, kCounts).Met()) << "no constraint";

@@ -117,7 +117,7 @@ TEST(ResourceNames, Release_FreesNames) {
     for (const ResourceVector& vector : used) names.Release(vector);
     EXPECT_EQ(names.size(), before);
     EXPECT_EQ(names.Find("r7"), -1);
-    EXPECT_EQ(names.Find("cpu"), kCpu) << "what everybody knows is never given back";
+    EXPECT_EQ(names.Find("cpu"), kCpu) << "predefined names are never released";
   }
 }
 

@@ -131,7 +131,7 @@ TEST_F(RecordsTest, PlanNumbers_ContinueAfterRestart) {
   EXPECT_EQ(restored.next_plan(), 1);
   ASSERT_TRUE(restored.Load({record}).ok());
   EXPECT_EQ(restored.next_plan(), 1'001);
-  EXPECT_EQ(Discarded(&restored), std::vector<std::string>{}) << "it is nobody's to claim";
+  EXPECT_EQ(Discarded(&restored), std::vector<std::string>{}) << "no pod can claim it";
 }
 
 // two times survive a restart: when a gang was first bypassed, and when a gang with a declared duration started.

@@ -342,16 +342,16 @@ TEST_F(PlannerTest, NeverFits_OnlyForPermanentObstacles) {
     const Taint dedicated{"dedicated", "others", TaintEffect::kNoSchedule};
     b.taints.insert(first ? b.taints.begin() : b.taints.end(), dedicated);
     Put(b);
-    EXPECT_TRUE(never()) << "not ready, and kept for others";
+    EXPECT_TRUE(never()) << "not ready, and reserved for others";
     b.taints.erase(std::find(b.taints.begin(), b.taints.end(), dedicated));
   }
   b.taints = {{"dedicated", "others", TaintEffect::kNoSchedule}};
   Put(b);
-  EXPECT_TRUE(never()) << "kept for others";
+  EXPECT_TRUE(never()) << "reserved for others";
   b.taints.clear();
   const NodeId refused = Put(b);
   cluster_.Exclude(two, refused, 1000);
-  EXPECT_FALSE(never()) << "kube-scheduler said no to it once";
+  EXPECT_FALSE(never()) << "kube-scheduler refused it once";
   // The end of a cordon does not make a node feasible that the pod's own selector excludes.
   NodeDescription chosen = NodeWith("chosen", {{"cpu", 4}, {"pods", 9}});
   chosen.labels = {{"zone", "a"}};

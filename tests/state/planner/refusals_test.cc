@@ -122,7 +122,7 @@ TEST_F(Refusals, ReleasedClass_EndsRefusals) {
   cluster_.Exclude(two_, b_, 100);
   const int64_t from = cluster_.log_end();
   cluster_.ReleaseClass(one_);
-  EXPECT_EQ(LogSince(from), (Lines{"a+!", "b+!"})) << "when the class comes again it may use both";
+  EXPECT_EQ(LogSince(from), (Lines{"a+!", "b+!"})) << "when the class is used again it may use both";
   const ClassId again = Acquire(1);
   EXPECT_EQ(On(a_, again), Obstacle::kNone);
   EXPECT_EQ(cluster_.ExpireExclusions(0), 100);

@@ -128,7 +128,7 @@ Planned PlanIt(const World& world, int32_t tries = kTries) {
   const uint64_t before = HashOf(cluster);
   out.placement = TreePlanner(tries, &index, &topology, cluster, &statement).Place(demand);
   if (!out.placement.placed) {
-    EXPECT_EQ(HashOf(cluster), before) << "nothing is kept";
+    EXPECT_EQ(HashOf(cluster), before) << "nothing remains charged";
   }
   for (const Statement::Operation& operation : statement.operations()) {
     const Labels& labels = cluster.node(operation.node).facts.labels;

@@ -225,7 +225,7 @@ TEST(BacklogTest, EmptyBacklog_HasNothingDue) {
   backlog.Sleep("x");
   backlog.WakeSameNeeds("x");
   backlog.WakeHolds();
-  EXPECT_FALSE(backlog.Due()) << "nobody is there to be woken";
+  EXPECT_FALSE(backlog.Due()) << "there is no gang to wake";
 }
 
 // SPEC P-9: a gang with the same needs as a blocked one is not tried; of the gangs that wait together only the first
@@ -235,7 +235,7 @@ TEST(BacklogTest, SameNeeds_TriedOneByOne) {
   backlog.Block(1, Key(1, "a/1"), "big", {{4}, false}, {ReasonCode::kNoRoom, "one"});
   backlog.Block(2, Key(2, "a/2"), "big", {{4}, false}, {ReasonCode::kNoRoom, "two"});
   backlog.Add(3, Key(0, "a/3"));
-  EXPECT_EQ(backlog.Next(), 3) << "who is new goes before whoever sleeps";
+  EXPECT_EQ(backlog.Next(), 3) << "a new gang is before sleeping ones";
   EXPECT_EQ(backlog.BlockedReason("big").text, "two") << "the first in order, not the first that came";
   backlog.WakeSameNeeds("big");
   EXPECT_EQ(backlog.Next(), 2);
@@ -247,7 +247,7 @@ TEST(BacklogTest, SameNeeds_TriedOneByOne) {
   backlog.Remove(1);
   EXPECT_FALSE(backlog.AnyBlocked());
   backlog.Block(1, Key(1, "a/1"), "big", {{4}, false}, {});
-  EXPECT_NE(backlog.SleepingCondition("big"), nullptr) << "those that were woken are gone; who comes now sleeps";
+  EXPECT_NE(backlog.SleepingCondition("big"), nullptr) << "the woken gangs are gone; a new one sleeps";
   EXPECT_EQ(backlog.Next(), 3);
 }
 
@@ -263,7 +263,8 @@ TEST(BacklogTest, Wake_OnlyMatchingCondition) {
     asked.emplace_back(wait_for.classes.begin(), wait_for.classes.end());
     return false;
   });
-  EXPECT_EQ(asked, (std::vector<std::vector<int32_t>>{{4}})) << "neither holds nor who is awake is asked about";
+  EXPECT_EQ(asked, (std::vector<std::vector<int32_t>>{{4}}))
+      << "neither gangs that wait for holds nor woken gangs are checked";
   EXPECT_NE(backlog.SleepingCondition("room"), nullptr) << "it would not have helped";
   backlog.Wake(/*forced=*/false, [](const WakeCondition&, int32_t) { return true; });
   EXPECT_EQ(backlog.SleepingCondition("room"), nullptr);

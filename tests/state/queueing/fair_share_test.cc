@@ -44,7 +44,7 @@ TEST(FairShare, LimitsAndTrees_AreRespected) {
   claims[3].limit = 0;
   EXPECT_EQ(FairShares(16, claims), (Shares{4, 12, 4, 0}));
   claims[1].requested = 1;
-  EXPECT_EQ(FairShares(16, claims), (Shares{4, 1, 4, 0})) << "nobody wants the rest";
+  EXPECT_EQ(FairShares(16, claims), (Shares{4, 1, 4, 0})) << "no other queue needs the rest";
 }
 
 // Fills all claims to one level in proportion to their weights, by bisection: without rounds and rounding. REQUIRES:

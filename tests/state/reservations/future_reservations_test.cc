@@ -102,7 +102,7 @@ TEST_F(FutureReservationsTest, CapacityTakenByEarlierGang_ReleasesTerminatingRes
         future_reservations_.Suspend(first, {kNever, FutureReservations::Claimant::Rank::kBlocksQueueFirst});
     ASSERT_EQ(suspended.others.size(), 2);
     future_reservations_.ReserveTerminating(first, {{node, cls, 2, 0}}, kT0);
-    future_reservations_.Resume(first, suspended, /*placed=*/false, /*kept=*/true);
+    future_reservations_.Resume(first, suspended, /*placed=*/false, /*keeps_own=*/true);
     EXPECT_TRUE(future_reservations_.HasReservation(first));
     EXPECT_FALSE(future_reservations_.HasReservation(on_terminating)) << "4 end, 2 of them are the first one's";
     EXPECT_TRUE(future_reservations_.HasReservationOnRunning(on_running));

@@ -27,7 +27,7 @@ TEST_F(NominationsTest, NominatedNode_WithRoom_IsReserved) {
   EXPECT_FALSE(ledger_.Reserves(lost.id));
   EXPECT_EQ(cluster_.FindNode("elsewhere"), kNoNode);
   nominations_.Charge();
-  EXPECT_EQ(ReservedOn("n"), 4) << "nobody is charged twice";
+  EXPECT_EQ(ReservedOn("n"), 4) << "no pod is charged twice";
   ledger_.DischargePod(fits.id, true);
   nominations_.Charge();  // in order of UIDs
   EXPECT_TRUE(ledger_.Reserves(fits.id));
@@ -76,7 +76,7 @@ TEST_F(NominationsTest, ReleaseBelowPriority_ReleasesOnlyLowerPriorities) {
   EXPECT_TRUE(ledger_.Reserves(high.id));
   EXPECT_EQ(UsedOn("n"), 1) << "what a pod uses is not a nomination's room";
   for (int64_t at = log; at < cluster_.log_end(); ++at) {
-    EXPECT_FALSE(cluster_.log_at(at).gained) << "it is about to be charged again: nobody need be woken";
+    EXPECT_FALSE(cluster_.log_at(at).gained) << "it will be charged again at once: no gang is woken";
   }
 }
 

@@ -145,7 +145,7 @@ TEST_F(PlansTest, Release_CommittedSlot_IsRemoved) {
   EXPECT_FALSE(plans_.RemoveIfDone(gang));
   const int32_t holds = plans_.promised_holds();
   plans_.MarkBound(PodAt("g-3"));
-  EXPECT_EQ(plans_.promised_holds(), holds - 1) << "nobody waits for its binding any more";
+  EXPECT_EQ(plans_.promised_holds(), holds - 1) << "no call waits for its binding any more";
   EXPECT_EQ(plan.bound, 1);
   EXPECT_EQ(plans_.SlotIndex(PodAt("g-3")), -1);
   EXPECT_TRUE(plans_.RemoveIfDone(gang));

@@ -67,7 +67,7 @@ TEST_F(SubmissionsTest, OnPlanned_RenewsExpiryOncePerQuery) {
   EXPECT_EQ(submissions_.Of(gang_)->expires_ms, kT0 + 5'100);
   submissions_.OnPlanWithdrawn(gang_);
   submissions_.OnPlanned(gang_, kT0 + 200);
-  EXPECT_EQ(submissions_.Of(gang_)->expires_ms, kT0 + 5'100) << "nobody asked since";
+  EXPECT_EQ(submissions_.Of(gang_)->expires_ms, kT0 + 5'100) << "no call since then";
   submissions_.OnQueried(gang_, /*planned=*/true, kT0 + 300);
   EXPECT_EQ(submissions_.Of(gang_)->expires_ms, kT0 + 5'100) << "asking does not keep a plan";
   submissions_.OnPlanned(gang_, kT0 + 400);
@@ -112,7 +112,7 @@ TEST_F(SubmissionsTest, FinishedSubmissions_AreBoundedInBytes) {
   EXPECT_GE(submissions_.finished().size(), 12U);
   EXPECT_LE(submissions_.finished().size(), 16U);
   finish("huge", 40 * kMiB);
-  ASSERT_NE(submissions_.FindFinished("huge"), nullptr) << "the newest is always kept";
+  ASSERT_NE(submissions_.FindFinished("huge"), nullptr) << "the newest always remains";
   EXPECT_EQ(submissions_.FindFinished("huge")->places.size(), 1'000U);
   EXPECT_EQ(submissions_.finished().size(), 1U);
   finish("small", 1);

@@ -268,7 +268,7 @@ TEST_F(PlanningTest, MinResources_NotFree_BlocksGang) {
   PutWithMinResources("h", {{"example.com/odd", 1}});
   Queue("h");
   Round();
-  EXPECT_EQ(Why("h").code, ReasonCode::kMinResources) << "nobody has any";
+  EXPECT_EQ(Why("h").code, ReasonCode::kMinResources) << "no node has any";
 }
 
 TEST_F(PlanningTest, MinResources_Group_AddsUp) {

@@ -56,7 +56,7 @@ TEST_F(MachineView, Phase_SucceededMember_CountsAsRunning) {
   Put("a", 2, "n", PodPhase::kSucceeded);
   Put("b", 2, "n", PodPhase::kRunning);
   EXPECT_EQ(Phase(), "Running");
-  EXPECT_FALSE(View("g").satisfied) << "nobody saw it start";
+  EXPECT_FALSE(View("g").satisfied) << "its start was not observed";
 }
 
 TEST_F(MachineView, MemberNode_FollowsSlotHoldAndCommit) {
