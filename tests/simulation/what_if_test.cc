@@ -314,7 +314,7 @@ TEST_F(WhatIfCase, InvalidQuestion_IsRefusedWithName) {
   question.added = {{MakeNode("a", 1, "r"), "", 1}};
   status = Ask(question).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
-  EXPECT_TRUE(absl::StrContains(status.message(), "node a is there already")) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "node a exists already")) << status;
 
   AddRunning("x", "runs", "b", 1'000);
   question = Job(1, 1'000);
