@@ -38,7 +38,7 @@ class Topology {
   [[nodiscard]] const std::vector<std::string>& levels() const { return levels_; }
   // The domains of a label now. Valid until the next change of the cluster; the address stays the same.
   [[nodiscard]] const Level& At(absl::string_view key);
-  // How many pods of `cls` each domain of the label has room for now, by DomainId. Valid until the next call.
+  // The number of pods of `cls` that each domain of the label has room for, by DomainId. Valid until the next call.
   [[nodiscard]] const std::vector<int64_t>& Rooms(absl::string_view key, ClassId cls);
   // The level before `key`, which is wider; empty if there is none.
   [[nodiscard]] std::string ParentLevel(absl::string_view key) const;

@@ -277,7 +277,7 @@ void SnapshotFigures() {
   std::thread asking([&] {
     while (!over) {
       const Steady::time_point asked = Steady::now();
-      if (!engine.Ask(PreFilter{"nobody"}).ok()) std::abort();
+      if (!engine.Ask(PreFilter{"unknown"}).ok()) std::abort();
       waits.push_back(Ms(asked));
       absl::SleepFor(absl::Milliseconds(1));
     }

@@ -150,8 +150,8 @@ func (s *scriptedExtender) filter(r *http.Request) any {
 		return map[string]any{"NodeNames": []string{}}
 	case "error":
 		return map[string]any{"Error": "scripted"}
-	case "stranger":
-		return map[string]any{"NodeNames": []string{"nobody-offered-this"}}
+	case "unoffered":
+		return map[string]any{"NodeNames": []string{"not-offered"}}
 	default:
 		left := []string{}
 		for _, node := range args.NodeNames {

@@ -226,7 +226,7 @@ func TestNoEvictionForAGangThatCannotFit(t *testing.T) {
 		defer func() { shared.editScheduler = nil }()
 		shared.install(t, guard, "")
 		if disrupted := rounds(t, 8); len(disrupted) == 0 {
-			t.Error("nobody was evicted: the test would not see an eviction")
+			t.Error("no pod was evicted: the test would not see an eviction")
 		}
 	})
 }

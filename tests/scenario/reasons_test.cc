@@ -100,7 +100,7 @@ void Situations(Vocabulary* out) {
   starting.Apply(UpsertPod{Member("a", "", 0, 1)});
   Note(starting.Filtered("u-a"), "", out);
   Situation plain;
-  Note(plain.Filtered("nobody"), "", out);
+  Note(plain.Filtered("unknown"), "", out);
   MachineSettings few;
   few.max_holds = 1;
   Situation holds(few);

@@ -96,26 +96,5 @@ TEST(RandomCommands, SameSeed_SameHash) {
   EXPECT_NE(StateHash(first.machine()), StateHash(other.machine()));
 }
 
-// Checks nothing itself: two builds with equal transcripts decide alike (tests/simulation/transcript.h).
-TEST(RandomCommands, Transcript_IsWritten) {
-  const char* file = std::getenv("MUSTER_TRANSCRIPT");
-  if (file == nullptr) GTEST_SKIP() << "MUSTER_TRANSCRIPT names no file";
-  std::FILE* out = std::fopen(file, "w");
-  ASSERT_NE(out, nullptr) << file;
-  const int steps = FromEnv("MUSTER_STEPS", kSteps);
-  const int last = FromEnv("MUSTER_SEEDS", kSeeds);
-  for (int seed = 1; seed <= last; ++seed) {
-    RandomWorld world(static_cast<uint64_t>(seed), seed % 4 == 0);
-    world.OnlyTranscribe();
-    for (int step = 1; step <= steps; ++step) {
-      world.Step();
-      if (step % 1000 == 0) {
-        std::fprintf(out, "seed %d step %d %016llx\n", seed, step, static_cast<unsigned long long>(world.transcript()));
-      }
-    }
-  }
-  std::fclose(out);
-}
-
 }  // namespace
 }  // namespace muster

@@ -88,7 +88,7 @@ class Script : public SchedulerModel::Surroundings {
     answer.words = "scripted";
     answer.error = scripted == "error";
     if (scripted == "all") answer.nodes = nodes;
-    if (scripted == "stranger") answer.nodes = {"nobody-offered-this"};
+    if (scripted == "unoffered") answer.nodes = {"not-offered"};
     if (scripted == "never" || scripted == "silent") answer.hopeless = nodes;
     if (absl::c_linear_search(nodes, scripted)) answer.nodes = {scripted};
     todo_.push_back([this, uid, answer] { scheduler_->Filtered(uid, answer, now_ms_); });

@@ -1,6 +1,6 @@
 // A running digest of the decisions of a core, to compare two builds that must behave alike.
 //
-// MUSTER_TRANSCRIPT=FILE random_commands_test --gtest_filter=*Transcript* writes a line for every thousand commands.
+// The program build/release/tests/transcript writes a line for every thousand steps of the random worlds.
 // The digest covers replies, effects, keys of records and ended holds; of reasons only the code, as texts may change.
 // Not thread-safe.
 #ifndef MUSTER_TESTS_SIMULATION_TRANSCRIPT_H_

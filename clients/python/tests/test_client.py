@@ -101,7 +101,7 @@ def test_queues_report_their_state(musterd: Musterd) -> None:
         team = client.get_queue("team")
         assert (team.limit["cpu"], team.used[GPU], team.running_gangs) == ("2", "2", 1)
         with pytest.raises(muster.MusterError) as missing:
-            client.get_queue("nobody")
+            client.get_queue("unknown")
         assert missing.value.code == grpc.StatusCode.NOT_FOUND
 
     async def names() -> List[str]:
@@ -144,7 +144,7 @@ def test_errors_name_fields_and_reasons(musterd: Musterd) -> None:
         with pytest.raises(muster.SnapshotNeeded):
             client.update_facts(source="test", version=4)
         with pytest.raises(muster.MusterError) as missing:
-            client.get_gang("nobody")
+            client.get_gang("unknown")
         assert missing.value.code == grpc.StatusCode.NOT_FOUND
         # A message that is too large is not sent again and again.
         begun = time.monotonic()

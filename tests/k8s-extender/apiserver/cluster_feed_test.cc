@@ -21,8 +21,8 @@ namespace {
 // Records what is announced.
 class Notebook : public DecisionPort {
  public:
-  absl::StatusOr<Reply> Ask(Command, absl::Duration) override { return absl::UnimplementedError("nobody asks here"); }
-  absl::StatusOr<HoldToken> Hold(Bind, HoldCallback) override { return absl::UnimplementedError("nobody holds here"); }
+  absl::StatusOr<Reply> Ask(Command, absl::Duration) override { return absl::UnimplementedError("unexpected Ask"); }
+  absl::StatusOr<HoldToken> Hold(Bind, HoldCallback) override { return absl::UnimplementedError("unexpected Hold"); }
   absl::Status Announce(Command command) override {
     MutexLock lock(&mutex_);
     if (const auto* node = std::get_if<UpsertNode>(&command)) announced_.push_back("node " + node->node.name);

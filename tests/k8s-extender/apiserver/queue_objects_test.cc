@@ -18,8 +18,8 @@ namespace {
 
 class Port : public DecisionPort {
  public:
-  absl::StatusOr<Reply> Ask(Command, absl::Duration) override { return absl::UnimplementedError("nobody asks here"); }
-  absl::StatusOr<HoldToken> Hold(Bind, HoldCallback) override { return absl::UnimplementedError("nobody holds here"); }
+  absl::StatusOr<Reply> Ask(Command, absl::Duration) override { return absl::UnimplementedError("unexpected Ask"); }
+  absl::StatusOr<HoldToken> Hold(Bind, HoldCallback) override { return absl::UnimplementedError("unexpected Hold"); }
   absl::Status Announce(Command command) override {
     MutexLock lock(&mutex_);
     if (auto* set = std::get_if<SetQueues>(&command)) trees_.push_back(std::move(set->rules));

@@ -221,7 +221,7 @@ TEST_F(ExtenderHttp, BadBody_GetsPreciseError) {
   const httplib::Result preempt = client.Post("/preempt", "nonsense", "application/json");
   ASSERT_TRUE(preempt);
   EXPECT_EQ(preempt->status, 400);
-  const Json unknown = Filter("nobody", {"n"});
+  const Json unknown = Filter("unknown", {"n"});
   EXPECT_NE(unknown["FailedAndUnresolvableNodes"]["n"].get<std::string>().find("not known"), std::string::npos);
 }
 

@@ -199,7 +199,7 @@ TEST_F(RunningEngine, Permit_IsAnsweredOnce) {
 }
 
 TEST_F(RunningEngine, RefusedCommand_ReturnsError) {
-  const absl::StatusOr<Reply> reply = engine_.Ask(PostFilter{"nobody", ""});
+  const absl::StatusOr<Reply> reply = engine_.Ask(PostFilter{"unknown", ""});
   EXPECT_TRUE(absl::IsNotFound(reply.status())) << reply.status();
 }
 

@@ -106,7 +106,7 @@ TEST(SharedMap, EmptiedMap_CanBeFilledAgain) {
     map = fill.Done();
     EXPECT_EQ(map.size(), 5000U);
     Map::Editor empty(map);
-    empty.Remove("nobody");
+    empty.Remove("unknown");
     Contents(map);
     for (const auto& [name, value] : Contents(map)) empty.Remove(name);
     const Map nothing = empty.Done();

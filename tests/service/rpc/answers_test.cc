@@ -288,7 +288,7 @@ TEST(Answers, ExpiredReply_IsDeletedFromStore) {
   ASSERT_EQ(rewritten.size(), 2U);
   EXPECT_TRUE(rewritten[0].key == "b" && rewritten[0].value.empty());
   EXPECT_TRUE(rewritten[1].key == "b" && !rewritten[1].value.empty());
-  // Refused for now, or invalid: no reply is stored.
+  // A request that is refused or invalid: no reply is stored.
   EXPECT_TRUE(log.Begin("d", 7, begun, [](const RequestLog::Answer&) {}));
   EXPECT_TRUE(log.MakeRecords("d", 7, {grpc::Status(grpc::StatusCode::UNAVAILABLE, "no"), ""}).empty());
   EXPECT_TRUE(log.MakeRecords("d", 7, {grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "no"), ""}).empty());

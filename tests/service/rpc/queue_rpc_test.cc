@@ -69,7 +69,7 @@ TEST_F(QueueRpc, QueueLimit_HoldsBackItsGang) {
   EXPECT_EQ(Submit(Gang("elsewhere", "", "1")).state(), v1::Submission::PLANNED) << "room there is";
   EXPECT_EQ(client_->GetGang("default", "second")->rules().queue(), "team");
   EXPECT_EQ(client_->GetGang("default", "elsewhere")->rules().queue(), "default");
-  EXPECT_EQ(Submit(Gang("nowhere", "nobody", "1m")).reason().code(), "UnknownQueue");
+  EXPECT_EQ(Submit(Gang("nowhere", "unknown", "1m")).reason().code(), "UnknownQueue");
 }
 
 TEST_F(QueueRpc, NonPreemptibleGang_MustFitQuota) {
@@ -145,7 +145,7 @@ TEST_F(QueueRpc, ApplyQueues_IsAtomic) {  // SPEC Q-1
   EXPECT_TRUE(absl::IsNotFound(client_->GetQueue("new").status()));
   // A queue with children stays; one without is deleted, and its gangs wait.
   EXPECT_TRUE(absl::IsInvalidArgument(client_->DeleteQueue("top")));
-  EXPECT_TRUE(absl::IsNotFound(client_->DeleteQueue("nobody")));
+  EXPECT_TRUE(absl::IsNotFound(client_->DeleteQueue("unknown")));
   EXPECT_TRUE(absl::IsInvalidArgument(client_->DeleteQueue("")));
   v1::ApplyQueuesRequest only;
   *only.add_queues() = Spec("lone", "");
@@ -161,7 +161,7 @@ TEST_F(QueueRpc, ExplainQueue_ReportsGangPositions) {  // SPEC S-5
   EXPECT_TRUE(absl::IsNotFound(client_->ExplainQueue("team").status()));
   Declare();
   EXPECT_TRUE(absl::IsInvalidArgument(client_->ExplainQueue("").status()));
-  EXPECT_TRUE(absl::IsNotFound(client_->ExplainQueue("nobody").status()));
+  EXPECT_TRUE(absl::IsNotFound(client_->ExplainQueue("unknown").status()));
   EXPECT_EQ(client_->ExplainQueue("team")->text(),
             "Queue team, below all: 0 gangs run of at most 7, 0 wait.\n"
             "cpu: 0 used of at most 1500m, quota 500m, fair share now 0.");
@@ -207,7 +207,7 @@ TEST_F(QueueRpc, WhatIfLargerLimit_ReportsEffect) {
   (*more->mutable_amounts())["cpu"] = "500m";
   EXPECT_TRUE(client_->PlanGang(request)->starts()) << client_->PlanGang(request)->reason().text();
   EXPECT_EQ(client_->GetQueue("team")->limit().at("cpu"), "1500m") << "nothing of the query remains";
-  more->set_queue("nobody");
+  more->set_queue("unknown");
   EXPECT_TRUE(absl::IsNotFound(client_->PlanGang(request).status()));
   more->set_queue("all");
   EXPECT_TRUE(absl::IsInvalidArgument(client_->PlanGang(request).status())) << "it has no limit";

@@ -134,7 +134,7 @@ TEST_F(Rpc, ExplainPod_ReturnsReason) {
   lone.node_name = "n";
   EXPECT_TRUE(engine_.Announce(UpsertPod{lone}).ok());
   EXPECT_NE(client_->ExplainPod("default", "lone")->text().find("is on node n"), std::string::npos);
-  const absl::Status missing = client_->ExplainPod("d", "nobody").status();
+  const absl::Status missing = client_->ExplainPod("d", "unknown").status();
   EXPECT_TRUE(absl::IsNotFound(missing)) << missing;
   EXPECT_TRUE(absl::IsInvalidArgument(client_->ExplainPod("d", "").status()));
 }

@@ -118,7 +118,7 @@ TEST_F(Rpc, InvalidServerPort_IsRefused) {
 }
 
 TEST_F(Rpc, MissingObject_IsNamed) {
-  EXPECT_TRUE(absl::IsNotFound(client_->GetGang("d", "nobody").status()));
+  EXPECT_TRUE(absl::IsNotFound(client_->GetGang("d", "unknown").status()));
   const absl::Status empty = client_->GetGang("", "train").status();
   EXPECT_TRUE(absl::IsInvalidArgument(empty));
   EXPECT_NE(empty.message().find("namespace"), absl::string_view::npos) << empty;

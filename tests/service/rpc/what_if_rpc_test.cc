@@ -113,7 +113,7 @@ TEST_F(WhatIfRpc, KnownGang_IsQueriedByName) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_FALSE(plan->starts());
   EXPECT_EQ(plan->reason().code(), "NotEnoughPods");
-  request.set_name("nobody");
+  request.set_name("unknown");
   plan = client_->PlanGang(request);
   EXPECT_TRUE(absl::IsNotFound(plan.status())) << plan.status();
 }
