@@ -187,7 +187,7 @@ void PathWorld::EndJobs() {
     }
     // A job ends with the members that it has: extra or re-created members may have found no place. A group ends
     // together: a gang alone could not start again.
-    const auto through = [&](const Job& each) { return each.whole && each.ends_ms <= clock_.NowMs(); };
+    const auto through = [&](const Job& each) { return !frozen_ && each.whole && each.ends_ms <= clock_.NowMs(); };
     if (through(job) && absl::c_all_of(job.peers, [&](size_t peer) { return through(jobs_[peer]); })) {
       over.push_back(j);
       continue;

@@ -100,7 +100,8 @@ TEST_F(Path, RandomFaults_NoLossNoDoubleUseNoPartialStart) {
   if (!all.has_value()) return;
   std::map<std::string, int64_t> figures = *all;
   // A kind that never occurred was not tested.
-  for (const char* kind : {"command: Bind",
+  for (const char* kind : {"at rest: a gang waits that does not fit",
+                           "command: Bind",
                            "command: BindingOutcome",
                            "command: EndHold",
                            "command: ExpectFacts",

@@ -4,12 +4,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tests/simulation/judge.h"
 
 namespace muster {
 namespace {
 
 constexpr int64_t kPathPatienceMs = 1'800'000;  // simulated; longer than any back-off and any job
 constexpr int64_t kPartialPatienceMs = 120'000;
+constexpr int64_t kRestMs = 300'000;  // several times the longest back-off and learned refusal
 constexpr int64_t kMaxLagMs = 5'000;  // of kube-scheduler's watch
 
 }  // namespace
@@ -47,6 +49,10 @@ void PathWorld::Run(const Turns& turns) {
     if (!std::exchange(node.unschedulable, false)) continue;
     NodeChanged(node);
   }
+  frozen_ = true;
+  for (const int64_t rest = clock_.NowMs() + kRestMs; violation_.empty() && clock_.NowMs() < rest;) Turn();
+  CheckAtRest();
+  frozen_ = false;
   const int64_t end = clock_.NowMs() + kPathPatienceMs;
   while (violation_.empty() && !AllRest()) {
     Turn();
@@ -95,6 +101,42 @@ void PathWorld::CheckPartialStarts() {
   }
 }
 
+void PathWorld::CheckAtRest() {
+  if (!violation_.empty()) return;
+  std::vector<NodeDescription> nodes;
+  for (const auto& [name, node] : nodes_) nodes.push_back(node);
+  std::vector<Standing> standing;
+  std::map<size_t, Instance::Gang> waiting;
+  for (const auto& [uid, pod] : pods_) {
+    if (!pod.facts.node_name.empty()) {
+      standing.push_back({pod.facts.shape, pod.facts.node_name});
+    } else {
+      waiting[pod.job].pods.push_back({pod.facts.shape, pod.facts.priority});
+    }
+  }
+  std::set<std::string> reserving;  // keys of gangs with reserved capacity
+  machine_->reader().ForEachGang([&](const Gang& gang) {
+    const Plan* plan = machine_->reader().FindPlan(gang);
+    const bool planned = plan != nullptr && !plan->committed;
+    if (planned || machine_->rooms().future_reservations.HasReservation(gang)) reserving.insert(gang.key);
+  });
+  for (auto& [j, gang] : waiting) {
+    const Job& job = jobs_[j];
+    const std::string key = absl::StrCat("d/", job.gang);
+    // The judge knows neither domains nor subgroups, groups and queues, nor capacity that is reserved for others.
+    const bool judged = job.leaves.empty() && job.peers.empty() && !job.declaration.topology.has_value() &&
+                        !queues_->any() && !job.whole && reserving.size() == reserving.count(key);
+    if (job.gang.empty() || !judged) continue;
+    gang.minimum = job.minimum - (job.size - static_cast<int32_t>(gang.pods.size()));
+    const Fit fit = Judge(nodes, standing, {gang});
+    figures_[fit == Fit::kNo ? "at rest: a gang waits that does not fit" : "at rest: a gang waits that fits"] += 1;
+    if (fit == Fit::kNo || fit == Fit::kGaveUp) continue;
+    const Gang* known = machine_->reader().FindGang(key);
+    Violate(absl::StrCat("P-6: ", job.gang, " fits, and waits although nothing changes: ",
+                         known == nullptr ? "it is not known" : known->reason.text));
+  }
+}
+
 bool PathWorld::Enough(const Job& job, const Parts& parts) {
   if (job.leaves.empty()) return !parts.empty() && parts.begin()->second >= job.minimum;
   for (size_t leaf = 0; leaf < job.leaves.size(); ++leaf) {
@@ -139,7 +181,7 @@ void PathWorld::OutsideTurn(int roll) {
 }
 
 void PathWorld::PassTime() {
-  const int64_t passes = Roll(40) == 0 ? Roll(faults_ ? 20'000 : 3'000) : Roll(60);
+  const int64_t passes = Roll(frozen_ ? 2 : 40) == 0 ? Roll(faults_ ? 20'000 : 3'000) : Roll(60);
   if (passes > kMaxLagMs) HearNews(news_.size());
   clock_.Pass(passes);
   EndJobs();

@@ -98,6 +98,8 @@ class PathWorld : public SimWorld, private SchedulerModel::Surroundings {
   [[nodiscard]] int64_t Places(const Job& job) const;
   void CheckRack(const ApiPod& pod);
   void CheckPartialStarts();
+  // P-6: when nothing has changed for longer than every back-off, no gang waits that fits (tests/simulation/judge.h).
+  void CheckAtRest();
   void CheckQueues(const Job& job, const std::vector<Effect>& effects);
   void CheckPeers(const Job& job, const std::map<size_t, Parts>& released);
 
@@ -143,6 +145,7 @@ class PathWorld : public SimWorld, private SchedulerModel::Surroundings {
   std::vector<Job> jobs_;
   std::map<size_t, int64_t> partial_since_ms_;  // after faults stopped: the time since which a job is partially bound
   std::set<size_t> open_;                       // jobs that are not over
+  bool frozen_ = false;                         // no job ends
   int next_uid_ = 1;
   int calls_ = 0;
 
