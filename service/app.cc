@@ -106,7 +106,7 @@ absl::Status App::StartKubernetes() {
   write_client_ = std::make_unique<KubeClient>(*kube);
   ActuatorOptions options;
   options.workers = config_.actuator_workers;
-  options.calls_per_s = config_.calls_per_s;
+  options.calls_per_second = config_.calls_per_second;
   actuator_ = std::make_unique<Actuator>(write_client_.get(), options);
   effects_ = actuator_.get();
   return absl::OkStatus();

@@ -151,7 +151,7 @@ Actuator::Verdict Actuator::Retry(const absl::StatusOr<KubeResponse>& response) 
 
 Actuator::Verdict Actuator::Try(const Effect& effect) {
   if (const auto* call = std::get_if<ActivatePod>(&effect)) {
-    Pace(&next_activation_, options_.calls_per_s);
+    Pace(&next_activation_, options_.calls_per_second);
     return Activate(*call);
   }
   if (const auto* mark = std::get_if<MarkTimedOut>(&effect)) return MarkPodTimedOut(*mark);

@@ -24,10 +24,10 @@
 namespace muster {
 
 struct ActuatorOptions {
-  int workers = 16;              // connections for bindings and activations
-  int background_workers = 2;    // connections for events and status
-  size_t max_background = 4096;  // events that wait; beyond it the oldest is dropped
-  double calls_per_s = 1000;     // K-7: activations are rate-limited
+  int workers = 16;                // connections for bindings and activations
+  int background_workers = 2;      // connections for events and status
+  size_t max_background = 4096;    // events that wait; beyond it the oldest is dropped
+  double calls_per_second = 1000;  // K-7: activations are rate-limited
   double events_per_s = 20;
   absl::Duration min_pause = absl::Milliseconds(100);  // before a failed effect is tried again, except bindings;
   absl::Duration max_pause = absl::Seconds(10);        // it doubles up to this

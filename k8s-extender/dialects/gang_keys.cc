@@ -19,8 +19,8 @@ namespace {
 
 constexpr char kNativeField[] = "spec.schedulingGroup.podGroupName";
 
-void Repair(GangDeclaration* out, absl::string_view key, absl::string_view value, absl::string_view expected,
-            absl::string_view taken) {
+void WarnUnusable(GangDeclaration* out, absl::string_view key, absl::string_view value, absl::string_view expected,
+                  absl::string_view taken) {
   out->warnings.push_back(absl::StrCat(key, ": ", Quoted(value), " is not ", expected, "; ", taken));
 }
 
@@ -60,9 +60,9 @@ void ReadMinimum(absl::string_view key, absl::string_view value, GangDeclaration
 void ReadTotal(absl::string_view key, absl::string_view value, GangDeclaration* out) {
   int32_t total = 0;
   if (!absl::SimpleAtoi(value, &total) || total < 0) {
-    Repair(out, key, value, "a whole number", "the minimum is used");
+    WarnUnusable(out, key, value, "a whole number", "the minimum is used");
   } else if (out->min_member.has_value() && total < *out->min_member) {
-    Repair(out, key, value, "at least the minimum", "the minimum is used");
+    WarnUnusable(out, key, value, "at least the minimum", "the minimum is used");
   } else {
     out->total_number = total;
   }
@@ -74,7 +74,7 @@ void ReadGroups(absl::string_view key, absl::string_view value, GangDeclaration*
   if (value.empty()) return;
   const absl::StatusOr<Json> list = ParseJson(value, "groups");
   if (!list.ok() || !list->is_array()) {
-    Repair(out, key, value, "a JSON list of \"namespace/name\"", "the gang starts without a group");
+    WarnUnusable(out, key, value, "a JSON list of \"namespace/name\"", "the gang starts without a group");
     return;
   }
   for (const Json& entry : *list) {
@@ -82,17 +82,17 @@ void ReadGroups(absl::string_view key, absl::string_view value, GangDeclaration*
     const std::vector<std::string> parts = text == nullptr ? std::vector<std::string>() : absl::StrSplit(*text, '/');
     if (parts.size() != 2 || !IsSubdomain(parts[0]) || !IsSubdomain(parts[1])) {
       out->groups.clear();
-      Repair(out, key, text == nullptr ? absl::StrCat("a ", TypeName(entry)) : *text,
-             "a gang's \"namespace/name\", both of lower case letters, digits, '-' and '.'",
-             "the gang starts without a group");
+      WarnUnusable(out, key, text == nullptr ? absl::StrCat("a ", TypeName(entry)) : *text,
+                   "a gang's \"namespace/name\", both of lower case letters, digits, '-' and '.'",
+                   "the gang starts without a group");
       return;
     }
     out->groups.push_back(*text);
   }
   if (out->groups.size() > kMaxGroupGangs) {
     out->groups.clear();
-    Repair(out, key, value, absl::StrCat("a list of at most ", kMaxGroupGangs, " gangs"),
-           "the gang starts without a group");
+    WarnUnusable(out, key, value, absl::StrCat("a list of at most ", kMaxGroupGangs, " gangs"),
+                 "the gang starts without a group");
   }
 }
 
@@ -104,12 +104,13 @@ void ReadShared(Keys* from, GangDeclaration* out) {
     if (*value == "Strict" || *value == "NonStrict") {
       out->mode = *value == "Strict" ? GangMode::kStrict : GangMode::kNonStrict;
     } else {
-      Repair(out, key, *value, "Strict or NonStrict", "Strict is used");
+      WarnUnusable(out, key, *value, "Strict or NonStrict", "Strict is used");
     }
   }
   if (const std::string* value = from->Find({keys::kKoordMatchPolicy, keys::kSigsMatchPolicy}, &key)) {
     out->match_policy = ParseMatchPolicy(*value);
-    if (!out->match_policy.has_value()) Repair(out, key, *value, kMatchPolicies, "the configured default is used");
+    if (!out->match_policy.has_value())
+      WarnUnusable(out, key, *value, kMatchPolicies, "the configured default is used");
   }
   if (const std::string* value = from->Find({keys::kKoordGroups, keys::kKoordGangGroups, keys::kSigsGroups}, &key)) {
     ReadGroups(key, *value, out);
@@ -126,7 +127,7 @@ bool ReadOwn(Keys* from, GangDeclaration* out) {
     const bool path = absl::string_view(key) == keys::kYunikornQueue && absl::StartsWith(*value, "root.");
     const std::string name = path ? value->substr(value->rfind('.') + 1) : *value;
     if (name.empty()) {
-      Repair(out, key, *value, "a queue name", "queue default is used");
+      WarnUnusable(out, key, *value, "a queue name", "queue default is used");
     } else {
       out->queue = name;
     }
@@ -136,7 +137,7 @@ bool ReadOwn(Keys* from, GangDeclaration* out) {
     if (*value == "fail" || *value == "requeue") {
       out->on_timeout = *value == "fail" ? OnTimeout::kFail : OnTimeout::kRequeue;
     } else {
-      Repair(out, key, *value, "fail or requeue", "the dialect's default is used");
+      WarnUnusable(out, key, *value, "fail or requeue", "the dialect's default is used");
     }
   }
   if (const std::string* value = from->Find({keys::kOnMemberFailure}, &key)) {
@@ -144,7 +145,7 @@ bool ReadOwn(Keys* from, GangDeclaration* out) {
     if (*value == "keep" || *value == "all") {
       out->on_member_failure = *value == "keep" ? OnMemberFailure::kKeep : OnMemberFailure::kAll;
     } else {
-      Repair(out, key, *value, "keep or all", "keep is used");
+      WarnUnusable(out, key, *value, "keep or all", "keep is used");
     }
   }
   if (const std::string* value = from->Find({keys::kStaleGrace}, &key)) {
@@ -153,7 +154,7 @@ bool ReadOwn(Keys* from, GangDeclaration* out) {
     if (grace.ok()) {
       out->stale_grace_ms = *grace;
     } else {
-      Repair(out, key, *value, "a duration like 60s", "the dialect's default is used");
+      WarnUnusable(out, key, *value, "a duration like 60s", "the dialect's default is used");
     }
   }
   if (const std::string* value = from->Find({keys::kPreemptible}, &key)) {
@@ -161,7 +162,7 @@ bool ReadOwn(Keys* from, GangDeclaration* out) {
     if (*value == "true" || *value == "false") {
       out->preemptible = *value == "true";
     } else {
-      Repair(out, key, *value, "true or false", "true is used");
+      WarnUnusable(out, key, *value, "true or false", "true is used");
     }
   }
   if (const std::string* value = from->Find({keys::kDuration}, &key)) {
@@ -170,7 +171,7 @@ bool ReadOwn(Keys* from, GangDeclaration* out) {
     if (duration.ok() && *duration > 0) {
       out->duration_ms = *duration;
     } else {
-      Repair(out, key, *value, "a duration above zero like 2h30m", "its duration is treated as unknown");
+      WarnUnusable(out, key, *value, "a duration above zero like 2h30m", "its duration is treated as unknown");
     }
   }
   return any;
@@ -306,8 +307,8 @@ GangMembership ParseMembership(const Labels& annotations, const Labels& labels, 
       if (wait.ok() && *wait > 0) {
         declaration.wait_time_ms = *wait;
       } else {
-        Repair(&declaration, key, *value, "a duration above zero like 3600s or 1h30m",
-               "the configured default is used");
+        WarnUnusable(&declaration, key, *value, "a duration above zero like 3600s or 1h30m",
+                     "the configured default is used");
       }
     }
     ReadShared(from, &declaration);
@@ -401,7 +402,7 @@ void ReadKai(const Json& spec, GangDeclaration* out) {
   if (preemptibility == "preemptible" || preemptibility == "non-preemptible") {
     out->preemptible = preemptibility == "preemptible";
   } else {
-    Repair(out, "spec.preemptibility", preemptibility, "preemptible or non-preemptible", "it is ignored");
+    WarnUnusable(out, "spec.preemptibility", preemptibility, "preemptible or non-preemptible", "it is ignored");
   }
 }
 
@@ -443,8 +444,8 @@ absl::StatusOr<GangObject> ParsePodGroup(const Json& object, GangDialect dialect
     if (seconds.has_value() && *seconds > 0 && *seconds <= std::numeric_limits<int32_t>::max()) {
       declaration.wait_time_ms = *seconds * 1000;
     } else {
-      Repair(&declaration, "spec.scheduleTimeoutSeconds", timeout.dump(), "a number of seconds above zero",
-             "the configured default is used");
+      WarnUnusable(&declaration, "spec.scheduleTimeoutSeconds", timeout.dump(), "a number of seconds above zero",
+                   "the configured default is used");
     }
   }
   if (const Json& resources = Child(spec, "minResources"); !resources.is_null()) {

@@ -181,7 +181,7 @@ void Extender::Bind(const httplib::Request& request, httplib::Response& response
         return true;
       }
       if (sink.is_writable()) continue;
-      port_->Announce(EndHold{uid, token}).IgnoreError();
+      port_->Announce(CallerGone{uid, token}).IgnoreError();
       observer_("bind", "client-gone", SteadyNow() - start);
       return false;
     }

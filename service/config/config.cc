@@ -159,7 +159,7 @@ const std::vector<Field>& Fields() {
        ReadList(0, "a list like [\"group:developers\"]",
                 [](Config* c) -> std::vector<std::string>& { return c->access.readers; })},
       {"limits.callsPerSecond", "20000", "gRPC calls of one client (an identity, else an address)",
-       ReadInt(1, 10'000'000, [](Config* c, int64_t v) { c->limits.calls_per_s = static_cast<double>(v); })},
+       ReadInt(1, 10'000'000, [](Config* c, int64_t v) { c->limits.calls_per_second = static_cast<double>(v); })},
       {"limits.streamsPerClient", "1000", "gRPC streams of one client open at once, waiting Permits among them",
        ReadInt(1, 1'000'000, [](Config* c, int64_t v) { c->limits.streams = static_cast<int32_t>(v); })},
       {"limits.messageBytes", "4194304", "the largest gRPC message",
@@ -181,7 +181,7 @@ const std::vector<Field>& Fields() {
       {"kubernetes.workers", "16", "connections that bind and activate pods",
        ReadInt(1, 256, [](Config* c, int64_t v) { c->actuator_workers = static_cast<int>(v); })},
       {"kubernetes.activationsPerSecond", "1000", "maximum activations per second",
-       ReadInt(1, 100'000, [](Config* c, int64_t v) { c->calls_per_s = static_cast<double>(v); })},
+       ReadInt(1, 100'000, [](Config* c, int64_t v) { c->calls_per_second = static_cast<double>(v); })},
       {"webhook.listen", "\"\"",
        "the admission webhook, over TLS, as 0.0.0.0:9443: pods of gangs get the gate and the scheduler's name. Empty: "
        "off",

@@ -47,7 +47,7 @@ struct Config {
   std::string kubeconfig;  // empty: in-cluster
   std::string kube_context;
   int actuator_workers = 16;
-  double calls_per_s = 1000;
+  double calls_per_second = 1000;
   // webhook
   ListenAddress webhook{"", 0};     // no host: off
   std::string webhook_certificate;  // PEM

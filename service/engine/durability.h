@@ -12,7 +12,7 @@ namespace muster {
 // The command may need a record; it is refused while too many records wait for the store.
 [[nodiscard]] inline bool MayWriteRecords(const Command& command) {
   return !std::holds_alternative<Filter>(command) && !std::holds_alternative<Preempt>(command) &&
-         !std::holds_alternative<FindNodes>(command) && !std::holds_alternative<EndHold>(command) &&
+         !std::holds_alternative<FindNodes>(command) && !std::holds_alternative<CallerGone>(command) &&
          !std::holds_alternative<RefreshExplanation>(command);
 }
 

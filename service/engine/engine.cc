@@ -181,8 +181,8 @@ HoldToken Engine::AskPermit(Permit permit, std::chrono::steady_clock::time_point
   return token;
 }
 
-void Engine::EndPermit(const std::string& uid, HoldToken token) {
-  Item item{.command = EndHold{uid, token}, .read = nullptr, .done = nullptr, .answered = nullptr};
+void Engine::OnPermitCallerGone(const std::string& uid, HoldToken token) {
+  Item item{.command = CallerGone{uid, token}, .read = nullptr, .done = nullptr, .answered = nullptr};
   Submit(&item, WhenFull::kExceed).IgnoreError();  // stopping: every wait ends
 }
 

@@ -89,12 +89,12 @@ class Engine : public DecisionPort {
   using AppliedCallback = std::function<std::vector<Record>(const Machine&, const absl::StatusOr<Reply>&)>;
   void AskAsync(Command command, std::chrono::steady_clock::time_point deadline, ReplyCallback done,
                 AppliedCallback applied = nullptr);
-  // Submits a Permit: `done` receives the reply. If it is WAIT, `answered` is called once later. EndPermit ends the
-  // wait early.
+  // Submits a Permit: `done` receives the reply. If it is WAIT, `answered` is called once later. OnPermitCallerGone
+  // ends the wait early.
   HoldToken AskPermit(Permit permit, std::chrono::steady_clock::time_point deadline, ReplyCallback done,
                       HoldCallback answered);
   // The caller of a Permit is gone. Never refused: there are at most as many of these as Permits that wait.
-  void EndPermit(const std::string& uid, HoldToken token);
+  void OnPermitCallerGone(const std::string& uid, HoldToken token);
 
   [[nodiscard]] const MachineSettings& settings() const { return settings_; }
   // Whether the store accepts answers by request id. TakeStoredAnswers returns those of earlier processes, once.

@@ -50,7 +50,7 @@ absl::string_view VerbOf(const Command& command) {
     absl::string_view operator()(const RestoreFacts&) const { return ""; }
     absl::string_view operator()(const ReplaceFacts&) const { return ""; }
     absl::string_view operator()(const UpdateFacts&) const { return ""; }
-    absl::string_view operator()(const EndHold&) const { return ""; }
+    absl::string_view operator()(const CallerGone&) const { return ""; }
     absl::string_view operator()(const AskGang&) const { return ""; }
     absl::string_view operator()(const BindingOutcome&) const { return ""; }
     absl::string_view operator()(const PlanRound&) const { return ""; }

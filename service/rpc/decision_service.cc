@@ -72,7 +72,7 @@ class PermitReactor final : public StreamReactor<v1::PermitEvent> {
   void GiveBack() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (std::exchange(ended_, true)) return;
     Count("released");
-    gate()->engine().EndPermit(permit_.uid, token_);
+    gate()->engine().OnPermitCallerGone(permit_.uid, token_);
   }
   // A call counts once, when it is decided, as for `bind`.
   void Count(absl::string_view outcome) {

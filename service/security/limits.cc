@@ -16,10 +16,10 @@ absl::Status ClientLimits::CountCall(const std::string& client, absl::Time now) 
   if (clients_.size() >= kMaxClients && !clients_.contains(client)) RemoveIdle(now);
   Client& entry = clients_[client];
   const double passed_s = entry.at == absl::InfinitePast() ? 1 : std::max(0.0, absl::ToDoubleSeconds(now - entry.at));
-  entry.calls = std::min(options_.calls_per_s, entry.calls + passed_s * options_.calls_per_s);
+  entry.calls = std::min(options_.calls_per_second, entry.calls + passed_s * options_.calls_per_second);
   entry.at = now;
   if (entry.calls < 1) {
-    return absl::ResourceExhaustedError(absl::StrCat("client ", client, ": more than ", options_.calls_per_s,
+    return absl::ResourceExhaustedError(absl::StrCat("client ", client, ": more than ", options_.calls_per_second,
                                                      " calls a second (limits.callsPerSecond)"));
   }
   entry.calls -= 1;

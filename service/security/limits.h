@@ -13,8 +13,8 @@
 namespace muster {
 
 struct LimitOptions {
-  double calls_per_s = 20'000;  // of one client, on average; bursts up to one second's worth
-  int32_t streams = 1'000;      // of one client, concurrently
+  double calls_per_second = 20'000;  // of one client, on average; bursts up to one second's worth
+  int32_t streams = 1'000;           // of one client, concurrently
 };
 
 // Thread-safe. The caller names each client: by an identity or an address.

@@ -108,7 +108,7 @@ struct Bind {
   HoldToken token = 0;
 };
 // The caller of a held bind or of a waiting Permit is gone.
-struct EndHold {
+struct CallerGone {
   std::string uid;
   HoldToken token = 0;
 };
@@ -225,7 +225,7 @@ struct Shutdown {};
 
 using Command = std::variant<UpsertNode, RemoveNode, UpsertPod, RemovePod, UpsertGangObject, RemoveGangObject,
                              UnreadableFact, FactsRead, ExpectFacts, RestoreFacts, ReplaceFacts, UpdateFacts, Filter,
-                             FindNodes, Bind, EndHold, Preempt, PreFilter, Permit, PostFilter, Unreserve, PostBind,
+                             FindNodes, Bind, CallerGone, Preempt, PreFilter, Permit, PostFilter, Unreserve, PostBind,
                              SubmitGang, ConfirmGang, AbandonGang, AskGang, BindingOutcome, PlanRound, Tick, Shutdown,
                              SetQueues, ApplyQueues, UpsertNamespace, RemoveNamespace, RefreshExplanation>;
 

@@ -37,8 +37,8 @@ class DecisionPort {
   virtual absl::Status Announce(Command command) = 0;
 
   // Starts a held call. After OK, an engine thread calls `answered` exactly once, when the call ends or the process
-  // stops. Returns the token with which EndHold can end the call early. ResourceExhausted or Unavailable: the call was
-  // not started, and `answered` will not be called.
+  // stops. Returns the token with which CallerGone can end the call early. ResourceExhausted or Unavailable: the call
+  // was not started, and `answered` will not be called.
   [[nodiscard]] virtual absl::StatusOr<HoldToken> Hold(Bind bind, HoldCallback answered) = 0;
 };
 

@@ -240,7 +240,8 @@ void Bindings::GiveUpSlot(const Pod& pod, ApplyContext* ctx) {
   if (slot->state == SlotState::kCommitted) {
     r_.plans->MarkBound(pod);
     const Plan& plan = *r_.plans->Of(gang);
-    if (plan.bound == plan.present()) r_.lifecycle->WakeHolds();  // once per plan, which may stay for future members
+    if (plan.bound == plan.present())
+      r_.lifecycle->WakeWaitingForHolds();  // once per plan, which may stay for future members
     r_.lifecycle->RemovePlanIfDone(gang);
     if (r_.plans->Of(gang) == nullptr && !gang.durable.evicting && gang.whole()) OnFullyBound(gang);
     r_.gangs->Touch(gang);
@@ -371,7 +372,7 @@ void Bindings::OnTime(const Pod& pod, ApplyContext* ctx) {
                                    r_.cluster->node(r_.barrier->Of(pod).node).facts.name, " and not bound within ",
                                    PermissionOf(pod).bind_within_ms / 1000, " s; its slot was released")};
   ctx->EmitEffect(EmitPodEvent{RefOf(pod), /*warning=*/true, reason});
-  EndPermit(pod, ctx);
+  OnPermitCallerGone(pod, ctx);
 }
 
 // K-5: the hold reached its own bound.

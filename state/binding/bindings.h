@@ -112,7 +112,7 @@ class Bindings {
   // Permits the waiting members of a gang whose quorum was met, each by itself (G-8). REQUIRES: no plan.
   void PermitBeyondQuorum(const Gang& gang, ApplyContext* ctx);
   // Ends a permit: the caller returned the node, or did not bind the pod in time. The pod becomes pending.
-  void EndPermit(const Pod& pod, ApplyContext* ctx);
+  void OnPermitCallerGone(const Pod& pod, ApplyContext* ctx);
   // The gang's minimum is committed: its wait time and back-off end.
   void OnQuorumStarted(const Gang& gang);
   // All members of the start are bound: resets the number of requeues and ends the repair.

@@ -27,7 +27,7 @@ void Bindings::BeginPermit(const Pod& pod, ApplyContext* ctx) {
   r_.barrier->AnswerHolds(pod, true, {}, ctx);
 }
 
-void Bindings::EndPermit(const Pod& pod, ApplyContext* ctx) {
+void Bindings::OnPermitCallerGone(const Pod& pod, ApplyContext* ctx) {
   r_.barrier->AnswerHolds(pod, false, {ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " released its node")},
                           ctx);
   r_.lifecycle->ReleaseSlot(pod);

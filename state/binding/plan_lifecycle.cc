@@ -86,18 +86,18 @@ void PlanLifecycle::ReleaseUncommittedSlots(const Gang& gang, const Reason& reas
   for (const Slot& slot : open) {
     if (slot.pod != nullptr) r_.activations->SetUnschedulable(*slot.pod, true);
   }
-  if (!open.empty()) r_.backlog->WakeHolds();
+  if (!open.empty()) r_.backlog->WakeWaitingForHolds();
 }
 
 void PlanLifecycle::RemovePlanIfDone(const Gang& gang) {
   if (!r_.plans->RemoveIfDone(gang)) return;
-  r_.backlog->WakeHolds();
+  r_.backlog->WakeWaitingForHolds();
   r_.gangs->Touch(gang);
 }
 
 void PlanLifecycle::ReleaseSlot(const Pod& pod) {
   if (!r_.plans->Release(pod)) return;
-  r_.backlog->WakeHolds();
+  r_.backlog->WakeWaitingForHolds();
   RemovePlanIfDone(*pod.gang);
   r_.gangs->Touch(*pod.gang);
 }

@@ -54,7 +54,7 @@ class PlanLifecycle {
   // REQUIRES: a plan.
   void Withdraw(const Gang& gang, ReasonCode code, absl::string_view why, ApplyContext* ctx);
   // Held binds ended: wakes the gangs that wait until fewer binds are held.
-  void WakeHolds() { r_.backlog->WakeHolds(); }
+  void WakeWaitingForHolds() { r_.backlog->WakeWaitingForHolds(); }
   // Removes a plan whose slots are all bound or removed.
   void RemovePlanIfDone(const Gang& gang);
   // The pod leaves its slot; the caller decides whether the plan is withdrawn.

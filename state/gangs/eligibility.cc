@@ -91,7 +91,7 @@ int32_t Eligibility::Priority(const Gang& gang) const {
 QueueKey Eligibility::KeyOf(const Gang& gang) const {
   QueueKey key{gang.partially_bound(), Priority(gang), gang.durable.requeues, gang.created_ms, gang.key};
   if (gang.rules.group.empty()) return key;
-  const Look* group = Standing(gang);
+  const GroupSnapshot* group = FreshSnapshot(gang);
   if (group == nullptr || group->unplaced.empty()) return key;
   // The group is one item: its highest priority, its most requeues, its earliest creation.
   key.partially_bound = group->partially_bound;

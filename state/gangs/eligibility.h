@@ -78,7 +78,7 @@ class Eligibility {
   };
   // Cached facts about one group, so that a question does not visit every gang of it. Recomputed on the first question
   // after any gang changed.
-  struct Look {
+  struct GroupSnapshot {
     int64_t changes = -1;                 // Gangs::changes() when it was computed
     Reason disagreement;                  // why the group does not exist; if set, the fields below are empty
     Group gangs;                          // in order of keys
@@ -103,18 +103,18 @@ class Eligibility {
   [[nodiscard]] Reason QueueReason(const Gang& gang) const;
   [[nodiscard]] static Reason SizeReason(const Gang& gang);
   // The current snapshot of the gang's group; nullptr: the gang lists no group, or the group does not exist.
-  [[nodiscard]] const Look* Standing(const Gang& gang) const;
+  [[nodiscard]] const GroupSnapshot* FreshSnapshot(const Gang& gang) const;
   // The snapshot, recomputed if outdated.
   // REQUIRES: the gang lists a group that names it, and the group is in one namespace or may cross namespaces.
-  [[nodiscard]] const Look& LookAt(const Gang& gang) const;
-  void RecomputeSnapshot(const Gang& gang, const std::vector<std::string>& ids, Look* look) const;
-  void Fold(const Gang& gang, Look* look) const;
+  [[nodiscard]] const GroupSnapshot& SnapshotOf(const Gang& gang) const;
+  void RecomputeSnapshot(const Gang& gang, const std::vector<std::string>& ids, GroupSnapshot* snapshot) const;
+  void Fold(const Gang& gang, GroupSnapshot* snapshot) const;
   [[nodiscard]] Reason Disagreement(const Gang& gang, const std::vector<std::string>& ids) const;
 
   const Gangs* gangs_;
   const QueueTree* queues_;
   bool cross_namespace_groups_;
-  mutable ById<Look> looks_;  // by GroupId
+  mutable ById<GroupSnapshot> snapshots_;  // by GroupId
 };
 
 }  // namespace muster

@@ -148,7 +148,7 @@ class Gangs {
   void SetEvicting(const Gang& gang, bool evicting) { MutateTracked(gang).durable.evicting = evicting; }
   void SetHeld(const Gang& gang, int64_t held_ms) { MutateTracked(gang).durable.held_ms = held_ms; }
   void SetRequeues(const Gang& gang, int32_t requeues) { MutateTracked(gang).durable.requeues = requeues; }
-  void SetPassedSince(const Gang& gang, int64_t at_ms) { MutateUntracked(gang).durable.bypassed_since_ms = at_ms; }
+  void SetBypassedSince(const Gang& gang, int64_t at_ms) { MutateUntracked(gang).durable.bypassed_since_ms = at_ms; }
   void SetStarted(const Gang& gang, int64_t at_ms) { MutateUntracked(gang).durable.started_ms = at_ms; }
   // The gang's policy has been applied to the members that have failed by now (G-13).
   void RecordFailedMembers(const Gang& gang);

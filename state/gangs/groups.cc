@@ -16,7 +16,7 @@ Reason Eligibility::GroupReason(const Gang& gang) const {
             absl::StrCat("its group (", absl::StrJoin(list.ids, ", "), ") does not name the gang itself")};
   }
   if (!list.one_namespace && !cross_namespace_groups_) return Disagreement(gang, list.ids);
-  return LookAt(gang).disagreement;
+  return SnapshotOf(gang).disagreement;
 }
 
 // REQUIRES: the gang is one of `ids`.
@@ -39,71 +39,72 @@ Reason Eligibility::Disagreement(const Gang& gang, const std::vector<std::string
   return {};
 }
 
-const Eligibility::Look* Eligibility::Standing(const Gang& gang) const {
+const Eligibility::GroupSnapshot* Eligibility::FreshSnapshot(const Gang& gang) const {
   if (gang.rules.group.empty() || !gangs_->groups().NamesItself(gang.id)) return nullptr;
   const GroupRegister::List& list = gangs_->groups().list(gangs_->groups().Of(gang.id));
   if (!list.Agreed() || (!list.one_namespace && !cross_namespace_groups_)) return nullptr;
-  return &LookAt(gang);
+  return &SnapshotOf(gang);
 }
 
-const Eligibility::Look& Eligibility::LookAt(const Gang& gang) const {
+const Eligibility::GroupSnapshot& Eligibility::SnapshotOf(const Gang& gang) const {
   const GroupId group = gangs_->groups().Of(gang.id);
-  Look& look = looks_[group];
-  if (look.changes != gangs_->changes()) {
-    look = Look();
-    RecomputeSnapshot(gang, gangs_->groups().list(group).ids, &look);
-    look.changes = gangs_->changes();
+  GroupSnapshot& snapshot = snapshots_[group];
+  if (snapshot.changes != gangs_->changes()) {
+    snapshot = GroupSnapshot();
+    RecomputeSnapshot(gang, gangs_->groups().list(group).ids, &snapshot);
+    snapshot.changes = gangs_->changes();
   }
-  return look;
+  return snapshot;
 }
 
-void Eligibility::RecomputeSnapshot(const Gang& gang, const std::vector<std::string>& ids, Look* look) const {
-  look->disagreement = Disagreement(gang, ids);
-  if (!look->disagreement.none()) return;
-  look->quorum = true;
+void Eligibility::RecomputeSnapshot(const Gang& gang, const std::vector<std::string>& ids,
+                                    GroupSnapshot* snapshot) const {
+  snapshot->disagreement = Disagreement(gang, ids);
+  if (!snapshot->disagreement.none()) return;
+  snapshot->quorum = true;
   for (const std::string& id : ids) {
     const Gang& each = *gangs_->FindGang(id);
-    look->gangs.push_back(&each);
+    snapshot->gangs.push_back(&each);
     const bool placed = SchedulesIndividuallyAlone(each);
-    look->partially_bound = look->partially_bound || each.partially_bound();
-    if (!placed) Fold(each, look);
-    look->quorum = look->quorum && (each.once_satisfied() || each.quorum().Met());
-    if (look->lacks.gang != nullptr) continue;
-    look->lacks.reason = StructureReason(each);
-    if (look->lacks.reason.none() && !placed) look->lacks.reason = ChildrenReason(each);
-    if (!look->lacks.reason.none()) look->lacks.gang = &each;
+    snapshot->partially_bound = snapshot->partially_bound || each.partially_bound();
+    if (!placed) Fold(each, snapshot);
+    snapshot->quorum = snapshot->quorum && (each.once_satisfied() || each.quorum().Met());
+    if (snapshot->lacks.gang != nullptr) continue;
+    snapshot->lacks.reason = StructureReason(each);
+    if (snapshot->lacks.reason.none() && !placed) snapshot->lacks.reason = ChildrenReason(each);
+    if (!snapshot->lacks.reason.none()) snapshot->lacks.gang = &each;
   }
 }
 
 // Adds an unplaced gang of the group to the snapshot.
-void Eligibility::Fold(const Gang& gang, Look* look) const {
-  if (look->unplaced.empty()) {
-    look->key = {false, Priority(gang), gang.durable.requeues, gang.created_ms, ""};
+void Eligibility::Fold(const Gang& gang, GroupSnapshot* snapshot) const {
+  if (snapshot->unplaced.empty()) {
+    snapshot->key = {false, Priority(gang), gang.durable.requeues, gang.created_ms, ""};
   } else {
-    look->key.priority = std::max(look->key.priority, Priority(gang));
-    look->key.requeues = std::max(look->key.requeues, gang.durable.requeues);
-    look->key.created_ms = std::min(look->key.created_ms, gang.created_ms);
+    snapshot->key.priority = std::max(snapshot->key.priority, Priority(gang));
+    snapshot->key.requeues = std::max(snapshot->key.requeues, gang.durable.requeues);
+    snapshot->key.created_ms = std::min(snapshot->key.created_ms, gang.created_ms);
   }
-  look->unplaced.push_back(&gang);
-  const Gang*& first = gang.submitted ? look->submitted : look->not_submitted;
+  snapshot->unplaced.push_back(&gang);
+  const Gang*& first = gang.submitted ? snapshot->submitted : snapshot->not_submitted;
   if (first == nullptr) first = &gang;
-  if (look->by_callers == nullptr && gang.by_callers > 0 && gang.plannable == 0) look->by_callers = &gang;
-  if (look->by_plan == nullptr && gang.by_callers == 0 && gang.plannable > 0) look->by_plan = &gang;
-  look->last_retry_ms = std::max(look->last_retry_ms, gang.retry_at_ms);
-  if (look->short_of.gang != nullptr) return;
-  look->short_of.reason = MembersReason(gang);
-  if (!look->short_of.reason.none()) look->short_of.gang = &gang;
+  if (snapshot->by_callers == nullptr && gang.by_callers > 0 && gang.plannable == 0) snapshot->by_callers = &gang;
+  if (snapshot->by_plan == nullptr && gang.by_callers == 0 && gang.plannable > 0) snapshot->by_plan = &gang;
+  snapshot->last_retry_ms = std::max(snapshot->last_retry_ms, gang.retry_at_ms);
+  if (snapshot->short_of.gang != nullptr) return;
+  snapshot->short_of.reason = MembersReason(gang);
+  if (!snapshot->short_of.reason.none()) snapshot->short_of.gang = &gang;
 }
 
 Group Eligibility::GroupOf(const Gang& gang) const {
-  if (const Look* look = Standing(gang); look != nullptr) return look->gangs;
+  if (const GroupSnapshot* snapshot = FreshSnapshot(gang); snapshot != nullptr) return snapshot->gangs;
   Group out;
   out.push_back(&gang);
   return out;
 }
 
 Group Eligibility::Unplaced(const Gang& gang) const {
-  if (const Look* look = Standing(gang); look != nullptr) return look->unplaced;
+  if (const GroupSnapshot* snapshot = FreshSnapshot(gang); snapshot != nullptr) return snapshot->unplaced;
   Group out;
   if (!SchedulesIndividually(gang)) out.push_back(&gang);
   return out;
@@ -111,24 +112,25 @@ Group Eligibility::Unplaced(const Gang& gang) const {
 
 // G-1: a gang of the group that cannot start blocks all others of the group. The text names that gang.
 Reason Eligibility::GroupMatesReason(const Gang& gang) const {
-  const Look* look = Standing(gang);
-  if (look == nullptr) return {};
-  const Gang* other = gang.submitted ? look->not_submitted : look->submitted;
-  const Gang* lacks = look->lacks.gang;
+  const GroupSnapshot* snapshot = FreshSnapshot(gang);
+  if (snapshot == nullptr) return {};
+  const Gang* other = gang.submitted ? snapshot->not_submitted : snapshot->submitted;
+  const Gang* lacks = snapshot->lacks.gang;
   if (other != nullptr && (lacks == nullptr || other->key <= lacks->key)) {
     return {ReasonCode::kGroupDisagrees,
             absl::StrCat("gang ", other->key, " of its group was ", other->submitted ? "" : "not ",
                          "submitted as a whole; all gangs of a group must be, or none")};
   }
   if (lacks == nullptr) return {};
-  return {look->lacks.reason.code, absl::StrCat("gang ", lacks->key, " of its group: ", look->lacks.reason.text)};
+  return {snapshot->lacks.reason.code,
+          absl::StrCat("gang ", lacks->key, " of its group: ", snapshot->lacks.reason.text)};
 }
 
 std::string Eligibility::GroupHint(const Gang& gang) const {
   const GroupId group = gangs_->groups().Of(gang.id);
-  if (const Look* look = Standing(gang); look != nullptr && look->disagreement.none()) {
-    if (look->submitted != nullptr && look->not_submitted != nullptr) {
-      return absl::StrCat("submit gang ", look->not_submitted->key,
+  if (const GroupSnapshot* snapshot = FreshSnapshot(gang); snapshot != nullptr && snapshot->disagreement.none()) {
+    if (snapshot->submitted != nullptr && snapshot->not_submitted != nullptr) {
+      return absl::StrCat("submit gang ", snapshot->not_submitted->key,
                           " as a whole too (SubmitGang), or none of the group");
     }
     return "let Muster place all gangs of the group, or let their own schedulers place all of them";
@@ -140,36 +142,36 @@ std::string Eligibility::GroupHint(const Gang& gang) const {
 }
 
 Reason Eligibility::GroupMatesMembersReason(const Gang& gang, int64_t now_ms) const {
-  const Look* look = Standing(gang);
-  if (look == nullptr) return {};
+  const GroupSnapshot* snapshot = FreshSnapshot(gang);
+  if (snapshot == nullptr) return {};
   const auto about = [](const Gang& peer, ReasonCode code, absl::string_view text) {
     return Reason{code, absl::StrCat("gang ", peer.key, " of its group: ", text)};
   };
-  if (look->by_callers != nullptr && look->by_plan != nullptr) {
+  if (snapshot->by_callers != nullptr && snapshot->by_plan != nullptr) {
     return {ReasonCode::kGroupDisagrees,
-            absl::StrCat("gang ", look->by_callers->key,
-                         " of its group is placed pod by pod by a scheduler of its own, gang ", look->by_plan->key,
+            absl::StrCat("gang ", snapshot->by_callers->key,
+                         " of its group is placed pod by pod by a scheduler of its own, gang ", snapshot->by_plan->key,
                          " as a whole by Muster; all gangs of a group must be placed alike")};
   }
-  const Gang* culprit = look->short_of.gang;
-  if (look->last_retry_ms > now_ms) {
-    for (const Gang* peer : look->unplaced) {
+  const Gang* culprit = snapshot->short_of.gang;
+  if (snapshot->last_retry_ms > now_ms) {
+    for (const Gang* peer : snapshot->unplaced) {
       if (peer == culprit) break;
       if (peer->retry_at_ms > now_ms) return about(*peer, ReasonCode::kBackoff, "waiting before the next try");
     }
   }
   if (culprit == nullptr) return {};
-  return about(*culprit, look->short_of.reason.code, look->short_of.reason.text);
+  return about(*culprit, snapshot->short_of.reason.code, snapshot->short_of.reason.text);
 }
 
 bool Eligibility::GroupQuorum(const Gang& gang) const {
-  if (const Look* look = Standing(gang); look != nullptr) return look->quorum;
+  if (const GroupSnapshot* snapshot = FreshSnapshot(gang); snapshot != nullptr) return snapshot->quorum;
   return GroupReason(gang).none() && (gang.once_satisfied() || gang.quorum().Met());
 }
 
 const Gang& Eligibility::LeaderOf(const Gang& gang) const {
-  const Look* look = Standing(gang);
-  return look == nullptr || look->unplaced.empty() ? gang : *look->unplaced.front();
+  const GroupSnapshot* snapshot = FreshSnapshot(gang);
+  return snapshot == nullptr || snapshot->unplaced.empty() ? gang : *snapshot->unplaced.front();
 }
 
 Reason Eligibility::BarrierReason(const Gang& gang) const {

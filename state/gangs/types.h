@@ -115,7 +115,7 @@ struct DurableGangState {
 
 // Hashes of the state of a gang that the other gangs of its group depend on (D-10).
 struct GroupDigest {
-  uint64_t said = 0;      // its declarations of itself and of its group
+  uint64_t declared = 0;  // its declarations of itself and of its group
   uint64_t decides = 0;   // whether the other gangs may start with it
   uint64_t explains = 0;  // its progress, which only explanations use
 };

@@ -18,7 +18,7 @@ class FactRecorder {
   FactRecorder(Gangs* gangs, Submissions* submissions, bool persist_facts, bool persist_created)
       : gangs_(gangs), submissions_(submissions), records_all_(persist_facts), records_created_(persist_created) {}
 
-  [[nodiscard]] bool keeps() const { return records_all_; }
+  [[nodiscard]] bool records_all() const { return records_all_; }
 
   void RecordNode(const NodeDescription& node, ApplyContext* ctx) const;
   void EraseNode(const std::string& name, ApplyContext* ctx) const;

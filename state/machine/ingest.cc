@@ -133,7 +133,7 @@ void Ingest::RetainFutureClasses(const Gang& gang) {
 
 void Ingest::OnRulesChanged(const Gang& gang) {
   RetainFutureClasses(gang);
-  if (!r_.backlog->why(gang.id).none()) r_.planning->LeaveEquivalenceClass(gang);
+  if (!r_.backlog->why(gang.id).none()) r_.planning->LeaveBucket(gang);
   r_.backlog->ClearReason(gang.id);
   // Its domains may have changed: pods that they refused are activated like all refused pods (P-4, K-7).
   for (const Pod* pod : gang.in(MemberState::kPending)) r_.activations->RemoveGuarded(*pod);
@@ -246,7 +246,7 @@ void Ingest::Complete(const std::string& source, ApplyContext* ctx) {
 void Ingest::RestoreFacts(ApplyContext* ctx) {
   if (r_.restored->empty()) return;
   DurableFacts restored = r_.restored->TakeFacts();
-  if (!r_.facts->keeps()) {
+  if (!r_.facts->records_all()) {
     r_.facts->BeginReplay();
     for (const GangObject& object : restored.created) ctx->Refuse(PutObject({object}, ctx));
     return r_.facts->EndReplay();

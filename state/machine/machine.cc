@@ -104,7 +104,7 @@ Machine::Machine(const MachineSettings& s)
 
 absl::Status Machine::Load(const std::vector<Record>& records) {
   if (absl::Status loaded = restored_.Load(records); !loaded.ok()) return loaded;
-  if (absl::Status compatible = CheckRecordsMatchSettings(restored_, facts_.keeps()); !compatible.ok())
+  if (absl::Status compatible = CheckRecordsMatchSettings(restored_, facts_.records_all()); !compatible.ok())
     return compatible;
   if (persist_queues_) {
     QueueRules rules = queue_tree_.rules();
@@ -289,7 +289,7 @@ void Machine::On(const PostBind& command, ApplyContext* ctx) {
   ctx->Refuse(verbs_frontend_.OnPostBind(*pod, command.node, ctx));
 }
 
-void Machine::On(const EndHold& command, ApplyContext* ctx) {
+void Machine::On(const CallerGone& command, ApplyContext* ctx) {
   const Pod* pod = gangs_.FindPod(command.uid);
   if (pod == nullptr) return;
   bindings_.OnCallerGone(*pod, now_ms_);

@@ -132,7 +132,7 @@ class Machine {
   void On(const PostFilter& command, ApplyContext* ctx);
   void On(const Unreserve& command, ApplyContext* ctx);
   void On(const PostBind& command, ApplyContext* ctx);
-  void On(const EndHold& command, ApplyContext* ctx);
+  void On(const CallerGone& command, ApplyContext* ctx);
   // Whole gangs.
   void On(const SubmitGang& command, ApplyContext* ctx);
   void On(const ConfirmGang& command, ApplyContext* ctx);

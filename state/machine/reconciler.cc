@@ -213,20 +213,20 @@ void Reconciler::ReconcileQueue(const Gang& gang, ApplyContext* ctx) {
   if (!wants) {
     r_.future_reservations->Release(gang);
     r_.backfill->ClearHead(gang);
-    r_.planning->LeaveEquivalenceClass(gang);
+    r_.planning->LeaveBucket(gang);
     r_.backlog->ClearReason(gang.id);
     return;
   }
   QueueKey key = r_.eligibility->KeyOf(gang);
   if (key.partially_bound) r_.repair->BeginCompletion(gang, now_ms);
   const QueueKey* queued = r_.backlog->queued(gang.id);
-  const std::string& blocked_by = r_.backlog->blocked_by(gang.id);
+  const std::string& blocking_needs = r_.backlog->needs_of(gang.id);
   const int32_t lane = r_.queues->Of(gang) + 1;
   if (queued != nullptr && *queued == key && r_.backlog->lane(gang.id) == lane &&
-      (blocked_by.empty() || blocked_by == r_.planning->GroupDemandKey(gang, now_ms))) {
+      (blocking_needs.empty() || blocking_needs == r_.planning->GroupDemandKey(gang, now_ms))) {
     return;
   }
-  r_.planning->LeaveEquivalenceClass(gang);
+  r_.planning->LeaveBucket(gang);
   r_.backlog->ClearReason(gang.id);
   r_.backlog->Add(gang.id, std::move(key), lane);
 }
@@ -262,7 +262,7 @@ void Reconciler::Remove(const Gang& gang, ApplyContext* ctx) {
     r_.submissions->Finish(gang, std::move(reply));
   }
   r_.future_reservations->Release(gang);
-  r_.planning->LeaveEquivalenceClass(gang);
+  r_.planning->LeaveBucket(gang);
   r_.backlog->ClearReason(gang.id);
   r_.deadlines->Remove(gang.id, gang.key);
   r_.clock->Remove(gang);
@@ -281,7 +281,7 @@ void Reconciler::NotifyGroup(const Gang& gang, int64_t now_ms) {
   if (!r_.eligibility->IsNamed(gang.key)) return;
   const GroupDigest news = ComputeGroupDigest(gang, now_ms);
   const GroupDigest before = r_.gangs->SetGroupDigest(gang, news);
-  if (news.said != before.said) return TouchNaming(gang);
+  if (news.declared != before.declared) return TouchNaming(gang);
   const bool decides = news.decides != before.decides;
   if (!decides && news.explains == before.explains) return;
   const bool all_placed = r_.eligibility->Unplaced(gang).empty();
@@ -322,7 +322,7 @@ GroupDigest Reconciler::ComputeGroupDigest(const Gang& gang, int64_t now_ms) con
   const int32_t plannable = r_.gangs->PlannableMembers(gang);
   const auto code = static_cast<int64_t>(structure.code);
   GroupDigest news;
-  news.said = hash({1, r_.gangs->groups().SerialOf(gang.id)}).value();
+  news.declared = hash({1, r_.gangs->groups().SerialOf(gang.id)}).value();
   const bool placeable =
       gang.rules.tree.empty() ? plannable + waiting >= missing : gang.quorum().Placeable(gang.durable.satisfied);
   news.decides =

@@ -57,7 +57,7 @@ const QueueKey* Backlog::queued(int32_t item) const {
 }
 
 const WakeCondition* Backlog::wake_condition(int32_t item) const {
-  const std::string& needs = blocked_by(item);
+  const std::string& needs = needs_of(item);
   return needs.empty() ? nullptr : &blocked_.find(needs)->second.wait_for;
 }
 
@@ -148,7 +148,7 @@ void Backlog::WakeSameNeeds(const std::string& needs, bool forced) {
   List(&bucket->second);
 }
 
-void Backlog::WakeHolds() {
+void Backlog::WakeWaitingForHolds() {
   for (auto& [needs, bucket] : blocked_) {
     if (!bucket.wait_for.holds) continue;
     bucket.awake = true;
@@ -157,7 +157,7 @@ void Backlog::WakeHolds() {
 }
 
 bool Backlog::is_forced_retry(int32_t item) const {
-  const std::string& needs = blocked_by(item);
+  const std::string& needs = needs_of(item);
   return !needs.empty() && blocked_.find(needs)->second.forced;
 }
 

@@ -56,7 +56,7 @@ class Backlog {
   // The condition of a blocked item; nullptr: it is new, or not queued.
   [[nodiscard]] const WakeCondition* wake_condition(int32_t item) const;
   // The needs of a blocked item; empty: it is new, or not queued.
-  [[nodiscard]] const std::string& blocked_by(int32_t item) const { return items_.Of(item).needs; }
+  [[nodiscard]] const std::string& needs_of(int32_t item) const { return items_.Of(item).needs; }
 
   // --- the whole ---
   // The first in order of the new items and the first items of awake buckets; nullopt: no item is due.
@@ -87,7 +87,7 @@ class Backlog {
   // Wakes the bucket of `needs`, for example because one of its items succeeded. `forced`: see Wake.
   void WakeSameNeeds(const std::string& needs, bool forced = false);
   // Wakes all buckets that wait for ended holds.
-  void WakeHolds();
+  void WakeWaitingForHolds();
   // Wakes all buckets that wait for capacity and for which `helps` returns true. `forced`: their items are tried even
   // without room for them, because the reason may have changed. The second argument of `helps` is the first item of a
   // bucket that waits for room in its queue, else -1.

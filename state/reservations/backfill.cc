@@ -68,7 +68,7 @@ bool Backfill::CouldUse(const Gang& head, const Pod& pod, NodeId node) const {
 void Backfill::MarkBypassed(const std::vector<GangId>& heads, int64_t now_ms) {
   for (const GangId id : heads) {
     const Gang& head = gangs_->gang(id);
-    gangs_->SetPassedSince(head, now_ms);
+    gangs_->SetBypassedSince(head, now_ms);
     gangs_->Touch(head);
   }
 }
@@ -145,7 +145,7 @@ const Gang* Backfill::FindFirstBlockingHead() const {
 }
 
 void Backfill::RefreshRunning(const Gang& gang, int64_t now_ms) {
-  if (gang.durable.satisfied && gang.durable.bypassed_since_ms != 0) gangs_->SetPassedSince(gang, 0);
+  if (gang.durable.satisfied && gang.durable.bypassed_since_ms != 0) gangs_->SetBypassedSince(gang, 0);
   if (gang.durable.satisfied && gang.rules.duration_ms > 0) {
     timed_.insert(gang.id);
     if (gang.durable.started_ms == 0) gangs_->SetStarted(gang, now_ms);

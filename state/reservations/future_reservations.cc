@@ -198,17 +198,17 @@ FutureReservations::Suspended FutureReservations::Suspend(const Gang& gang, cons
   }
   if (!HasReservation(gang)) return suspended;
   Discharge(reservations_.at(gang.id), /*gained=*/false);
-  suspended.held = HasReservationOnRunning(gang);
-  if (suspended.held) return suspended;
+  suspended.own_on_running = HasReservationOnRunning(gang);
+  if (suspended.own_on_running) return suspended;
   for (const Statement::Operation& place : reservations_.at(gang.id).places) suspended.own.push_back(place.node);
   EraseReservation(gang.id);
   return suspended;
 }
 
 void FutureReservations::Resume(const Gang& gang, const Suspended& suspended, bool placed, bool keeps_own) {
-  if (suspended.held && placed) {
+  if (suspended.own_on_running && placed) {
     EraseReservation(gang.id);
-  } else if (suspended.held) {
+  } else if (suspended.own_on_running) {
     Charge(reservations_.at(gang.id));
   }
   for (const GangId id : suspended.others) Charge(reservations_.at(id));

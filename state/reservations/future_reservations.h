@@ -87,9 +87,9 @@ class FutureReservations {
 
   // Reservations that were taken off the cluster while a gang is tried: its own and those that yield to it.
   struct Suspended {
-    std::vector<NodeId> own;     // nodes of its own reservation, which was removed
-    bool held = false;           // its own is on running pods: it is charged again unless the gang was placed
-    std::vector<GangId> others;  // in order
+    std::vector<NodeId> own;      // nodes of its own reservation, which was removed
+    bool own_on_running = false;  // its own is on running pods: it is charged again unless the gang was placed
+    std::vector<GangId> others;   // in order
   };
   // The gang that is tried, as far as reservations depend on it.
   struct Claimant {

@@ -57,7 +57,7 @@ void Planning::Round(int32_t max_gangs, ApplyContext* ctx) {
     // A gang goes on waiting if other gangs have taken the capacity for which it was woken.
     while (next.has_value() && r_.backlog->wake_condition(*next) != nullptr && !r_.backlog->is_forced_retry(*next) &&
            !MayFit(*r_.backlog->wake_condition(*next))) {
-      r_.backlog->Sleep(r_.backlog->blocked_by(*next));
+      r_.backlog->Sleep(r_.backlog->needs_of(*next));
       if (--looks == 0) return;  // the next round goes on
       next = Next();
     }
@@ -66,7 +66,7 @@ void Planning::Round(int32_t max_gangs, ApplyContext* ctx) {
     r_.gangs->Touch(gang);
     const bool forced = r_.backlog->is_forced_retry(gang.id);
     if (!Try(gang, &charge_budget, ctx)) continue;
-    const std::string needs = r_.backlog->blocked_by(gang.id);
+    const std::string needs = r_.backlog->needs_of(gang.id);
     r_.backlog->Remove(gang.id);
     // The change that let this gang start may also help the next gang with the same needs.
     if (!needs.empty()) r_.backlog->WakeSameNeeds(needs, forced);
@@ -121,7 +121,7 @@ bool Planning::Try(const Gang& gang, int64_t* charge_budget, ApplyContext* ctx) 
     Block(gang, needs, *asleep, r_.backlog->BlockedReason(needs));
     return false;
   }
-  if (r_.backlog->blocked_by(gang.id) == needs) r_.backlog->Sleep(needs);
+  if (r_.backlog->needs_of(gang.id) == needs) r_.backlog->Sleep(needs);
   const Group gangs = r_.eligibility->Unplaced(gang);
   const std::vector<GangId> passed = r_.backfill->BypassedHeads(gang);
   const FutureReservations::Suspended suspended =
@@ -216,12 +216,12 @@ void Planning::AdoptPlans(const Group& gangs, const Placed& placed, ApplyContext
 
 void Planning::Retry(const Gang& gang) {
   given_up_[gang.id].retry_at_ms = kNever;
-  r_.backlog->WakeSameNeeds(r_.backlog->blocked_by(gang.id), /*forced=*/true);
+  r_.backlog->WakeSameNeeds(r_.backlog->needs_of(gang.id), /*forced=*/true);
 }
 
-void Planning::LeaveEquivalenceClass(const Gang& gang) {
+void Planning::LeaveBucket(const Gang& gang) {
   const int64_t retry_at_ms = given_up_.Of(gang.id).retry_at_ms;
-  const std::string needs = r_.backlog->blocked_by(gang.id);
+  const std::string needs = r_.backlog->needs_of(gang.id);
   r_.backlog->Remove(gang.id);
   if (needs.empty() || retry_at_ms == kNever) return;
   const std::optional<GangId> next = r_.backlog->FirstOf(needs);
@@ -232,7 +232,7 @@ void Planning::LeaveEquivalenceClass(const Gang& gang) {
 
 void Planning::RetryHead(const Gang& gang, int64_t now_ms) {
   r_.backfill->ScheduleRetry(gang, now_ms);
-  r_.backlog->WakeSameNeeds(r_.backlog->blocked_by(gang.id), /*forced=*/true);
+  r_.backlog->WakeSameNeeds(r_.backlog->needs_of(gang.id), /*forced=*/true);
 }
 
 void Planning::RefreshExplanation(const Gang& gang) {
@@ -252,7 +252,7 @@ void Planning::RefreshExplanation(const Gang& gang) {
                      !placed.out_of_tries;
   statement.Rollback(0);
   r_.nominations->Charge();
-  if (!still) return r_.backlog->WakeSameNeeds(r_.backlog->blocked_by(leader.id), /*forced=*/true);
+  if (!still) return r_.backlog->WakeSameNeeds(r_.backlog->needs_of(leader.id), /*forced=*/true);
   r_.backlog->SetReason(leader.id, {ReasonCode::kNoRoom, std::move(placed.why)});
   for (const Gang* each : gangs) r_.gangs->Touch(*each);
 }

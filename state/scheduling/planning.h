@@ -50,7 +50,6 @@ struct PlanningStats {
   int64_t tries = 0;                       // tries of the planner
   int64_t given_up = 0;                    // attempts that used up the budget without a proof that nothing fits
   int64_t reserved_after_termination = 0;  // future reservations on terminating pods (P-8)
-  int64_t reserved_after_running = 0;      // future reservations on running work
   friend bool operator==(const PlanningStats&, const PlanningStats&) = default;
 };
 
@@ -71,7 +70,7 @@ class Planning {
   void Remove(const Gang& gang) { given_up_.Reset(gang.id); }
   // P-6: removes the gang from the gangs with the same needs. If it had the retry timer of all of them, the next of
   // them gets the timer.
-  void LeaveEquivalenceClass(const Gang& gang);
+  void LeaveBucket(const Gang& gang);
   // Backfill::Deadline of this head has passed: wakes it.
   void RetryHead(const Gang& gang, int64_t now_ms);
 

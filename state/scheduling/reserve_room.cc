@@ -15,7 +15,7 @@ namespace muster {
 
 bool Planning::ReserveIfPossible(const Gang& gang, const Group& gangs, const FutureReservations::Suspended& suspended,
                                  int64_t* charge_budget, int64_t now_ms, Reason* reason) {
-  if (suspended.held) {
+  if (suspended.own_on_running) {
     DescribeReservationOnRunning(gang, reason);
     return false;
   }
@@ -105,7 +105,6 @@ bool Planning::ReserveAfterRunning(const Gang& gang, const Group& gangs, const F
     places.empty() ? r_.queues->ReleaseDemand(gang) : r_.queues->ReserveDemand(gang);
   }
   if (places.empty() || !can_reserve) return false;
-  ++stats_.reserved_after_running;
   r_.future_reservations->ReserveRunning(gang, places, starts_ms);
   DescribeReservationOnRunning(gang, reason);
   return true;

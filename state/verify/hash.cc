@@ -221,7 +221,7 @@ void AddPlan(const Plan& plan, const Cluster& cluster, StateHasher* hasher) {
 // Adds what the gang waits for. Its needs are omitted, because they contain ids of classes.
 void AddQueued(const Gang& gang, const Backlog& backlog, StateHasher* hasher) {
   const QueueKey* key = backlog.queued(gang.id);
-  const std::string& needs = backlog.blocked_by(gang.id);
+  const std::string& needs = backlog.needs_of(gang.id);
   hasher->Add(key != nullptr);
   if (key != nullptr) {
     hasher->Add(key->partially_bound);

@@ -328,7 +328,7 @@ absl::Status CheckInvariants(const Machine& machine) {
     const bool queued = rooms.backlog.queued(gang.id) != nullptr;
     if (queued && &rooms.eligibility.LeaderOf(gang) != &gang)
       status = Broken(gang.key + " is queued, not led by itself");
-    if (!queued && !rooms.backlog.blocked_by(gang.id).empty()) status = Broken(gang.key + " is blocked, not queued");
+    if (!queued && !rooms.backlog.needs_of(gang.id).empty()) status = Broken(gang.key + " is blocked, not queued");
     if (rooms.gang_deadlines.Of(gang.id) > rooms.reconciler.Deadline(gang, rooms.now_ms))
       status = Broken(gang.key + " is due earlier");
     for (const ClassId cls : gang.future_classes) {

@@ -142,7 +142,7 @@ absl::string_view ToString(GangPhase phase) {
 namespace {
 
 // HintFor, adapted to how this gang was declared.
-std::string HintTo(const Gang& gang, ReasonCode code, const Eligibility& eligibility) {
+std::string HintForGang(const Gang& gang, ReasonCode code, const Eligibility& eligibility) {
   switch (code) {
     case ReasonCode::kNoRoom:
       if (!absl::StrContains(gang.reason.text, ObstaclePhrase(Obstacle::kStale))) break;
@@ -208,7 +208,7 @@ GangView Reader::ViewGang(const Gang& gang, bool with_members) const {
     view.asked = static_cast<int32_t>(
         absl::c_count_if(plan->slots, [](const Slot& slot) { return slot.state != SlotState::kFree; }));
   }
-  view.would_help = HintTo(gang, view.reason.code, *r_.eligibility);
+  view.would_help = HintForGang(gang, view.reason.code, *r_.eligibility);
   view.warnings = gang.warnings;
   if (std::string warning = r_.queues->tree().WarningOf(gang.rules.queue); !warning.empty()) {
     view.warnings.push_back(std::move(warning));

@@ -92,7 +92,7 @@ std::string CoreTarget::PostBind(const std::string& uid, const std::string& node
   return Apply(muster::PostBind{uid, node});
 }
 
-std::string CoreTarget::HangUp(const std::string& uid) { return Apply(EndHold{uid, last_token_[uid]}); }
+std::string CoreTarget::HangUp(const std::string& uid) { return Apply(CallerGone{uid, last_token_[uid]}); }
 
 std::string CoreTarget::Other(const Words& words) {
   const std::string& verb = words[0];

@@ -296,7 +296,7 @@ void PathWorld::OnHoldEnded(const std::string& uid, const HoldAnswer& answer) {
 }
 
 void PathWorld::CallerGoes(const std::string& uid) {
-  engine_->Announce(EndHold{uid, held_.at(uid).token}).IgnoreError();
+  engine_->Announce(CallerGone{uid, held_.at(uid).token}).IgnoreError();
 }
 
 // --- what kube-scheduler writes ---

@@ -103,7 +103,7 @@ TEST_F(Path, RandomFaults_NoLossNoDoubleUseNoPartialStart) {
   for (const char* kind : {"at rest: a gang waits that does not fit",
                            "command: Bind",
                            "command: BindingOutcome",
-                           "command: EndHold",
+                           "command: CallerGone",
                            "command: ExpectFacts",
                            "command: FactsRead",
                            "command: Filter",
@@ -209,10 +209,10 @@ TEST_F(Path, PermittedPod_StaysPermittedAcrossCrashes) {
   if (!all.has_value()) return;
   std::map<std::string, int64_t> figures = *all;
   for (const char* kind :
-       {"PreFilter refuses", "a waiting pod is given up", "command: EndHold", "command: FindNodes", "command: Permit",
-        "command: PostBind", "command: PostFilter", "command: PreFilter", "command: ReplaceFacts", "command: Unreserve",
-        "command: UpdateFacts", "fault: a crash behind an answer", "fault: the store fails", "no node is found",
-        "record: commit", "refused: NoRoom", "snapshots"}) {
+       {"PreFilter refuses", "a waiting pod is given up", "command: CallerGone", "command: FindNodes",
+        "command: Permit", "command: PostBind", "command: PostFilter", "command: PreFilter", "command: ReplaceFacts",
+        "command: Unreserve", "command: UpdateFacts", "fault: a crash behind an answer", "fault: the store fails",
+        "no node is found", "record: commit", "refused: NoRoom", "snapshots"}) {
     EXPECT_GT(figures[kind], 0) << kind;
   }
   EXPECT_GT(figures["crashes"], seeds * 20);

@@ -267,7 +267,7 @@ void RandomWorld::AnnounceStep() {
 void RandomWorld::HangUp() {
   auto it = tokens_.begin();
   std::advance(it, Roll(static_cast<int>(tokens_.size())));
-  Apply(EndHold{it->second, it->first});
+  Apply(CallerGone{it->second, it->first});
 }
 
 void RandomWorld::FinishBindings() {

@@ -197,7 +197,7 @@ void SmallWorld::Do(const Action& action) {
     case Action::Kind::kGiveUp: {
       const HoldToken token = std::exchange(body->token, 0);
       body->chosen.clear();
-      Apply(EndHold{body->facts.uid, token});
+      Apply(CallerGone{body->facts.uid, token});
       if (JobOf(*body).driver == Cast::Driver::kVerbs)
         Apply(Unreserve{body->facts.uid, UnreserveCause::kPermitTimeout});
       Unpark(/*guarded=*/false);

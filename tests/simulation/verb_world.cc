@@ -274,7 +274,7 @@ void VerbWorld::GiveUp(const std::string& uid) {
   figures_["a waiting pod is given up"] += 1;
   Log(absl::StrCat(uid, " is given up on ", member->node));
   if (Roll(2) == 0) {
-    engine_->EndPermit(uid, member->token);
+    engine_->OnPermitCallerGone(uid, member->token);
     Later(member);  // it is unknown whether it was permitted first: the same node is asked for again
     return;
   }

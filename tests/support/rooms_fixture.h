@@ -134,7 +134,7 @@ class RoomsTest : public testing::Test {
     plans_.Offer(pod, Plans::FindFree(*plans_.Of(*pod.gang), pod, cluster_.FindNode(node)));
   }
   // The pod takes its slot and arrives at the barrier with a held bind call.
-  void Come(const std::string& uid, const std::string& node, HoldToken token) {
+  void ReachBarrier(const std::string& uid, const std::string& node, HoldToken token) {
     if (plans_.SlotIndex(PodAt(uid)) < 0) Take(uid, node);
     barrier_.SetByPermit(PodAt(uid), false);
     bindings_.ArriveAtBarrier(PodAt(uid), cluster_.FindNode(node), token, &*ctx_);
@@ -149,13 +149,13 @@ class RoomsTest : public testing::Test {
     return touched;
   }
   // The pods or gangs marked since the last call because their deadline must be set again.
-  static std::vector<int32_t> Looks(Deadlines* deadlines) {
+  static std::vector<int32_t> DrainDirty(Deadlines* deadlines) {
     std::vector<int32_t> ids;
     deadlines->DrainDirty([&](int32_t id) { ids.push_back(id); });
     return ids;
   }
   bool PodIsLookedAt(const std::string& uid) {
-    const std::vector<int32_t> ids = Looks(&pod_deadlines_);
+    const std::vector<int32_t> ids = DrainDirty(&pod_deadlines_);
     return std::find(ids.begin(), ids.end(), PodAt(uid).id) != ids.end();
   }
   void ExpectNothingPromised() const {

@@ -50,10 +50,10 @@ class ClusterTest : public testing::Test {
   void Reserve(NodeId node, ClassId cls, int32_t times = 1) {
     cluster_.Charge(node, cls, ChargeKind::kReserved, times);
   }
-  void Return(NodeId node, ClassId cls, int32_t times = 1) {
+  void Discharge(NodeId node, ClassId cls, int32_t times = 1) {
     cluster_.Discharge(node, cls, ChargeKind::kUsed, times, /*gained=*/true);
   }
-  void ReturnReserved(NodeId node, ClassId cls, int32_t times = 1, bool gained = true) {
+  void DischargeReserved(NodeId node, ClassId cls, int32_t times = 1, bool gained = true) {
     cluster_.Discharge(node, cls, ChargeKind::kReserved, times, gained);
   }
 

@@ -144,7 +144,7 @@ TEST(Config, DocumentedDefaults_MatchDefaults) {
   EXPECT_EQ(config->machine.gang.wait_time_ms, defaults.machine.gang.wait_time_ms);
   EXPECT_EQ(config->admin.port, defaults.admin.port);
   EXPECT_EQ(config->mailbox_capacity, defaults.mailbox_capacity);
-  EXPECT_EQ(config->calls_per_s, defaults.calls_per_s);
+  EXPECT_EQ(config->calls_per_second, defaults.calls_per_second);
 }
 
 TEST(KubeConfig, ServerUrl_HostAndPortOnly) {

@@ -112,7 +112,7 @@ TEST(Engine, ManyThreads_AllReceiveReplies) {
         if (!token.ok()) return;
         ++held;
         if (i % 3 == 0) engine.Announce(RemovePod{"u-" + name}).IgnoreError();
-        if (i % 5 == 0) engine.Announce(EndHold{"u-" + name, *token}).IgnoreError();
+        if (i % 5 == 0) engine.Announce(CallerGone{"u-" + name, *token}).IgnoreError();
       }
     });
   }
@@ -186,7 +186,7 @@ TEST_F(RunningEngine, Permit_IsAnsweredOnce) {
   EXPECT_EQ(ask("u-lone", &first), PermitReply::Kind::kPermit);
   EXPECT_EQ(ask("u-a", &first), PermitReply::Kind::kWait);
   EXPECT_EQ(answers, 0);
-  engine_.EndPermit("u-a", first);
+  engine_.OnPermitCallerGone("u-a", first);
   FlushAnswers();
   EXPECT_EQ(answers, 1) << "the caller of u-a is gone";
   EXPECT_EQ(ask("u-a", &second), PermitReply::Kind::kWait);
@@ -217,7 +217,7 @@ TEST_F(RunningEngine, CallAfterStop_ReturnsUnavailable) {
       Permit{"u", "n", 0, 0}, In(absl::Hours(1)), [&](absl::StatusOr<Reply> reply) { asked = reply.status(); },
       [](const HoldAnswer&) { FAIL(); });
   EXPECT_TRUE(absl::IsUnavailable(asked));
-  engine_.EndPermit("u", 1);
+  engine_.OnPermitCallerGone("u", 1);
 }
 
 TEST_F(RunningEngine, Stop_FinishesCommandsAndAnswersHolds) {
@@ -296,7 +296,7 @@ TEST_F(SmallBatches, ManyCommands_AreSplitIntoBatches) {
     EXPECT_TRUE(absl::IsResourceExhausted(engine_.Ask(Tick{}).status()));
     EXPECT_TRUE(absl::IsResourceExhausted(engine_.ReadDurableSync([](const Machine&) { FAIL(); })));
     EXPECT_EQ(engine_.stats().rejected, before.rejected + 2);
-    engine_.EndPermit("u", 1);  // never refused
+    engine_.OnPermitCallerGone("u", 1);  // never refused
     EXPECT_EQ(engine_.stats().mailbox_depth, 4U);
   }
   // Until there is room again, a query is refused like any other call.

@@ -528,7 +528,7 @@ TEST(TokenReview, Token_IsReviewedAndCached) {
 }
 
 TEST(ClientLimits, CallsAndStreams_AreCountedByClient) {
-  ClientLimits limits({/*calls_per_s=*/10, /*streams=*/2});
+  ClientLimits limits({/*calls_per_second=*/10, /*streams=*/2});
   const absl::Time now = absl::UnixEpoch();
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(limits.CountCall("a", now).ok());
   EXPECT_TRUE(absl::IsResourceExhausted(limits.CountCall("a", now)));

@@ -339,8 +339,8 @@ TEST_F(TracedEngine, CallersGone_StartIsStillTraced) {
     tokens.push_back(*token);
   }
   while (binder_.sent < 2) absl::SleepFor(absl::Milliseconds(1));
-  ASSERT_TRUE(engine_.Announce(EndHold{"u-a", tokens[0]}).ok());
-  ASSERT_TRUE(engine_.Announce(EndHold{"u-b", tokens[1]}).ok());
+  ASSERT_TRUE(engine_.Announce(CallerGone{"u-a", tokens[0]}).ok());
+  ASSERT_TRUE(engine_.Announce(CallerGone{"u-b", tokens[1]}).ok());
   const auto starts = spans_.Wait("gang start", 1);
   ASSERT_EQ(starts.size(), 1U);
   EXPECT_EQ(starts[0]->pods, 2);

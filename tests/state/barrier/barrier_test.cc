@@ -15,7 +15,7 @@ class BarrierTest : public RoomsTest {
     PlanNow(PutGang("g", 2));
     Take("g-1", "n");
     Take("g-2", "n");
-    Looks(&pod_deadlines_);
+    DrainDirty(&pod_deadlines_);
     At(kT0);
   }
 };
@@ -95,7 +95,7 @@ TEST_F(BarrierTest, EndAllWaits_AnswersEveryWaitingMember) {
 TEST_F(BarrierTest, Commit_ClearsWaitDeadline) {
   const Pod& pod = PodAt("g-1");
   barrier_.WaitWithSlot(pod, kT0 + 5);
-  Looks(&pod_deadlines_);
+  DrainDirty(&pod_deadlines_);
   barrier_.Commit(pod, 0);
   barrier_.OnSlotCommitted();
   EXPECT_EQ(barrier_.Of(pod).until_ms, kNever);

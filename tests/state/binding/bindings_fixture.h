@@ -18,9 +18,9 @@ class BindingsTest : public RoomsTest {
   // The two members of g arrive at the barrier 5 ms apart; the second arrival commits the plan.
   void Start() {
     At(kT0);
-    Come("g-1", "n", 1);
+    ReachBarrier("g-1", "n", 1);
     At(kT0 + 5);
-    Come("g-2", "n", 2);
+    ReachBarrier("g-2", "n", 2);
   }
   // Expects that nothing is charged or promised and no bind call is held.
   void ExpectNothingLeft() {

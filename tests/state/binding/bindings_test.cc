@@ -14,7 +14,7 @@ TEST_F(BindingsTest, LastArrival_CommitsAllMembers) {
   nominations_.Add(PodAt("g-1"));
   activations_.AddGuarded(PodAt("g-2"));
   At(kT0 + 7);
-  Come("g-1", "n", 1);
+  ReachBarrier("g-1", "n", 1);
   EXPECT_EQ(Done(), Lines{});
   EXPECT_EQ(PodAt("g-1").state, MemberState::kWaiting);
   EXPECT_EQ(barrier_.Of(PodAt("g-1")).until_ms, kT0 + 7 + kHoldMs);
@@ -24,7 +24,7 @@ TEST_F(BindingsTest, LastArrival_CommitsAllMembers) {
   EXPECT_TRUE(Touched(gang));
   At(kT0 + 12);
   activations_.MarkUnschedulable(PodAt("g-2"));
-  Come("g-2", "n", 2);
+  ReachBarrier("g-2", "n", 2);
   EXPECT_EQ(Done(), (Lines{"bind g-1 to n by 45007", "bind g-2 to n by 45012", "keep start/1", "keep commit/g-1",
                            "keep commit/g-2"}))
       << "each until its own call has to be answered; no call is answered yet";
@@ -55,10 +55,10 @@ TEST_F(BindingsTest, LastArrival_CommitsAllMembers) {
 
 TEST_F(BindingsTest, RepeatedArrival_DoesNotCountAsNew) {
   At(kT0 + 7);
-  Come("g-1", "n", 1);
+  ReachBarrier("g-1", "n", 1);
   barrier_.EndWait(PodAt("g-1"), {ReasonCode::kHoldExpired, "x"}, &*ctx_);
   At(kT0 + 9);
-  Come("g-1", "n", 3);
+  ReachBarrier("g-1", "n", 3);
   EXPECT_EQ(plans_.Of(GangAt("g"))->last_arrival_ms, kT0 + 7);
   EXPECT_EQ(barrier_.held_binds(), 1);
 }
@@ -66,7 +66,7 @@ TEST_F(BindingsTest, RepeatedArrival_DoesNotCountAsNew) {
 TEST_F(BindingsTest, BoundPod_IsAnsweredAndItsRecordRemoved) {
   Start();
   At(kT0 + 10);
-  Looks(&pod_deadlines_);
+  DrainDirty(&pod_deadlines_);
   Touched(GangAt("g"));
   Report("g-1", "n", BindingResult::kBound);
   EXPECT_EQ(Done(), (Lines{"answer 1 permitted", "drop commit/g-1"}));
@@ -110,7 +110,7 @@ TEST_F(BindingsTest, FailedTry_IsRepeatedWithBackOff) {
   int32_t attempts = 1;
   for (const int64_t delay : {100, 200, 400, 800, 1'600, 3'200, 5'000, 5'000}) {
     At(now);
-    Looks(&pod_deadlines_);
+    DrainDirty(&pod_deadlines_);
     Touched(GangAt("g"));
     Report("g-2", "n", BindingResult::kRetry, "busy");
     EXPECT_EQ(Done(), Lines{});
@@ -179,7 +179,7 @@ TEST_F(BindingsTest, BindingRefused_MemberKeepsItsSlot) {
   Start();
   At(kT0 + 10);
   Report("g-1", "n", BindingResult::kBound);
-  Looks(&pod_deadlines_);
+  DrainDirty(&pod_deadlines_);
   At(kT0 + 20);
   Report("g-2", "n", BindingResult::kRefused, "no such thing");
   EXPECT_EQ(Done(), (Lines{"warn g-2 BindFailed", "answer 2 BindFailed"}))
@@ -201,7 +201,7 @@ TEST_F(BindingsTest, BindingRefused_MemberKeepsItsSlot) {
   EXPECT_EQ(ReservedOn("n"), 1);
   // The member arrives again and is bound without waiting for the others.
   At(kT0 + 120);
-  Come("g-2", "n", 3);
+  ReachBarrier("g-2", "n", 3);
   EXPECT_EQ(Done(), (Lines{"bind g-2 to n by 45120", "keep commit/g-2"}));
   EXPECT_EQ(barrier_.held_binds(), 0);
   At(kT0 + 130);
@@ -273,7 +273,7 @@ class VerifyPlanTest : public BindingsTest {
  protected:
   VerifyPlanTest() {
     At(kT0);
-    Come("g-1", "n", 1);
+    ReachBarrier("g-1", "n", 1);
     Take("g-2", "n");
     barrier_.SetAnswerBy(PodAt("g-2"), kNever);
   }
@@ -323,7 +323,7 @@ TEST_F(VerifyPlanTest, NodeTooSmall_ReturnsWithdrawn) {
 TEST_F(VerifyPlanTest, PlanBroken_IsWithdrawnAndNothingIsBound) {
   ChangeNode("n", [](NodeDescription* node) { node->unschedulable = true; });
   At(kT0 + 5);
-  Come("g-2", "n", 2);
+  ReachBarrier("g-2", "n", 2);
   EXPECT_EQ(Done(), (Lines{"answer 1 Withdrawn", "answer 2 Withdrawn"}));
   EXPECT_EQ(plans_.Of(GangAt("g")), nullptr);
   EXPECT_FALSE(GangAt("g").durable.satisfied);
@@ -334,7 +334,7 @@ TEST_F(VerifyPlanTest, PlanBroken_IsWithdrawnAndNothingIsBound) {
 // --- holds that expire (K-5) ---
 
 TEST_F(BindingsTest, Hold_AtItsLimit_Expires) {
-  Come("g-1", "n", 1);
+  ReachBarrier("g-1", "n", 1);
   const Pod& pod = PodAt("g-1");
   EXPECT_EQ(bindings_.Deadline(pod), kT0 + kHoldMs);
   OnTime("g-1", kT0 + kHoldMs - 1);
@@ -353,10 +353,10 @@ TEST_F(BindingsTest, Hold_AtItsLimit_Expires) {
 // --- changes of a pod's state ---
 
 TEST_F(BindingsTest, WaitingPodDeleted_IsAnsweredAtOnce) {
-  Come("g-1", "n", 1);
+  ReachBarrier("g-1", "n", 1);
   At(kT0 + 1);
   nominations_.Add(PodAt("g-1"));
-  Looks(&pod_deadlines_);
+  DrainDirty(&pod_deadlines_);
   Delete("g-1");
   EXPECT_EQ(Done(), Lines{"answer 1 Gone"});
   EXPECT_EQ(PodAt("g-1").state, MemberState::kTerminating);
@@ -396,7 +396,7 @@ TEST_F(BindingsTest, TerminatingPod_UsesItsNodeUntilItIsGone) {
 
 TEST_F(BindingsTest, WaitingPodBoundByAnother_IsChargedThere) {
   AddNode("m", 4);
-  Come("g-1", "n", 1);
+  ReachBarrier("g-1", "n", 1);
   gangs_.SetNode(PodAt("g-1"), "m");
   At(kT0 + 1);
   bindings_.OnStateChanged(PodAt("g-1"), MemberState::kRunning, &*ctx_);

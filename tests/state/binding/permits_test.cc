@@ -30,7 +30,7 @@ TEST_F(PermitsTest, QuorumReached_AllWaitingMembersArePermitted) {
   Touched(gang);
   nominations_.Add(PodAt("v-1"));
   activations_.AddGuarded(PodAt("v-2"));
-  Looks(&pod_deadlines_);
+  DrainDirty(&pod_deadlines_);
   ASSERT_TRUE(bindings_.VerifyQuorum(gang, &*ctx_));
   bindings_.PermitGroup(gang, &*ctx_);
   EXPECT_EQ(Done(),
@@ -56,7 +56,7 @@ TEST_F(PermitsTest, PermittedPod_NotBoundInTime_ReleasesItsNode) {
   bindings_.PermitGroup(GangAt("v"), &*ctx_);
   OnTime("v-1", kT0 + 6'999);
   EXPECT_EQ(Done(), Lines{});
-  Looks(&pod_deadlines_);
+  DrainDirty(&pod_deadlines_);
   OnTime("v-1", kT0 + 7'000);
   EXPECT_EQ(Done(), (Lines{"warn v-1 BindFailed", "drop commit/v-1"}));
   EXPECT_EQ(std::get<EmitPodEvent>(out_.effects[0]).reason.text,
@@ -112,7 +112,7 @@ TEST_F(BindingsTest, PlanMembersByPermit_HaveNoHoldDeadline) {
   EXPECT_EQ(bindings_.Deadline(PodAt("g-1")), kT0 + 7'000);
   EXPECT_EQ(barrier_.Of(PodAt("g-1")).answer_by_ms, kNever);
   EXPECT_EQ(UsedOn("n"), 2);
-  bindings_.EndPermit(PodAt("g-1"), At(kT0 + 1));
+  bindings_.OnPermitCallerGone(PodAt("g-1"), At(kT0 + 1));
   EXPECT_EQ(plans_.Of(GangAt("g"))->size(), 1) << "its place is gone with it";
   EXPECT_EQ(UsedOn("n"), 1);
 }

@@ -162,7 +162,7 @@ TEST_F(PlanLifecycleTest, Withdraw_Plan_ReleasesEverything) {
   AddNode("n", 4);
   const Gang& gang = PutGang("g", 2);
   PlanNow(gang);
-  Come("g-1", "n", 1);
+  ReachBarrier("g-1", "n", 1);
   Take("g-2", "n");
   const Pod& guarded = PutLone("lone", 3);
   activations_.AddGuarded(guarded);
@@ -189,8 +189,8 @@ TEST_F(PlanLifecycleTest, Withdraw_CommittedPlan_ReleasesOnlyOpenSlots) {
   AddNode("n", 4);
   const Gang& gang = PutGang("g", 2);
   PlanNow(gang);
-  Come("g-1", "n", 1);
-  Come("g-2", "n", 2);
+  ReachBarrier("g-1", "n", 1);
+  ReachBarrier("g-2", "n", 2);
   Report("g-2", "n", BindingResult::kRefused, "no");
   At(kT0 + 9);
   Withdraw("g");
@@ -208,7 +208,7 @@ TEST_F(PlanLifecycleTest, Withdraw_NoOpenSlots_WakesNothing) {
   AddNode("n", 4);
   const Gang& gang = PutGang("g", 1);
   PlanNow(gang);
-  Come("g-1", "n", 1);
+  ReachBarrier("g-1", "n", 1);
   const Gang& waits = PutGang("w", 1);
   backlog_.Block(waits.id, eligibility_.KeyOf(waits), "needs", {{}, /*holds=*/true}, {ReasonCode::kTooManyHolds, "x"});
   Withdraw("g");
@@ -220,7 +220,7 @@ TEST_F(PlanLifecycleTest, Withdraw_NoOpenSlots_WakesNothing) {
 TEST_F(PlanLifecycleTest, Withdraw_Group_WithdrawsAllPlans) {
   AddNode("n", 4);
   PlanPair();
-  Come("b-1", "n", 1);
+  ReachBarrier("b-1", "n", 1);
   Touched(GangAt("a"));
   Withdraw("a");
   EXPECT_EQ(plans_.Of(GangAt("a")), nullptr);
@@ -236,7 +236,7 @@ TEST_F(PlanLifecycleTest, Withdraw_CommittedGroup_KeepsPeersPlan) {
   AddNode("n", 4);
   PlanPair();
   HoldToken token = 1;
-  for (const char* uid : {"a-1", "a-2", "b-1", "b-2"}) Come(uid, "n", token++);
+  for (const char* uid : {"a-1", "a-2", "b-1", "b-2"}) ReachBarrier(uid, "n", token++);
   Report("a-1", "n", BindingResult::kRefused, "no");
   Report("b-1", "n", BindingResult::kRefused, "no");
   Withdraw("a");
@@ -305,8 +305,8 @@ TEST_F(PlanLifecycleTest, MemberLost_CommittedPlanOrNone_KeepsPlan) {
   lifecycle_.OnMemberLost(gang, &*ctx_);
   EXPECT_TRUE(Touched(gang));
   PlanNow(gang);
-  Come("g-1", "n", 1);
-  Come("g-2", "n", 2);
+  ReachBarrier("g-1", "n", 1);
+  ReachBarrier("g-2", "n", 2);
   Report("g-2", "n", BindingResult::kRefused, "no");
   RemoveMember("g-2");
   At(kT0);
@@ -339,7 +339,7 @@ TEST_F(PlanLifecycleTest, ReleaseSlot_PlanStaysUntilDone) {
   lifecycle_.ReleaseSlot(PodAt("g-1"));
   EXPECT_FALSE(Touched(gang)) << "the plan is as it was";
   EXPECT_NE(plans_.Of(gang), nullptr);
-  Come("g-1", "n", 1);
+  ReachBarrier("g-1", "n", 1);
   ledger_.DischargePod(PodAt("g-1").id, true);
   Touched(gang);
   lifecycle_.ReleaseSlot(PodAt("g-1"));
@@ -352,8 +352,8 @@ TEST_F(PlanLifecycleTest, ReleaseSlot_CommittedSlot_KeepsTheOthers) {
   AddNode("n", 4);
   const Gang& gang = PutGang("g", 2);
   PlanNow(gang);
-  Come("g-1", "n", 1);
-  Come("g-2", "n", 2);
+  ReachBarrier("g-1", "n", 1);
+  ReachBarrier("g-2", "n", 2);
   Touched(gang);
   lifecycle_.ReleaseSlot(PodAt("g-1"));
   EXPECT_EQ(plans_.Of(gang)->size(), 1);
@@ -480,7 +480,7 @@ TEST_F(PlanLifecycleTest, ExpireWait_PolicyFail_MarksEveryMemberOnce) {
   marked.timed_out_mark = true;
   Put(marked);
   PlanNow(gang);
-  Come("g-1", "n", 1);
+  ReachBarrier("g-1", "n", 1);
   Touched(gang);
   At(kT0 + 600'000);
   lifecycle_.ExpireWait(gang, &*ctx_);
@@ -520,7 +520,7 @@ TEST_F(PlanLifecycleTest, ExpireWait_PolicyRequeue_GangIsRequeued) {
 TEST_F(PlanLifecycleTest, ExpireWait_Group_AllGangsTimeOut) {
   AddNode("n", 4);
   PlanPair();
-  Come("b-1", "n", 1);
+  ReachBarrier("b-1", "n", 1);
   gangs_.SetHeld(GangAt("b"), 3);
   At(kT0 + 600'000);
   lifecycle_.ExpireWait(GangAt("a"), &*ctx_);
@@ -532,8 +532,8 @@ TEST_F(PlanLifecycleTest, ExpireWait_Group_AllGangsTimeOut) {
 TEST_F(PlanLifecycleTest, ReleaseGroup_PeersGetTheRootCause) {
   AddNode("n", 4);
   PlanPair();
-  Come("a-1", "n", 1);
-  Come("b-1", "n", 2);
+  ReachBarrier("a-1", "n", 1);
+  ReachBarrier("b-1", "n", 2);
   gangs_.SetRootCause(GangAt("a"), "no node for a-2");
   for (const char* gang : {"a", "b"}) Touched(GangAt(gang));
   At(kT0);

@@ -52,8 +52,8 @@ TEST_F(RepairTest, RepairTimeOver_PolicyKeep_EndsRepair) {
 TEST_F(RepairTest, RepairTimeOver_SlotIsReleased) {
   const Gang& gang = PutGang("g", 2);
   PlanNow(gang);
-  Come("g-1", "n", 1);
-  Come("g-2", "n", 2);
+  ReachBarrier("g-1", "n", 1);
+  ReachBarrier("g-2", "n", 2);
   Report("g-1", "n", BindingResult::kBound);
   Report("g-2", "n", BindingResult::kRefused, "no");
   EXPECT_EQ(ReservedOn("n"), 1);

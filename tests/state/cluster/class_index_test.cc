@@ -73,7 +73,7 @@ TEST_F(ClassIndexTest, Best_FullestFirstThenByName) {
   EXPECT_EQ(Best(cls), (Names{"b", "a", "c"})) << "exactly enough for one more";
   Use(b, Acquire(1));
   EXPECT_EQ(Best(cls), (Names{"a", "c"})) << "one too little";
-  Return(b, cls);
+  Discharge(b, cls);
   EXPECT_EQ(Best(cls), (Names{"b", "a", "c"}));
   cluster_.Exclude(cls, a, 100);
   EXPECT_EQ(Best(cls), (Names{"b", "c"}));
@@ -128,10 +128,10 @@ TEST_F(ClassIndexTest, LaggingReader_CatchesUp) {
     for (int i = 0; i < changes; ++i) cluster_.Exclude(other, i % 2 == 0 ? a : b, 1);
     Use(b, other);
     EXPECT_EQ(Best(cls), (Names{"b", "a"})) << changes;
-    Return(b, other);
+    Discharge(b, other);
     Use(a, other);
     EXPECT_EQ(Best(cls), (Names{"a", "b"})) << changes;
-    Return(a, other);
+    Discharge(a, other);
   }
 }
 
@@ -146,7 +146,7 @@ TEST_F(ClassIndexTest, TruncatedLog_RebuildsList) {
   Use(n0, other);
   for (int64_t i = 0; i < log + 10; ++i) cluster_.Exclude(other, n0 + 1, 1);
   EXPECT_EQ(Best(cls).size(), all - 1);
-  Return(n0, other);
+  Discharge(n0, other);
   for (int64_t i = 0; i < log - 10; ++i) cluster_.Exclude(other, n0 + 1, 1);
   EXPECT_EQ(Best(cls).size(), all);
 }
@@ -225,7 +225,7 @@ TEST_F(ClassIndexTest, RandomChanges_AgreeWithScan) {
         case 5: {
           if (pods.empty()) break;
           const auto at = pods.begin() + roll(static_cast<int>(pods.size()));
-          Return(at->first, at->second);
+          Discharge(at->first, at->second);
           cluster_.ReleaseClass(at->second);
           pods.erase(at);
           break;
@@ -245,7 +245,7 @@ TEST_F(ClassIndexTest, RandomChanges_AgreeWithScan) {
       }
     }
     for (const auto& [node, cls] : pods) {
-      Return(node, cls);
+      Discharge(node, cls);
       cluster_.ReleaseClass(cls);
     }
     for (const ClassId cls : classes) cluster_.ReleaseClass(cls);

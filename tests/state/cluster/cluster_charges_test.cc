@@ -38,12 +38,12 @@ TEST_F(Charges, UsedAndReserved_AreBookedSeparately) {
   EXPECT_EQ(node.free.Get(kCpu), 4);
   EXPECT_EQ(node.free.Get(kPods), 4);
   EXPECT_EQ(node.allocatable.Get(kCpu), 10);
-  Return(a_, two, 1);
+  Discharge(a_, two, 1);
   EXPECT_EQ(node.used.Get(kCpu), 2);
   EXPECT_EQ(node.used_pods, 1);
   EXPECT_EQ(node.reserved_pods, 1);
   EXPECT_EQ(node.free.Get(kCpu), 6);
-  ReturnReserved(a_, two);
+  DischargeReserved(a_, two);
   EXPECT_EQ(node.reserved.Get(kCpu), 0);
   EXPECT_EQ(node.reserved_pods, 0);
   EXPECT_EQ(node.free.Get(kCpu), 8);
@@ -55,8 +55,8 @@ TEST_F(Charges, EachChange_IsLogged) {
   const int64_t from = cluster_.log_end();
   Use(a_, cls);
   Reserve(a_, cls);
-  ReturnReserved(a_, cls, 1, /*gained=*/false);
-  Return(a_, cls);
+  DischargeReserved(a_, cls, 1, /*gained=*/false);
+  Discharge(a_, cls);
   EXPECT_EQ(LogSince(from), (Lines{"a", "a", "a", "a+"}));
 }
 
@@ -105,7 +105,7 @@ TEST_F(Charges, HostPort_UsedOncePerAddress) {
   EXPECT_EQ(cluster_.Room(a_, Acquire(WithPorts({next, udp})), 5), 1);
   EXPECT_EQ(cluster_.Room(a_, Acquire(WithPorts({next}, 10)), 5), 0) << "a free port is no room";
   EXPECT_EQ(cluster_.Room(a_, Acquire(1), 5), 5) << "a pod without ports is not affected";
-  Return(a_, with_one);
+  Discharge(a_, with_one);
   EXPECT_EQ(cluster_.Room(a_, with_one, 5), 1);
 }
 
@@ -118,19 +118,19 @@ TEST_F(Charges, HostPort_FreeAfterLastUser) {
   const ClassId two = Acquire(WithPorts({other}));
   Use(a_, both, 2);
   Use(a_, one);
-  Return(a_, both, 2);
+  Discharge(a_, both, 2);
   EXPECT_EQ(cluster_.Room(a_, one, 5), 0);
   EXPECT_EQ(cluster_.Room(a_, two, 5), 1);
   Reserve(a_, one, 2);
   Use(a_, one, 2);
-  Return(a_, one);
+  Discharge(a_, one);
   EXPECT_EQ(cluster_.Room(a_, one, 5), 0) << "as many use it as reserve it";
-  Return(a_, one);
-  Return(a_, one);
+  Discharge(a_, one);
+  Discharge(a_, one);
   EXPECT_EQ(cluster_.Room(a_, one, 5), 0);
-  ReturnReserved(a_, one);
+  DischargeReserved(a_, one);
   EXPECT_EQ(cluster_.Room(a_, one, 5), 0);
-  ReturnReserved(a_, one);
+  DischargeReserved(a_, one);
   EXPECT_EQ(cluster_.Room(a_, one, 5), 1);
   EXPECT_TRUE(cluster_.node(a_).ports.empty());
 }
@@ -156,17 +156,17 @@ TEST_F(Charges, ReservedPort_ConflictsWithOtherUser) {
   EXPECT_TRUE(cluster_.HasPortConflict(a_, with_one));
   EXPECT_FALSE(cluster_.ReservationFits(a_, with_one));
   EXPECT_TRUE(cluster_.ReservationFits(a_, plain)) << "a pod without ports is not affected";
-  Return(a_, with_any);
+  Discharge(a_, with_any);
   EXPECT_FALSE(cluster_.HasPortConflict(a_, with_one));
   Use(a_, with_one);
   EXPECT_TRUE(cluster_.HasPortConflict(a_, with_one)) << "two of a kind";
-  Return(a_, with_one);
-  Return(a_, with_two);
+  Discharge(a_, with_one);
+  Discharge(a_, with_two);
   EXPECT_EQ(cluster_.node(a_).ports.size(), 2U);
   const ClassId with_more = Acquire(WithPorts({{Protocol::kTcp, 90, "0.0.0.0"}, {Protocol::kTcp, 91, "0.0.0.0"}, one}));
   Reserve(a_, with_more);
   EXPECT_TRUE(cluster_.HasPortConflict(a_, with_more)) << "what it holds of other ports is no excuse";
-  ReturnReserved(a_, with_more);
+  DischargeReserved(a_, with_more);
   EXPECT_EQ(cluster_.node(a_).ports[0].reserved, 1);
   EXPECT_EQ(cluster_.node(a_).ports[0].used, 0);
 }
@@ -177,7 +177,7 @@ TEST_F(Charges, ReservationFits_WhileNodeHasCapacity) {
   EXPECT_TRUE(cluster_.ReservationFits(a_, five)) << "exactly";
   Use(a_, Acquire(1));
   EXPECT_FALSE(cluster_.ReservationFits(a_, five)) << "one too many";
-  ReturnReserved(a_, five);
+  DischargeReserved(a_, five);
   EXPECT_TRUE(cluster_.ReservationFits(a_, five));
   cluster_.Exclude(five, a_, 100);
   EXPECT_FALSE(cluster_.ReservationFits(a_, five));
@@ -208,9 +208,9 @@ TEST_F(Charges, ReservationsExceed_OnlyForReservedResources) {
   EXPECT_FALSE(cluster_.ReservationsExceed(a_)) << "exactly all of it";
   Use(a_, Acquire(1));
   EXPECT_TRUE(cluster_.ReservationsExceed(a_)) << "one too many";
-  ReturnReserved(a_, five);
+  DischargeReserved(a_, five);
   EXPECT_FALSE(cluster_.ReservationsExceed(a_));
-  ReturnReserved(a_, five);
+  DischargeReserved(a_, five);
   Use(a_, five, 3);
   EXPECT_LT(cluster_.node(a_).free.Get(kCpu), 0);
   EXPECT_FALSE(cluster_.ReservationsExceed(a_)) << "nothing is reserved";
@@ -274,14 +274,14 @@ class ChargesDeath : public Charges {};
 TEST_F(ChargesDeath, DischargeWithoutCharge_Dies) {
   const ClassId cls = Acquire(1);
   const ClassId port = Acquire(WithPorts({{Protocol::kTcp, 80, "0.0.0.0"}}));
-  EXPECT_DEATH(Return(a_, cls), "invariant");
+  EXPECT_DEATH(Discharge(a_, cls), "invariant");
   Use(a_, cls, 2);
-  EXPECT_DEATH(Return(a_, cls, 3), "invariant");
-  EXPECT_DEATH(ReturnReserved(a_, cls), "invariant");
-  EXPECT_DEATH(Return(a_, port), "invariant") << "no pod uses that port";
+  EXPECT_DEATH(Discharge(a_, cls, 3), "invariant");
+  EXPECT_DEATH(DischargeReserved(a_, cls), "invariant");
+  EXPECT_DEATH(Discharge(a_, port), "invariant") << "no pod uses that port";
   EXPECT_DEATH(Use(a_, cls, 0), "invariant");
-  EXPECT_DEATH(Return(a_, cls, 0), "invariant");
-  Return(a_, cls, 2);
+  EXPECT_DEATH(Discharge(a_, cls, 0), "invariant");
+  Discharge(a_, cls, 2);
   cluster_.RemoveNode("a");
   EXPECT_DEATH(Use(a_, cls), "invariant") << "no node has that id";
   cluster_.ReleaseClass(port);

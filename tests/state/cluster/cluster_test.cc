@@ -127,9 +127,9 @@ TEST_F(Nodes, ChargedPod_OutlivesNode) {
   EXPECT_TRUE(cluster_.node(a).facts.labels.empty());
   cluster_.RemoveNode("a");
   EXPECT_EQ(cluster_.present_nodes(), 0) << "it can go only once";
-  Return(a, cls);
+  Discharge(a, cls);
   EXPECT_EQ(cluster_.FindNode("a"), a) << "a reservation still stands";
-  ReturnReserved(a, cls);
+  DischargeReserved(a, cls);
   EXPECT_EQ(cluster_.FindNode("a"), kNoNode);
 }
 
@@ -161,7 +161,7 @@ TEST_F(Nodes, RemovedNode_IdIsReused) {
   cluster_.Exclude(cls, a, 500);
   cluster_.RemoveNode("a");
   EXPECT_EQ(cluster_.FindObstacle(a, cls), Obstacle::kAbsent);
-  Return(a, cls);
+  Discharge(a, cls);
   const NodeId c = cluster_.InternNode("c");
   EXPECT_EQ(c, a);
   EXPECT_EQ(cluster_.node_limit(), 2);
@@ -180,9 +180,9 @@ TEST_F(Nodes, FreeAmount_ExactAfterOverflow) {
   const ClassId vast = Acquire(kMaxAmount);
   for (int i = 0; i < 600; ++i) Use(node, vast);
   EXPECT_EQ(cluster_.node(node).free.Get(kCpu), -(int64_t{1} << 62)) << "2^53 each, 600 times";
-  for (int i = 0; i < 100; ++i) Return(node, vast);
+  for (int i = 0; i < 100; ++i) Discharge(node, vast);
   EXPECT_EQ(cluster_.node(node).free.Get(kCpu), 8 - 500 * kMaxAmount);
-  Return(node, vast, 500);
+  Discharge(node, vast, 500);
   EXPECT_EQ(cluster_.node(node).free.Get(kCpu), 8);
   EXPECT_EQ(cluster_.TotalFree().Get(kCpu), 8);
 }
@@ -344,15 +344,15 @@ TEST_F(Hashes, DifferentStates_HashDifferently) {
   EXPECT_EQ(HashOf(cluster_), idle);
   Use(a, one);
   is_new("a pod on a");
-  Return(a, one);
+  Discharge(a, one);
   Use(b, one);
   is_new("a pod on b");
-  Return(b, one);
+  Discharge(b, one);
   Reserve(a, one);
   is_new("a reservation");
   Reserve(a, one);
   is_new("two reservations");
-  ReturnReserved(a, one, 2);
+  DischargeReserved(a, one, 2);
   EXPECT_EQ(HashOf(cluster_), idle);
   cluster_.Exclude(one, a, 100);
   is_new("a refusal");

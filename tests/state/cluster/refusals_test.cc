@@ -28,7 +28,7 @@ class Refusals : public ClusterTest {
       if (refused) cluster_.Exclude(cls, z, 2'000'000);
       Use(z, cls);
       const int64_t from = cluster_.log_end();
-      Return(z, cls);
+      Discharge(z, cls);
       EXPECT_EQ(LogSince(from), Lines{refused ? "z+!" : "z+"});
       EXPECT_EQ(On(z, cls), Obstacle::kNone);
     }
@@ -96,13 +96,13 @@ TEST_F(Refusals, LoadLeavesNode_EndsRefusals) {
   EXPECT_EQ(LogSince(from), (Lines{"a"}));
   EXPECT_EQ(On(a_, one_), Obstacle::kLearned) << "nothing became free";
   from = cluster_.log_end();
-  Return(a_, two_);
+  Discharge(a_, two_);
   EXPECT_EQ(LogSince(from), (Lines{"a+!"}));
   EXPECT_EQ(On(a_, one_), Obstacle::kNone);
   EXPECT_EQ(On(b_, one_), Obstacle::kLearned);
   EXPECT_EQ(cluster_.ExpireExclusions(0), 100) << "that of b";
   Use(b_, two_);
-  Return(b_, two_);
+  Discharge(b_, two_);
   ExpectNoneLeft();
 }
 
@@ -111,7 +111,7 @@ TEST_F(Refusals, ReleasedReservation_KeepsRefusals) {
   Reserve(a_, two_);
   cluster_.Exclude(one_, a_, 100);
   const int64_t from = cluster_.log_end();
-  ReturnReserved(a_, two_);
+  DischargeReserved(a_, two_);
   EXPECT_EQ(LogSince(from), (Lines{"a+"}));
   EXPECT_EQ(On(a_, one_), Obstacle::kLearned);
 }

@@ -139,7 +139,7 @@ TEST_F(VerbsTest, Permit_SatisfiedGang_HoldsNoMember) {
   bindings_.MarkPermitted(PodAt("o-1"));
   EXPECT_EQ(Permit("o-1", "n", 3), "permit");
   gangs_.SetSatisfied(GangAt("o"), false);
-  bindings_.EndPermit(PodAt("o-1"), &*ctx_);
+  bindings_.OnPermitCallerGone(PodAt("o-1"), &*ctx_);
   EXPECT_EQ(Permit("o-1", "n", 4), "wait Barrier");
 }
 

@@ -193,7 +193,7 @@ TEST_F(GangsTest, Setters_StoreValues) {
   EXPECT_EQ(gang.root_cause, "full");
   EXPECT_TRUE(gang.submitted);
   EXPECT_EQ(gang.notify_at_ms, 8);
-  EXPECT_EQ(gangs_.SetGroupDigest(gang, {1, 2, 3}).said, 0);
+  EXPECT_EQ(gangs_.SetGroupDigest(gang, {1, 2, 3}).declared, 0);
   EXPECT_EQ(gangs_.SetGroupDigest(gang, {}).explains, 3);
 }
 

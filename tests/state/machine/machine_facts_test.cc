@@ -467,7 +467,7 @@ TEST_F(MachineFacts, Hash_NumberOfHolds_Differs) {
   const uint64_t before = StateHash(machine_);
   Apply(Bind{"g-1", "n", 2});
   EXPECT_NE(StateHash(machine_), before);
-  Apply(EndHold{"g-1", 2});
+  Apply(CallerGone{"g-1", 2});
   EXPECT_EQ(StateHash(machine_), before);
 }
 

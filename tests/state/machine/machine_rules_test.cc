@@ -99,15 +99,15 @@ TEST_F(MachineRules, Shutdown_AnswersUncommittedHolds) {
 TEST_F(MachineRules, EndHold_OneOfTwoCalls_EndsOnlyThatCall) {
   AskAndBind("g-1", 1);
   Apply(Bind{"g-1", "n", 2});
-  EXPECT_EQ(Apply(EndHold{"g-1", 9}), Lines{}) << "no such call";
-  EXPECT_EQ(Apply(EndHold{"nobody", 1}), Lines{});
-  EXPECT_EQ(Apply(EndHold{"g-1", 1}), Lines{"answer 1 Gone"});
+  EXPECT_EQ(Apply(CallerGone{"g-1", 9}), Lines{}) << "no such call";
+  EXPECT_EQ(Apply(CallerGone{"nobody", 1}), Lines{});
+  EXPECT_EQ(Apply(CallerGone{"g-1", 1}), Lines{"answer 1 Gone"});
   EXPECT_EQ(PodAt("g-1").state, MemberState::kWaiting) << "the other call is there";
-  EXPECT_EQ(Apply(EndHold{"g-1", 2}), Lines{"answer 2 Gone"});
+  EXPECT_EQ(Apply(CallerGone{"g-1", 2}), Lines{"answer 2 Gone"});
   EXPECT_EQ(PodAt("g-1").state, MemberState::kPending);
   EXPECT_EQ(machine_.reader().held_binds(), 0);
   Start();
-  EXPECT_EQ(Apply(EndHold{"g-1", 1}), Lines{"answer 1 Gone"});
+  EXPECT_EQ(Apply(CallerGone{"g-1", 1}), Lines{"answer 1 Gone"});
   EXPECT_EQ(PodAt("g-1").state, MemberState::kCommitted) << "bound whatever its caller does (K-4)";
 }
 

@@ -108,7 +108,7 @@ void ExpectAlike(const Backlog& backlog, const ListedBacklog& twin) {
     if (entry != nullptr) {
       ASSERT_EQ(*backlog.queued(item), entry->key) << "item " << item;
     }
-    ASSERT_EQ(backlog.blocked_by(item), entry == nullptr ? "" : entry->needs) << "item " << item;
+    ASSERT_EQ(backlog.needs_of(item), entry == nullptr ? "" : entry->needs) << "item " << item;
     ASSERT_EQ(backlog.why(item), twin.Why(item)) << "item " << item;
   }
   for (const std::string& needs : Needs()) {
@@ -181,7 +181,7 @@ TEST(BacklogTest, RandomOperations_AgreeWithScannedList) {
           break;
         case 7:
           if (roll(2) == 0) {
-            backlog.WakeHolds();
+            backlog.WakeWaitingForHolds();
             twin.Wake([](const std::string&, const WakeCondition& w) { return w.holds; });
           } else {
             backlog.ClearReason(item);
@@ -224,7 +224,7 @@ TEST(BacklogTest, EmptyBacklog_HasNothingDue) {
   backlog.ClearReason(7);
   backlog.Sleep("x");
   backlog.WakeSameNeeds("x");
-  backlog.WakeHolds();
+  backlog.WakeWaitingForHolds();
   EXPECT_FALSE(backlog.Due()) << "there is no gang to wake";
 }
 
@@ -269,7 +269,7 @@ TEST(BacklogTest, Wake_OnlyMatchingCondition) {
   backlog.Wake(/*forced=*/false, [](const WakeCondition&, int32_t) { return true; });
   EXPECT_EQ(backlog.SleepingCondition("room"), nullptr);
   EXPECT_NE(backlog.SleepingCondition("holds"), nullptr);
-  backlog.WakeHolds();
+  backlog.WakeWaitingForHolds();
   EXPECT_EQ(backlog.SleepingCondition("holds"), nullptr);
 }
 
@@ -282,7 +282,7 @@ TEST(BacklogTest, Reason_StaysUntilCleared) {
   EXPECT_EQ(backlog.why(1), why);
   backlog.Remove(1);
   EXPECT_EQ(backlog.why(1), why);
-  EXPECT_EQ(backlog.blocked_by(1), "");
+  EXPECT_EQ(backlog.needs_of(1), "");
   backlog.Add(1, Key(0, "a/1"));
   EXPECT_EQ(backlog.why(1), why);
   backlog.ClearReason(1);

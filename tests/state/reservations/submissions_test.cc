@@ -45,11 +45,11 @@ TEST_F(SubmissionsTest, Submission_IsOpenUntilFinished) {
 
 TEST_F(SubmissionsTest, OnQueried_RestartsExpiry) {
   submissions_.OnPlanWithdrawn(gang_);  // no effect: the gang was not submitted
-  EXPECT_TRUE(Looks(&gang_deadlines_).empty());
+  EXPECT_TRUE(DrainDirty(&gang_deadlines_).empty());
   submissions_.Open(gang_, "s", 5'000, 0);
   EXPECT_FALSE(submissions_.Expired(gang_, kNever - 1)) << "not before its time began";
   submissions_.OnQueried(gang_, /*planned=*/false, kT0);
-  EXPECT_EQ(Looks(&gang_deadlines_), std::vector<int32_t>{gang_.id});
+  EXPECT_EQ(DrainDirty(&gang_deadlines_), std::vector<int32_t>{gang_.id});
   EXPECT_FALSE(submissions_.Expired(gang_, kT0 + 4'999));
   EXPECT_TRUE(submissions_.Expired(gang_, kT0 + 5'000));
   EXPECT_FALSE(submissions_.Of(gang_)->confirmed);

@@ -23,9 +23,9 @@ TEST_F(WaitReasonsTest, Reason_FollowsTheStart) {
   ExpectWhy("g", ReasonCode::kPlanned, "room is reserved for 2 members, which are being activated");
   gangs_.SetRootCause(GangAt("g"), "g-2 is stuck");
   ExpectWhy("g", ReasonCode::kPlanned, "room is reserved for 2 members, which are being activated; g-2 is stuck");
-  Come("g-1", "n", 1);
+  ReachBarrier("g-1", "n", 1);
   ExpectWhy("g", ReasonCode::kBarrier, "1 of 2 members are at the barrier; g-2 is stuck");
-  Come("g-2", "n", 2);
+  ReachBarrier("g-2", "n", 2);
   ExpectWhy("g", ReasonCode::kBinding, "permitted: 0 of 2 members are bound");
   Report("g-1", "n", BindingResult::kBound);
   ExpectWhy("g", ReasonCode::kBinding, "permitted: 1 of 2 members are bound");
