@@ -154,7 +154,13 @@ void Ledger::ReleaseSlot(int32_t claim, NodeId node, ClassId cls, bool gained) {
   cluster_->ReleaseClass(cls);
 }
 
-void Ledger::RemoveFutureReservation(int32_t claim, NodeId node, ClassId cls, int32_t pods) {
+void Ledger::AddFutureReservation(int32_t claim, NodeId node, ClassId cls, int32_t pods) {
+  AddPromise(claim, node, cls, pods);
+  cluster_->Charge(node, cls, ChargeKind::kFutureReserved, pods);
+}
+
+void Ledger::RemoveFutureReservation(int32_t claim, NodeId node, ClassId cls, int32_t pods, bool gained) {
+  cluster_->Discharge(node, cls, ChargeKind::kFutureReserved, pods, gained);
   for (int32_t i = 0; i < pods; ++i) {
     RemovePromise(claim, node, cls);
     cluster_->ReleaseClass(cls);

@@ -77,11 +77,9 @@ class Ledger {
   // Reserves one more slot. REQUIRES: it fits, or the facts are about to be verified again.
   void ReserveSlot(int32_t claim, NodeId node, ClassId cls);
   void ReleaseSlot(int32_t claim, NodeId node, ClassId cls, bool gained);
-  // Promises capacity of a future reservation (P-8). The caller charges the cluster.
-  void AddFutureReservation(int32_t claim, NodeId node, ClassId cls, int32_t pods) {
-    AddPromise(claim, node, cls, pods);
-  }
-  void RemoveFutureReservation(int32_t claim, NodeId node, ClassId cls, int32_t pods);
+  // Promises capacity of a future reservation (P-8). `gained` false: the amount is about to be charged again.
+  void AddFutureReservation(int32_t claim, NodeId node, ClassId cls, int32_t pods);
+  void RemoveFutureReservation(int32_t claim, NodeId node, ClassId cls, int32_t pods, bool gained);
   // --- accounts ---
   // Creates new accounts: `parents` has the account above each. Clears all payers.
   void OpenAccounts(std::vector<int32_t> parents);

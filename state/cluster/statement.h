@@ -1,7 +1,9 @@
-// A trial placement: reservations directly on the cluster that can be rolled back to any checkpoint (SPEC P-1).
+// A trial on the cluster that can be rolled back to any checkpoint (SPEC P-1). It allocates places for pods, and takes
+// charges off the cluster: it evicts pods, and releases slots and future reservations.
 //
 // A statement that is neither committed nor rolled back is rolled back when it goes out of scope. After a rollback the
-// cluster hashes as it did at the checkpoint. Not thread-safe; one statement at a time.
+// cluster hashes as it did at the checkpoint. Nothing that a statement takes off the cluster counts as gained capacity.
+// Statements may be nested: the inner one ends first. Not thread-safe.
 #ifndef MUSTER_STATE_CLUSTER_STATEMENT_H_
 #define MUSTER_STATE_CLUSTER_STATEMENT_H_
 
@@ -17,7 +19,9 @@ class Statement {
     NodeId node;
     ClassId cls;
     int32_t pods;
-    int32_t part;  // the part of the placement, see BeginPart
+    int32_t part = 0;                         // the part of the placement, see BeginPart
+    ChargeKind kind = ChargeKind::kReserved;  // what was charged or taken off
+    bool taken = false;                       // taken off the cluster, not allocated
   };
   using Checkpoint = size_t;
 
@@ -31,17 +35,28 @@ class Statement {
     cluster_->Charge(node, cls, ChargeKind::kReserved, pods);
     operations_.push_back({node, cls, pods, part_});
   }
+  // Takes `pods` charges of that kind off the node. REQUIRES: they are there.
+  void Release(NodeId node, ClassId cls, ChargeKind kind, int32_t pods) {
+    cluster_->Discharge(node, cls, kind, pods, /*gained=*/false);
+    operations_.push_back({node, cls, pods, part_, kind, /*taken=*/true});
+  }
+  // Takes `pods` pods off the node that run there or are bound to it. REQUIRES: they are there.
+  void Evict(NodeId node, ClassId cls, int32_t pods) { Release(node, cls, ChargeKind::kUsed, pods); }
   // Later allocations are for this part of the placement.
   void BeginPart(int32_t part) { part_ = part; }
   [[nodiscard]] Checkpoint Mark() const { return operations_.size(); }
   void Rollback(Checkpoint mark) {
     while (operations_.size() > mark) {
       const Operation& last = operations_.back();
-      cluster_->Discharge(last.node, last.cls, ChargeKind::kReserved, last.pods, /*gained=*/false);
+      if (last.taken) {
+        cluster_->Charge(last.node, last.cls, last.kind, last.pods, /*again=*/true);
+      } else {
+        cluster_->Discharge(last.node, last.cls, last.kind, last.pods, /*gained=*/false);
+      }
       operations_.pop_back();
     }
   }
-  // Hands the reservations to the caller.
+  // Hands the allocations to the caller. REQUIRES: nothing is taken off the cluster.
   [[nodiscard]] std::vector<Operation> Commit() {
     std::vector<Operation> out;
     out.swap(operations_);

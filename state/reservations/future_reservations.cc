@@ -64,48 +64,24 @@ int32_t FutureReservations::RoomAfterTermination(ClassId cls, int32_t limit) con
   return room;
 }
 
-std::vector<Statement::Operation> FutureReservations::SuspendTerminating(int64_t now_ms) {
-  std::vector<Statement::Operation> suspended;
+void FutureReservations::EvictTerminating(int64_t now_ms, Statement* statement) const {
   for (const auto& [uid, since_ms] : terminating_) {
     if (since_ms + kTerminationPatienceMs <= now_ms) continue;
     const Ledger::PodCharge* charge = ChargeOf(*gangs_->FindPod(uid));
-    if (charge == nullptr) continue;
-    suspended.push_back({charge->node, charge->cls, 1, 0});
-    cluster_->Discharge(charge->node, charge->cls, ChargeKind::kUsed, 1, /*gained=*/false);
-  }
-  return suspended;
-}
-
-void FutureReservations::ResumeTerminating(absl::Span<const Statement::Operation> suspended) {
-  for (const Statement::Operation& each : suspended) {
-    cluster_->Charge(each.node, each.cls, ChargeKind::kUsed, each.pods, /*again=*/true);
+    if (charge != nullptr) statement->Evict(charge->node, charge->cls, 1);
   }
 }
 
-void FutureReservations::Charge(const Reservation& reservation) {
-  for (const Statement::Operation& place : reservation.places) {
-    cluster_->Charge(place.node, place.cls, ChargeKind::kFutureReserved, place.pods);
-    ledger_->MarkNode(place.node);
-  }
-}
-
-void FutureReservations::Discharge(const Reservation& reservation, bool gained) {
-  for (const Statement::Operation& place : reservation.places) {
-    ledger_->MarkNode(place.node);
-    cluster_->Discharge(place.node, place.cls, ChargeKind::kFutureReserved, place.pods, gained);
-  }
-}
-
-void FutureReservations::ReserveTerminating(const Gang& gang, absl::Span<const Statement::Operation> places,
-                                            int64_t now_ms) {
+void FutureReservations::Reserve(const Gang& gang, absl::Span<const Statement::Operation> places, WaitsFor waits_for,
+                                 int64_t starts_ms, int64_t now_ms) {
   const auto [at, fresh] =
-      reservations_.try_emplace(gang.id, Reservation{{places.begin(), places.end()}, now_ms + kTerminationPatienceMs});
+      reservations_.try_emplace(gang.id, Reservation{{places.begin(), places.end()}, waits_for, kNever, starts_ms});
   MUSTER_CHECK(fresh);
   Reservation& reservation = at->second;
-  for (const Statement::Operation& place : reservation.places) {
+  for (const Statement::Operation& place : places)
     ledger_->AddFutureReservation(gang.id, place.node, place.cls, place.pods);
-  }
-  Charge(reservation);
+  if (waits_for == WaitsFor::kRunning) return;
+  reservation.until_ms = now_ms + kTerminationPatienceMs;
   for (const auto& [uid, since_ms] : terminating_) {
     const Ledger::PodCharge* charge = ChargeOf(*gangs_->FindPod(uid));
     const bool waited_for = charge != nullptr && since_ms + kTerminationPatienceMs > now_ms &&
@@ -114,29 +90,15 @@ void FutureReservations::ReserveTerminating(const Gang& gang, absl::Span<const S
   }
 }
 
-void FutureReservations::ReserveRunning(const Gang& gang, absl::Span<const Statement::Operation> places,
-                                        int64_t starts_ms) {
-  const auto [at, fresh] =
-      reservations_.try_emplace(gang.id, Reservation{{places.begin(), places.end()}, kNever, true, starts_ms});
-  MUSTER_CHECK(fresh);
-  for (const Statement::Operation& place : places)
-    ledger_->AddFutureReservation(gang.id, place.node, place.cls, place.pods);
-  Charge(at->second);
-}
-
-void FutureReservations::EraseReservation(GangId id) {
+void FutureReservations::Erase(GangId id, bool gained) {
   const auto at = reservations_.find(id);
-  for (const Statement::Operation& place : at->second.places) {
-    ledger_->RemoveFutureReservation(id, place.node, place.cls, place.pods);
-  }
+  for (const Statement::Operation& place : at->second.places)
+    ledger_->RemoveFutureReservation(id, place.node, place.cls, place.pods, gained);
   reservations_.erase(at);
 }
 
 void FutureReservations::Release(const Gang& gang) {
-  const auto at = reservations_.find(gang.id);
-  if (at == reservations_.end()) return;
-  Discharge(at->second, /*gained=*/true);
-  EraseReservation(gang.id);
+  if (HasReservation(gang)) Erase(gang.id, /*gained=*/true);
 }
 
 bool FutureReservations::HasTimedReservation() const {
@@ -175,7 +137,8 @@ std::vector<std::string> FutureReservations::OccupiedNodes(const Gang& gang) con
 bool FutureReservations::YieldsTo(const Gang& gang, const Claimant& as, GangId owner,
                                   const Reservation& reservation) const {
   const Gang& other = gangs_->gang(owner);
-  if (!reservation.on_running || as.rank == Claimant::Rank::kBlocksQueue) return queues_->Before(gang, other);
+  if (reservation.waits_for == WaitsFor::kTerminating || as.rank == Claimant::Rank::kBlocksQueue)
+    return queues_->Before(gang, other);
   if (as.rank == Claimant::Rank::kBlocksQueueFirst) return true;
   const QueueKey key = eligibility_->KeyOf(gang);
   if (as.rank == Claimant::Rank::kStarved && key < eligibility_->KeyOf(other)) return true;
@@ -183,9 +146,13 @@ bool FutureReservations::YieldsTo(const Gang& gang, const Claimant& as, GangId o
   return as.ends_by_ms != kNever && reservation.starts_ms != kNever && as.ends_by_ms <= reservation.starts_ms;
 }
 
-FutureReservations::Suspended FutureReservations::Suspend(const Gang& gang, const Claimant& as) {
-  Suspended suspended;
-  if (reservations_.empty()) return suspended;
+void FutureReservations::Suspend(const Gang& gang, const Claimant& as, Suspended* suspended) {
+  if (reservations_.empty()) return;
+  const auto release = [&](GangId id) {
+    for (const Statement::Operation& place : reservations_.at(id).places) {
+      suspended->statement.Release(place.node, place.cls, ChargeKind::kFutureReserved, place.pods);
+    }
+  };
   std::vector<std::pair<QueueKey, GangId>> others;
   for (const auto& [id, reservation] : reservations_) {
     if (id == gang.id || !YieldsTo(gang, as, id, reservation)) continue;
@@ -193,27 +160,21 @@ FutureReservations::Suspended FutureReservations::Suspend(const Gang& gang, cons
   }
   absl::c_sort(others);
   for (const auto& [key, id] : others) {
-    suspended.others.push_back(id);
-    Discharge(reservations_.at(id), /*gained=*/false);
+    suspended->others.push_back(id);
+    release(id);
   }
-  if (!HasReservation(gang)) return suspended;
-  Discharge(reservations_.at(gang.id), /*gained=*/false);
-  suspended.own_on_running = HasReservationOnRunning(gang);
-  if (suspended.own_on_running) return suspended;
-  for (const Statement::Operation& place : reservations_.at(gang.id).places) suspended.own.push_back(place.node);
-  EraseReservation(gang.id);
-  return suspended;
+  if (!HasReservation(gang)) return;
+  suspended->own_on_running = HasReservationOnRunning(gang);
+  if (suspended->own_on_running) return release(gang.id);
+  for (const Statement::Operation& place : reservations_.at(gang.id).places) suspended->own.push_back(place.node);
+  Erase(gang.id, /*gained=*/false);
 }
 
-void FutureReservations::Resume(const Gang& gang, const Suspended& suspended, bool placed, bool keeps_own) {
-  if (suspended.own_on_running && placed) {
-    EraseReservation(gang.id);
-  } else if (suspended.own_on_running) {
-    Charge(reservations_.at(gang.id));
-  }
-  for (const GangId id : suspended.others) Charge(reservations_.at(id));
-  for (auto id = suspended.others.rbegin(); id != suspended.others.rend();
-       ++id) {  // the last in order is released first
+void FutureReservations::Resume(const Gang& gang, bool placed, bool keeps_own, Suspended* suspended) {
+  suspended->statement.Rollback(0);
+  if (suspended->own_on_running && placed) Erase(gang.id, /*gained=*/false);
+  // The last in order is released first.
+  for (auto id = suspended->others.rbegin(); id != suspended->others.rend(); ++id) {
     const Reservation& theirs = reservations_.at(*id);
     if (absl::c_all_of(theirs.places, [&](const auto& place) { return ReservationFits(place.node, theirs); })) continue;
     const Gang& other = gangs_->gang(*id);
@@ -221,7 +182,7 @@ void FutureReservations::Resume(const Gang& gang, const Suspended& suspended, bo
     gangs_->Touch(other);
   }
   if (placed || keeps_own) return;
-  for (const NodeId node : suspended.own) cluster_->LogPotentialGain(node);
+  for (const NodeId node : suspended->own) cluster_->LogPotentialGain(node);
 }
 
 bool FutureReservations::AllReservationsFit(NodeId id) const {
@@ -235,10 +196,10 @@ bool FutureReservations::AllReservationsFit(NodeId id) const {
 bool FutureReservations::ReservationFits(NodeId id, const Reservation& reservation) const {
   const Node& node = cluster_->node(id);
   // Of two reservations on running pods, one may wait for the other: each must fit by itself.
-  if (reservation.on_running) return Fits(ReservationOn(id, reservation), node);
+  if (reservation.waits_for == WaitsFor::kRunning) return Fits(ReservationOn(id, reservation), node);
   const auto held = TerminatingByNode().find(id);
-  const ResourceSum awaited = ReservationOn(id, /*on_running=*/true);
-  const ResourceSum sum = ReservationOn(id, /*on_running=*/false);
+  const ResourceSum awaited = ReservationOn(id, WaitsFor::kRunning);
+  const ResourceSum sum = ReservationOn(id, WaitsFor::kTerminating);
   return absl::c_all_of(sum.entries(), [&](const ResourceSum::Entry& entry) {
     const WideSum back = held == TerminatingByNode().end() ? 0 : held->second.Get(entry.id);
     return entry.amount <= 0 || node.Left(entry.id) + awaited.Get(entry.id) + back >= 0;
@@ -259,10 +220,10 @@ ResourceSum FutureReservations::ReservationOn(NodeId node, const Reservation& re
   return sum;
 }
 
-ResourceSum FutureReservations::ReservationOn(NodeId node, bool on_running) const {
+ResourceSum FutureReservations::ReservationOn(NodeId node, WaitsFor waits_for) const {
   ResourceSum sum;
   for (const auto& [id, reservation] : reservations_) {
-    if (reservation.on_running != on_running) continue;
+    if (reservation.waits_for != waits_for) continue;
     const ResourceSum of_one = ReservationOn(node, reservation);
     for (const ResourceSum::Entry& entry : of_one.entries()) sum.Add(entry.id, entry.amount);
   }

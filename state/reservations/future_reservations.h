@@ -9,8 +9,8 @@
 // For a starved gang, and for a head that must not be bypassed, capacity is reserved in the same way where pods still
 // run, until they end. Such a reservation yields only to gangs of higher priority and to gangs that end in time.
 //
-// Invariant: the places of every reservation are charged to the cluster, except between Suspend and Resume. Not
-// thread-safe.
+// Invariant: the places of every reservation are charged to the cluster, except while a statement has released them
+// for a trial (Suspend). Not thread-safe.
 #ifndef MUSTER_STATE_RESERVATIONS_FUTURE_RESERVATIONS_H_
 #define MUSTER_STATE_RESERVATIONS_FUTURE_RESERVATIONS_H_
 
@@ -51,25 +51,26 @@ class FutureReservations {
   // The sum over all nodes with terminating pods or reservations, at most `limit`; at least the true number, because a
   // node may count several times.
   [[nodiscard]] int32_t RoomAfterTermination(ClassId cls, int32_t limit) const;
-  // The number of charge operations of SuspendTerminating and ResumeTerminating.
-  [[nodiscard]] int64_t SuspensionCost() const { return 2 * static_cast<int64_t>(terminating_.size()); }
-  // Takes the charges of terminating pods off the cluster for one look, until ResumeTerminating puts them back.
-  [[nodiscard]] std::vector<Statement::Operation> SuspendTerminating(int64_t now_ms);
-  void ResumeTerminating(absl::Span<const Statement::Operation> suspended);
+  // The number of charge operations of EvictTerminating and its rollback.
+  [[nodiscard]] int64_t EvictionCost() const { return 2 * static_cast<int64_t>(terminating_.size()); }
+  // Takes the terminating pods off the cluster for a trial: those for which Muster still waits.
+  void EvictTerminating(int64_t now_ms, Statement* statement) const;
 
   // --- reservations of gangs ---
   [[nodiscard]] bool HasReservation(const Gang& gang) const { return reservations_.contains(gang.id); }
   [[nodiscard]] bool HasAnyReservation() const { return !reservations_.empty(); }
   // Some reservation has a known start, so that gangs that end before it may use its capacity.
   [[nodiscard]] bool HasTimedReservation() const;
-  // Reserves the places. REQUIRES: the gang has no reservation, and the places fit into free and suspended capacity.
-  void ReserveTerminating(const Gang& gang, absl::Span<const Statement::Operation> places, int64_t now_ms);
-  // The same where other pods run, until they end. `starts_ms`: when they are expected to end; kNever: not known.
-  void ReserveRunning(const Gang& gang, absl::Span<const Statement::Operation> places, int64_t starts_ms);
+  // What a reservation waits for. It decides which gangs may use its capacity meanwhile, and when it ends.
+  enum class WaitsFor : uint8_t { kTerminating, kRunning };
+  // Reserves the places. `starts_ms`: when running pods there are expected to end; kNever: not known. REQUIRES: the
+  // gang has no reservation, and the places fit when the pods have ended.
+  void Reserve(const Gang& gang, absl::Span<const Statement::Operation> places, WaitsFor waits_for, int64_t starts_ms,
+               int64_t now_ms);
   // The gang has a reservation where other pods run.
   [[nodiscard]] bool HasReservationOnRunning(const Gang& gang) const {
     const auto at = reservations_.find(gang.id);
-    return at != reservations_.end() && at->second.on_running;
+    return at != reservations_.end() && at->second.waits_for == WaitsFor::kRunning;
   }
   // When its reservation is expected to be free; kNever: not known, or there is none.
   [[nodiscard]] int64_t ExpectedStartAt(const Gang& gang) const {
@@ -85,10 +86,12 @@ class FutureReservations {
   // Those of them where a part of the reservation is still in use by pods, by name. REQUIRES: HasReservation.
   [[nodiscard]] std::vector<std::string> OccupiedNodes(const Gang& gang) const;
 
-  // Reservations that were taken off the cluster while a gang is tried: its own and those that yield to it.
+  // The reservations that a gang may use while it is tried: its own and those that yield to it.
   struct Suspended {
-    std::vector<NodeId> own;      // nodes of its own reservation, which was removed
-    bool own_on_running = false;  // its own is on running pods: it is charged again unless the gang was placed
+    explicit Suspended(Cluster* cluster) : statement(cluster) {}
+    Statement statement;          // has released them, but for the first of these
+    std::vector<NodeId> own;      // nodes of its own reservation on terminating pods, which was removed
+    bool own_on_running = false;  // its own is on running pods: it stays unless the gang is placed
     std::vector<GangId> others;   // in order
   };
   // The gang that is tried, as far as reservations depend on it.
@@ -103,11 +106,11 @@ class FutureReservations {
     };
     Rank rank = Rank::kAny;
   };
-  [[nodiscard]] Suspended Suspend(const Gang& gang, const Claimant& as);
-  // Reverts Suspend after the try. The other reservations are charged again if they still fit; otherwise they are
-  // released and their gangs touched. `placed`: the gang has a plan. `keeps_own`: the capacity of its removed
-  // reservation is not free for others.
-  void Resume(const Gang& gang, const Suspended& suspended, bool placed, bool keeps_own);
+  // Takes them off the cluster, until Resume. REQUIRES: `suspended` is empty.
+  void Suspend(const Gang& gang, const Claimant& as, Suspended* suspended);
+  // Rolls the statement back after the try. Other reservations that no longer fit are released and their gangs touched.
+  // `placed`: the gang has a plan. `keeps_own`: the capacity of its removed reservation is not free for others.
+  void Resume(const Gang& gang, bool placed, bool keeps_own, Suspended* suspended);
 
   // Whether all reservations on the node fit: into free capacity and that of terminating pods, or, on running pods,
   // into the node's allocatable capacity.
@@ -131,28 +134,26 @@ class FutureReservations {
  private:
   struct Reservation {
     std::vector<Statement::Operation> places;
-    int64_t until_ms = 0;
-    bool on_running = false;     // where other pods run
-    int64_t starts_ms = kNever;  // on_running: when these pods are expected to end; kNever: not known
+    WaitsFor waits_for = WaitsFor::kTerminating;
+    int64_t until_ms = kNever;   // it ends then
+    int64_t starts_ms = kNever;  // kRunning: when these pods are expected to end; kNever: not known
   };
-  // The pod's charge, if it can be suspended; nullptr otherwise.
+  // The pod's charge, if its end can be anticipated; nullptr otherwise.
   [[nodiscard]] const Ledger::PodCharge* ChargeOf(const Pod& pod) const;
   // Requests of terminating pods, by node. Recomputed on the first use after a change, because thousands may end at
   // once.
   [[nodiscard]] const absl::btree_map<NodeId, ResourceSum>& TerminatingByNode() const;
-  void EraseReservation(GangId id);
   // AllReservationsFit for one reservation. REQUIRES: all reservations are charged.
   [[nodiscard]] bool ReservationFits(NodeId node, const Reservation& reservation) const;
   // Whether the reservation of `owner` yields to the gang.
   [[nodiscard]] bool YieldsTo(const Gang& gang, const Claimant& as, GangId owner, const Reservation& reservation) const;
   // The amounts that are reserved on the node, by all reservations of that kind or by one.
-  [[nodiscard]] ResourceSum ReservationOn(NodeId node, bool on_running) const;
+  [[nodiscard]] ResourceSum ReservationOn(NodeId node, WaitsFor waits_for) const;
   [[nodiscard]] ResourceSum ReservationOn(NodeId node, const Reservation& reservation) const;
   // The amounts fit into the node's allocatable capacity.
   [[nodiscard]] static bool Fits(const ResourceSum& amounts, const Node& node);
-  // Charges or discharges the places; `gained`: the capacity is free for others from now on.
-  void Charge(const Reservation& reservation);
-  void Discharge(const Reservation& reservation, bool gained);
+  // Removes the reservation and discharges its places; `gained`: the capacity is free for others from now on.
+  void Erase(GangId id, bool gained);
 
   Gangs* gangs_;
   const Eligibility* eligibility_;

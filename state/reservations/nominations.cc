@@ -11,23 +11,26 @@ void Nominations::Add(const Pod& pod) {
   Charge();
 }
 
-void Nominations::Charge() { static_cast<void>(ChargeTemporarily()); }
-
-std::vector<const Pod*> Nominations::ChargeTemporarily() {
-  std::vector<const Pod*> charged;
-  for (const std::string& uid : uids_) {
-    const Pod* pod = gangs_->FindPod(uid);
-    if (ledger_->ChargeOf(pod->id).node != kNoNode || pod->cls == kNoClass) continue;
-    const NodeId node = cluster_->FindNode(pod->facts.nominated_node);
-    if (node == kNoNode || cluster_->Room(node, pod->cls, 1) == 0 || !queues_->Check(*pod).none()) continue;
-    ledger_->ChargePod(pod->id, node, pod->cls, ChargeKind::kReserved);
-    charged.push_back(pod);
-  }
-  return charged;
+NodeId Nominations::FreeNodeOf(const Pod& pod) const {
+  if (ledger_->ChargeOf(pod.id).node != kNoNode || pod.cls == kNoClass) return kNoNode;
+  const NodeId node = cluster_->FindNode(pod.facts.nominated_node);
+  const bool fits = node != kNoNode && cluster_->Room(node, pod.cls, 1) > 0 && queues_->Check(pod).none();
+  return fits ? node : kNoNode;
 }
 
-void Nominations::DischargeTemporary(const std::vector<const Pod*>& pods) {
-  for (const Pod* pod : pods) ledger_->DischargePod(pod->id, /*gained=*/false);
+void Nominations::Charge() {
+  for (const std::string& uid : uids_) {
+    const Pod& pod = *gangs_->FindPod(uid);
+    if (const NodeId node = FreeNodeOf(pod); node != kNoNode)
+      ledger_->ChargePod(pod.id, node, pod.cls, ChargeKind::kReserved);
+  }
+}
+
+void Nominations::Allocate(Statement* statement) const {
+  for (const std::string& uid : uids_) {
+    const Pod& pod = *gangs_->FindPod(uid);
+    if (const NodeId node = FreeNodeOf(pod); node != kNoNode) statement->Allocate(node, pod.cls, 1);
+  }
 }
 
 void Nominations::ReleaseBelowPriority(int32_t priority) {

@@ -10,6 +10,7 @@
 #include "absl/container/btree_set.h"
 #include "state/cluster/cluster.h"
 #include "state/cluster/ledger.h"
+#include "state/cluster/statement.h"
 #include "state/gangs/gangs.h"
 
 namespace muster {
@@ -28,9 +29,8 @@ class Nominations {
   bool Remove(const Pod& pod) { return uids_.erase(pod.facts.uid) > 0; }
   // Reserves room for every nominated pod that has none and fits.
   void Charge();
-  // The same for one look; returns the pods that were charged, for DischargeTemporary.
-  [[nodiscard]] std::vector<const Pod*> ChargeTemporarily();
-  void DischargeTemporary(const std::vector<const Pod*>& pods);
+  // The same on a trial: the pods' shares of capacity that the statement has freed.
+  void Allocate(Statement* statement) const;
   // Releases the reservations of nominated pods below the priority: a plan of this priority may use their room.
   void ReleaseBelowPriority(int32_t priority);
   // Some pod has room reserved by its nomination.
@@ -42,6 +42,9 @@ class Nominations {
   static constexpr auto Recorded() { return std::tuple(&Nominations::uids_); }
 
  private:
+  // The node where room can be reserved for the pod now; kNoNode: it has room already, or there is none.
+  [[nodiscard]] NodeId FreeNodeOf(const Pod& pod) const;
+
   const Gangs* gangs_;
   const Cluster* cluster_;
   const Queues* queues_;

@@ -10,8 +10,8 @@
 namespace muster {
 
 ProjectedRelease::ProjectedRelease(const Gangs& gangs, const Plans& plans, const Ledger& ledger,
-                                   absl::Span<const ReservedRoom> reserved, Cluster* cluster, int64_t now_ms)
-    : cluster_(cluster), now_ms_(now_ms) {
+                                   absl::Span<const ReservedRoom> reserved, const Cluster& cluster, int64_t now_ms)
+    : now_ms_(now_ms) {
   absl::flat_hash_map<GangId, size_t> of_gang;
   const auto unit_of = [&](const Gang& gang) -> ReleaseUnit& {
     const auto [at, fresh] = of_gang.try_emplace(gang.id, units_.size());
@@ -25,14 +25,14 @@ ProjectedRelease::ProjectedRelease(const Gangs& gangs, const Plans& plans, const
   };
   for (PodId id = 0; id < gangs.pod_limit(); ++id) {
     const Ledger::PodCharge& charge = ledger.ChargeOf(id);
-    if (charge.node == kNoNode || charge.kind != ChargeKind::kUsed || !cluster->node(charge.node).present) continue;
+    if (charge.node == kNoNode || charge.kind != ChargeKind::kUsed || !cluster.node(charge.node).present) continue;
     const Pod& pod = gangs.pod(id);
     if (pod.facts.permanent) continue;
     if (pod.gang == nullptr) units_.push_back({kNever, pod.facts.created_ms, &pod.facts.uid, {}});
     Add(charge.node, charge.cls, charge.kind, 1, pod.gang == nullptr ? &units_.back() : &unit_of(*pod.gang));
   }
   for (const NodeId node : ledger.promised()) {
-    if (!cluster->node(node).present) continue;
+    if (!cluster.node(node).present) continue;
     for (const Ledger::Promise& promise : ledger.PromisedOn(node)) {
       const Gang& gang = gangs.gang(promise.claim);
       if (plans.Of(gang) == nullptr) continue;  // a future reservation, not a plan
@@ -54,24 +54,23 @@ ProjectedRelease::ProjectedRelease(const Gangs& gangs, const Plans& plans, const
 }
 
 void ProjectedRelease::Add(NodeId node, ClassId cls, ChargeKind kind, int32_t pods, ReleaseUnit* unit) {
-  for (Charge& charge : unit->charges) {
+  for (Statement::Operation& charge : unit->charges) {
     if (charge.node != node || charge.cls != cls || charge.kind != kind) continue;
     charge.pods += pods;
     return;
   }
-  unit->charges.push_back({node, cls, kind, pods});
+  unit->charges.push_back({node, cls, pods, 0, kind});
 }
 
-void ProjectedRelease::SuspendFirst(size_t count) {
-  for (; suspended_ < count; ++suspended_) {
-    for (const Charge& each : units_[suspended_].charges) {
-      cluster_->Discharge(each.node, each.cls, each.kind, each.pods, /*gained=*/false);
-    }
+void ProjectedRelease::ReleaseFirst(size_t count, Statement* statement) {
+  if (count < released_.size()) {
+    statement->Rollback(released_[count]);
+    released_.resize(count);
   }
-  for (; suspended_ > count; --suspended_) {
-    for (const Charge& each : units_[suspended_ - 1].charges) {
-      cluster_->Charge(each.node, each.cls, each.kind, each.pods, /*again=*/true);
-    }
+  while (released_.size() < count) {
+    const ReleaseUnit& unit = units_[released_.size()];
+    released_.push_back(statement->Mark());
+    for (const Statement::Operation& each : unit.charges) statement->Release(each.node, each.cls, each.kind, each.pods);
   }
 }
 

@@ -1,12 +1,11 @@
-// Projected release: running pods and the slots of plans, in the order in which they are expected to end. They are
-// taken off the cluster unit by unit, to find when a gang would fit (SPEC Q-6), and put back afterwards.
+// Projected release: running pods and the slots of plans, in the order in which they are expected to end. A statement
+// takes them off the cluster unit by unit, to find when a gang would fit (SPEC Q-6).
 //
 // A unit is a gang, a lone pod, or the reservation of a gang that comes first. The order is:
 // 1. gangs that declare how long they run, by their end; an overdue one ends now;
 // 2. other gangs and lone pods, the oldest first;
 // 3. reservations.
-// Permanent pods, which stay as long as their node, are not included. The destructor puts everything back. Not
-// thread-safe.
+// Permanent pods, which stay as long as their node, are not included. Not thread-safe.
 #ifndef MUSTER_STATE_RESERVATIONS_PROJECTED_RELEASE_H_
 #define MUSTER_STATE_RESERVATIONS_PROJECTED_RELEASE_H_
 
@@ -31,39 +30,30 @@ class ProjectedRelease {
     absl::Span<const Statement::Operation> places;
   };
   ProjectedRelease(const Gangs& gangs, const Plans& plans, const Ledger& ledger,
-                   absl::Span<const ReservedRoom> reserved, Cluster* cluster, int64_t now_ms);
-  ProjectedRelease(const ProjectedRelease&) = delete;
-  ProjectedRelease& operator=(const ProjectedRelease&) = delete;
-  ~ProjectedRelease() { SuspendFirst(0); }
+                   absl::Span<const ReservedRoom> reserved, const Cluster& cluster, int64_t now_ms);
 
   // The number of units, and of those with a known end, which are the first ones.
   [[nodiscard]] size_t size() const { return units_.size(); }
   [[nodiscard]] size_t timed_count() const { return timed_; }
   // When the first `count` units will have ended; kNever: not known. REQUIRES: count <= size().
   [[nodiscard]] int64_t ReleasedAt(size_t count) const { return count == 0 ? now_ms_ : units_[count - 1].release_ms; }
-  // Suspends and resumes units so that exactly the first `count` are off the cluster.
-  void SuspendFirst(size_t count);
+  // Rolls back or goes on, so that exactly the first `count` units are off the cluster. REQUIRES: always the same
+  // statement, which nothing else has changed since the first call.
+  void ReleaseFirst(size_t count, Statement* statement);
 
  private:
-  struct Charge {
-    NodeId node;
-    ClassId cls;
-    ChargeKind kind;
-    int32_t pods;
-  };
   struct ReleaseUnit {
     int64_t release_ms = kNever;
     int64_t since_ms = 0;
     const std::string* name = nullptr;
-    absl::InlinedVector<Charge, 1> charges;  // most units are lone pods
+    absl::InlinedVector<Statement::Operation, 1> charges;  // most units are lone pods
   };
   static void Add(NodeId node, ClassId cls, ChargeKind kind, int32_t pods, ReleaseUnit* unit);
 
-  Cluster* cluster_;
   int64_t now_ms_;
   std::vector<ReleaseUnit> units_;
   size_t timed_ = 0;
-  size_t suspended_ = 0;
+  std::vector<Statement::Checkpoint> released_;  // the statement's checkpoint before each released unit
 };
 
 }  // namespace muster

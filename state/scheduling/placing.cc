@@ -74,8 +74,10 @@ Planning::Placed Planning::PlaceGroups(const Group& gangs, const Choices& choice
   return shaped ? PlaceTrees(gangs, choices, tries, statement) : PlaceWithoutTree(gangs, choices, tries, statement);
 }
 
-bool Planning::Fits(const Group& gangs, int32_t tries, Statement* statement) const {
-  return PlaceGroups(gangs, {}, tries, statement).placed;
+std::vector<Statement::Operation> Planning::FindPlaces(const Group& gangs) const {
+  Statement statement(r_.cluster);
+  const bool fits = CheckMinResources(gangs).none() && PlaceGroups(gangs, {}, settings_.tries, &statement).placed;
+  return fits ? statement.operations() : std::vector<Statement::Operation>();
 }
 
 // The placement may request more than the check before it assumed: the planner chooses among members of several

@@ -124,16 +124,16 @@ bool Planning::Try(const Gang& gang, int64_t* charge_budget, ApplyContext* ctx) 
   if (r_.backlog->needs_of(gang.id) == needs) r_.backlog->Sleep(needs);
   const Group gangs = r_.eligibility->Unplaced(gang);
   const std::vector<GangId> passed = r_.backfill->BypassedHeads(gang);
-  const FutureReservations::Suspended suspended =
-      r_.future_reservations->Suspend(gang, {ProjectedEnd(gangs, ctx->now_ms()), RankOf(gang, ctx->now_ms())});
+  FutureReservations::Suspended suspended(r_.cluster);
+  r_.future_reservations->Suspend(gang, {ProjectedEnd(gangs, ctx->now_ms()), RankOf(gang, ctx->now_ms())}, &suspended);
   Reason reason = Attempt(gangs, ctx);
   if (reason.none()) {
-    r_.future_reservations->Resume(gang, suspended, /*placed=*/true, /*keeps_own=*/false);
+    r_.future_reservations->Resume(gang, /*placed=*/true, /*keeps_own=*/false, &suspended);
     r_.backfill->MarkBypassed(passed, ctx->now_ms());
     return true;
   }
   const bool reserved = ReserveIfPossible(gang, gangs, suspended, charge_budget, ctx->now_ms(), &reason);
-  r_.future_reservations->Resume(gang, suspended, /*placed=*/false, reserved);
+  r_.future_reservations->Resume(gang, /*placed=*/false, reserved, &suspended);
   if (reserved) r_.backlog->WakeSameNeeds(needs, /*forced=*/true);  // the next gang with the same needs may fit as well
   if (reserved || !suspended.own.empty()) needs = GroupDemandKey(gang, ctx->now_ms());
   WakeCondition wait_for = WaitsFor(gang, reason);

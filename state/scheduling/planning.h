@@ -144,7 +144,8 @@ class Planning {
   [[nodiscard]] FutureReservations::Claimant::Rank RankOf(const Gang& gang, int64_t now_ms) const;
   // When the gangs would end if they started now; kNever: not known.
   [[nodiscard]] static int64_t ProjectedEnd(const Group& gangs, int64_t now_ms);
-  [[nodiscard]] bool Fits(const Group& gangs, int32_t tries, Statement* statement) const;
+  // Where the gangs fit on the cluster as it is now, apart from their queues; empty: nowhere.
+  [[nodiscard]] std::vector<Statement::Operation> FindPlaces(const Group& gangs) const;
   [[nodiscard]] Reason ImpossibleReason(const Group& gangs) const;
   [[nodiscard]] Reason CheckMinResources(const Group& gangs) const;
   [[nodiscard]] static ResourceList PlacedRequests(const Gang& gang);

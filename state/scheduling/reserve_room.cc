@@ -42,22 +42,20 @@ bool Planning::CanReserve(const Group& gangs) const {
 }
 
 bool Planning::ReserveAfterTermination(const Gang& gang, const Group& gangs, int64_t* charge_budget, int64_t now_ms) {
-  if (*charge_budget < r_.future_reservations->SuspensionCost() || !r_.future_reservations->HasTerminatingPods(now_ms))
+  if (*charge_budget < r_.future_reservations->EvictionCost() || !r_.future_reservations->HasTerminatingPods(now_ms))
     return false;
   if (!CanReserve(gangs)) return false;
-  *charge_budget -= r_.future_reservations->SuspensionCost();
-  const std::vector<Statement::Operation> suspended_pods = r_.future_reservations->SuspendTerminating(now_ms);
-  // Some of this capacity is being freed for nominated pods (K-9).
-  const std::vector<const Pod*> nominated = r_.nominations->ChargeTemporarily();
+  *charge_budget -= r_.future_reservations->EvictionCost();
   std::vector<Statement::Operation> places;
-  Statement statement(r_.cluster);
-  if (CheckMinResources(gangs).none() && Fits(gangs, settings_.tries, &statement)) places = statement.operations();
-  statement.Rollback(0);
-  r_.nominations->DischargeTemporary(nominated);
-  r_.future_reservations->ResumeTerminating(suspended_pods);
+  {
+    Statement released(r_.cluster);
+    r_.future_reservations->EvictTerminating(now_ms, &released);
+    r_.nominations->Allocate(&released);  // some of this capacity is being freed for nominated pods (K-9)
+    places = FindPlaces(gangs);
+  }
   if (places.empty()) return false;
   ++stats_.reserved_after_termination;
-  r_.future_reservations->ReserveTerminating(gang, places, now_ms);
+  r_.future_reservations->Reserve(gang, places, FutureReservations::WaitsFor::kTerminating, kNever, now_ms);
   return true;
 }
 
@@ -105,7 +103,7 @@ bool Planning::ReserveAfterRunning(const Gang& gang, const Group& gangs, const F
     places.empty() ? r_.queues->ReleaseDemand(gang) : r_.queues->ReserveDemand(gang);
   }
   if (places.empty() || !can_reserve) return false;
-  r_.future_reservations->ReserveRunning(gang, places, starts_ms);
+  r_.future_reservations->Reserve(gang, places, FutureReservations::WaitsFor::kRunning, starts_ms, now_ms);
   DescribeReservationOnRunning(gang, reason);
   return true;
 }
@@ -139,14 +137,15 @@ std::vector<Statement::Operation> Planning::PlaceAfterRelease(const Group& gangs
                                                               absl::Span<const ProjectedRelease::ReservedRoom> reserved,
                                                               int64_t now_ms, int64_t* starts_ms) {
   constexpr size_t kFirstPart = 64;
-  ProjectedRelease running(*r_.gangs, *r_.plans, *r_.ledger, reserved, r_.cluster, now_ms);
-  const std::vector<const Pod*> nominated = r_.nominations->ChargeTemporarily();
+  ProjectedRelease running(*r_.gangs, *r_.plans, *r_.ledger, reserved, *r_.cluster, now_ms);
+  Statement released(r_.cluster);
+  r_.nominations->Allocate(&released);
   std::vector<Statement::Operation> places;
   const auto fits = [&](size_t over) {
-    running.SuspendFirst(over);
-    Statement statement(r_.cluster);
-    if (!CheckMinResources(gangs).none() || !Fits(gangs, settings_.tries, &statement)) return false;
-    places = statement.operations();
+    running.ReleaseFirst(over, &released);
+    std::vector<Statement::Operation> found = FindPlaces(gangs);
+    if (found.empty()) return false;
+    places = std::move(found);
     return true;
   };
   const size_t most = timed ? running.timed_count() : running.size();
@@ -161,8 +160,6 @@ std::vector<Statement::Operation> Planning::PlaceAfterRelease(const Group& gangs
     (fits(middle) ? sufficient : insufficient) = middle;
   }
   *starts_ms = running.ReleasedAt(sufficient);
-  running.SuspendFirst(0);
-  r_.nominations->DischargeTemporary(nominated);
   return places;
 }
 

@@ -7,6 +7,9 @@
 namespace muster {
 namespace {
 
+constexpr auto kTerminating = FutureReservations::WaitsFor::kTerminating;
+constexpr auto kRunning = FutureReservations::WaitsFor::kRunning;
+
 class FutureReservationsTest : public RoomsTest {
  protected:
   // Pods of one cpu each that are being deleted, on one node with as many cpus as pods.
@@ -96,13 +99,13 @@ TEST_F(FutureReservationsTest, CapacityTakenByEarlierGang_ReleasesTerminatingRes
   for (const char* name : {"0", "c"}) {  // in order before `on_terminating`, and after it
     SCOPED_TRACE(name);
     const Gang& on_running = PutGang(name, 2);
-    future_reservations_.ReserveTerminating(on_terminating, {{node, cls, 3, 0}}, kT0);
-    future_reservations_.ReserveRunning(on_running, {{node, cls, 2, 0}}, kNever);
-    const FutureReservations::Suspended suspended =
-        future_reservations_.Suspend(first, {kNever, FutureReservations::Claimant::Rank::kBlocksQueueFirst});
+    future_reservations_.Reserve(on_terminating, {{node, cls, 3}}, kTerminating, kNever, kT0);
+    future_reservations_.Reserve(on_running, {{node, cls, 2}}, kRunning, kNever, kT0);
+    FutureReservations::Suspended suspended(&cluster_);
+    future_reservations_.Suspend(first, {kNever, FutureReservations::Claimant::Rank::kBlocksQueueFirst}, &suspended);
     ASSERT_EQ(suspended.others.size(), 2);
-    future_reservations_.ReserveTerminating(first, {{node, cls, 2, 0}}, kT0);
-    future_reservations_.Resume(first, suspended, /*placed=*/false, /*keeps_own=*/true);
+    future_reservations_.Reserve(first, {{node, cls, 2}}, kTerminating, kNever, kT0);
+    future_reservations_.Resume(first, /*placed=*/false, /*keeps_own=*/true, &suspended);
     EXPECT_TRUE(future_reservations_.HasReservation(first));
     EXPECT_FALSE(future_reservations_.HasReservation(on_terminating)) << "4 end, 2 of them are the first one's";
     EXPECT_TRUE(future_reservations_.HasReservationOnRunning(on_running));
@@ -119,8 +122,8 @@ TEST_F(FutureReservationsTest, NodeShrinks_LastInOrderLosesReservation) {
   const Gang& last = PutGang("b", 2);
   const Gang& first = PutGang("a", 2);
   const ClassId cls = PodAt("a-1").cls;
-  future_reservations_.ReserveTerminating(last, {{node, cls, 2, 0}}, kT0);
-  future_reservations_.ReserveTerminating(first, {{node, cls, 2, 0}}, kT0);
+  future_reservations_.Reserve(last, {{node, cls, 2}}, kTerminating, kNever, kT0);
+  future_reservations_.Reserve(first, {{node, cls, 2}}, kTerminating, kNever, kT0);
   NodeDescription smaller = NodeAt("n").facts;
   smaller.allocatable["cpu"] = 3;
   PutNode(smaller);
