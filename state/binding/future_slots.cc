@@ -74,7 +74,7 @@ void PlanLifecycle::ReconcileFutureSlots(const Gang& gang, ApplyContext* ctx) {
     if (gang.active() == 0 || plan->shape != ShapeOf(gang.rules)) return ReleaseFutureSlots(gang);
     const bool assigned = AssignFutureSlots(gang, ctx->now_ms());
     TrimFutureSlots(gang);
-    RemovePlanIfDone(gang);
+    r_.pod_lifecycle->RemovePlanIfDone(gang);
     plan = r_.plans->Of(gang);
     if (assigned && plan != nullptr) r_.activations->ActivateMembers(gang, *plan, *r_.plans, /*again=*/false, ctx);
     return;
@@ -107,7 +107,7 @@ void PlanLifecycle::ReleaseFutureSlots(const Gang& gang) {
     r_.plans->ReleaseFutureSlot(gang, static_cast<int32_t>(at - slots.begin()));
   }
   r_.gangs->SetFutureSlotsUntil(gang, 0);
-  RemovePlanIfDone(gang);
+  r_.pod_lifecycle->RemovePlanIfDone(gang);
   r_.gangs->Touch(gang);
 }
 

@@ -35,7 +35,7 @@ void PlanLifecycle::Adopt(const Gang& gang, int64_t id, absl::Span<const Stateme
   bool any_unplaceable = false;
   for (const Pod* pod : gang.in(MemberState::kPending)) {
     r_.activations->SetActivated(*pod, false);
-    r_.barrier->ClearArrived(*pod);
+    r_.pod_lifecycle->ClearArrived(*pod);
     any_unplaceable = any_unplaceable || pod->unplaceable;
   }
   r_.clock->Start(gang, /*by_plan=*/true, ctx->now_ms());
@@ -69,7 +69,7 @@ void PlanLifecycle::Withdraw(const Gang& gang, ReasonCode code, absl::string_vie
     }
   }
   ReleaseUncommittedSlots(gang, reason, ctx);
-  RemovePlanIfDone(gang);
+  r_.pod_lifecycle->RemovePlanIfDone(gang);
   if (r_.plans->Of(gang) == nullptr) r_.clock->Stop(gang, ctx->now_ms());
   r_.submissions->OnPlanWithdrawn(gang);
   r_.gangs->Touch(gang);
@@ -81,25 +81,12 @@ void PlanLifecycle::ReleaseUncommittedSlots(const Gang& gang, const Reason& reas
   for (const Slot& slot : r_.plans->Of(gang)->slots) {
     if (slot.state == SlotState::kHeld) held.push_back(slot.pod);
   }
-  for (const Pod* pod : held) r_.barrier->EndWait(*pod, reason, ctx);
+  for (const Pod* pod : held) r_.pod_lifecycle->EndWait(*pod, reason, ctx);
   const std::vector<Slot> open = r_.plans->ReleaseUncommitted(gang);
   for (const Slot& slot : open) {
     if (slot.pod != nullptr) r_.activations->SetUnschedulable(*slot.pod, true);
   }
   if (!open.empty()) r_.backlog->WakeWaitingForHolds();
-}
-
-void PlanLifecycle::RemovePlanIfDone(const Gang& gang) {
-  if (!r_.plans->RemoveIfDone(gang)) return;
-  r_.backlog->WakeWaitingForHolds();
-  r_.gangs->Touch(gang);
-}
-
-void PlanLifecycle::ReleaseSlot(const Pod& pod) {
-  if (!r_.plans->Release(pod)) return;
-  r_.backlog->WakeWaitingForHolds();
-  RemovePlanIfDone(*pod.gang);
-  r_.gangs->Touch(*pod.gang);
 }
 
 void PlanLifecycle::OnMemberLost(const Gang& gang, ApplyContext* ctx) {
@@ -132,7 +119,7 @@ void PlanLifecycle::OnUnplaceable(const Pod& pod, ApplyContext* ctx) {
   MUSTER_CHECK(plan != nullptr && !plan->committed);
   r_.gangs->SetUnplaceable(pod, true);
   if (r_.plans->SlotIndex(pod) < 0 && !r_.plans->HasSlotFor(pod)) return;  // no slot waits for it
-  ReleaseSlot(pod);
+  r_.pod_lifecycle->ReleaseSlot(pod);
   if (CanOthersTake(gang, *plan)) return r_.activations->ActivateMembers(gang, *plan, *r_.plans, /*again=*/false, ctx);
   r_.gangs->SetRootCause(
       gang, absl::StrCat("kube-scheduler found no node for member ", pod.facts.name, ": ", SchedulerMessage(pod)));
@@ -242,7 +229,7 @@ void PlanLifecycle::ExpireWait(const Gang& gang, ApplyContext* ctx) {
   Group together = r_.eligibility->Unplaced(gang);
   if (std::find(together.begin(), together.end(), &gang) == together.end()) together.push_back(&gang);
   for (const Gang* each : together) {
-    r_.barrier->EndAllWaits(*each, reason, ctx);
+    r_.pod_lifecycle->EndAllWaits(*each, reason, ctx);
     r_.clock->Stop(*each, ctx->now_ms());
     r_.gangs->SetHeld(*each, 0);
   }
@@ -272,7 +259,7 @@ void PlanLifecycle::MarkMembersTimedOut(const Gang& gang, ApplyContext* ctx) {
 
 void PlanLifecycle::ReleaseGroup(const Gang& gang, const Reason& reason, ApplyContext* ctx) {
   for (const Gang* each : r_.eligibility->GroupOf(gang)) {
-    r_.barrier->EndAllWaits(*each, reason, ctx);
+    r_.pod_lifecycle->EndAllWaits(*each, reason, ctx);
     if (each != &gang && each->root_cause.empty()) r_.gangs->SetRootCause(*each, gang.root_cause);
     r_.gangs->Touch(*each);
   }

@@ -10,8 +10,8 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "state/barrier/barrier.h"
-#include "state/barrier/wait_clock.h"
+#include "state/binding/pod_lifecycle.h"
+#include "state/binding/wait_clock.h"
 #include "state/gangs/sources.h"
 #include "state/queueing/backlog.h"
 #include "state/reservations/backfill.h"
@@ -31,7 +31,7 @@ struct PlanLifecycleRooms {
   Backlog* backlog;
   Plans* plans;
   Activations* activations;
-  Barrier* barrier;
+  PodLifecycle* pod_lifecycle;
   Nominations* nominations;
   WaitClock* clock;
   Submissions* submissions;
@@ -55,10 +55,6 @@ class PlanLifecycle {
   void Withdraw(const Gang& gang, ReasonCode code, absl::string_view why, ApplyContext* ctx);
   // Held binds ended: wakes the gangs that wait until fewer binds are held.
   void WakeWaitingForHolds() { r_.backlog->WakeWaitingForHolds(); }
-  // Removes a plan whose slots are all bound or removed.
-  void RemovePlanIfDone(const Gang& gang);
-  // The pod leaves its slot; the caller decides whether the plan is withdrawn.
-  void ReleaseSlot(const Pod& pod);
   // K-5, P-6: kube-scheduler found no node for a member that was activated for its gang's plan. Other members take its
   // slot; if they cannot, the plan is withdrawn and its gangs are requeued with increasing back-off.
   void OnUnplaceable(const Pod& pod, ApplyContext* ctx);

@@ -81,14 +81,14 @@ void Repair::EndRepair(const Gang& gang, ApplyContext* ctx) {
   const Plan* plan = plans_->Of(gang);
   if (plan != nullptr && plan->committed) {
     if (peers.empty()) peers = plan->peers;
-    lifecycle_->Withdraw(gang, ReasonCode::kBindFailed, why, ctx);
+    plan_lifecycle_->Withdraw(gang, ReasonCode::kBindFailed, why, ctx);
   }
   if (gang.whole()) return gangs_->SetRequeues(gang, 0);
   const bool evicts = gang.rules.on_member_failure == OnMemberFailure::kAll && gang.durable.satisfied &&
                       !gang.durable.evicting && gang.active() > 0;
   const bool partial = (gang.active() == 0 || evicts) && MarkGroupPartial(gang, peers, why, ctx);
   // With back-off: a gang that is refused each time must not be first in every round.
-  if (!partial) lifecycle_->Requeue(gang, ctx->now_ms());
+  if (!partial) plan_lifecycle_->Requeue(gang, ctx->now_ms());
   if (evicts) Evict(gang, why, ctx);
 }
 
@@ -114,7 +114,7 @@ bool Repair::MarkGroupPartial(const Gang& gang, const std::vector<std::string>& 
 void Repair::Evict(const Gang& gang, absl::string_view why, ApplyContext* ctx) {
   gangs_->SetEvicting(gang, true);
   Cancel(gang);
-  if (plans_->Of(gang) != nullptr) lifecycle_->Withdraw(gang, ReasonCode::kEvicted, why, ctx);
+  if (plans_->Of(gang) != nullptr) plan_lifecycle_->Withdraw(gang, ReasonCode::kEvicted, why, ctx);
   EvictMembers(gang, why, ctx);
 }
 

@@ -19,8 +19,8 @@ namespace muster {
 class Repair {
  public:
   // `repair_ms`: how long failed members are tried again.
-  Repair(Gangs* gangs, const Plans* plans, PlanLifecycle* lifecycle, int64_t repair_ms)
-      : gangs_(gangs), plans_(plans), lifecycle_(lifecycle), repair_ms_(repair_ms) {}
+  Repair(Gangs* gangs, const Plans* plans, PlanLifecycle* plan_lifecycle, int64_t repair_ms)
+      : gangs_(gangs), plans_(plans), plan_lifecycle_(plan_lifecycle), repair_ms_(repair_ms) {}
 
   // A member could not be bound: its slot stays reserved for `repair_ms` after the first failure of this start.
   void Begin(const Gang& gang, int64_t now_ms);
@@ -78,7 +78,7 @@ class Repair {
 
   Gangs* gangs_;
   const Plans* plans_;
-  PlanLifecycle* lifecycle_;
+  PlanLifecycle* plan_lifecycle_;
   const int64_t repair_ms_;
   ById<State> states_;
 };

@@ -36,10 +36,10 @@ FilterReply ExtenderFrontend::OnFilter(const Filter& question, ApplyContext* ctx
     r_.activations->SetUnschedulable(*pod, true);  // its activation, if any, is used up
     return Refuse(r_.sources->Reading());
   }
-  if (r_.bindings->IsRestored(*pod)) {
+  if (r_.pod_lifecycle->IsRestored(*pod)) {
     // The node of its binding, which may still be in flight. If the node is not offered, do not wait for an offer with
     // it: in a cluster of 100 nodes or more, each offer may be a sample.
-    const std::string node = r_.bindings->CommittedNode(*pod);
+    const std::string node = r_.pod_lifecycle->CommittedNode(*pod);
     if (question.offer->Contains(node)) {
       return FilterReply{FilterReply::Kind::kSingleNode, node, {}, {}};
     }
@@ -154,13 +154,13 @@ Reason ExtenderFrontend::QueryRefusal(const Pod& pod, ApplyContext* ctx) {
   }
   if (gang.durable.evicting) return r_.eligibility->StructureReason(gang);
   if (pod.state == MemberState::kCommitted) return {ReasonCode::kBinding, "the pod is being bound"};
-  if (r_.bindings->RetryAt(pod) > ctx->now_ms()) {
-    return {ReasonCode::kBackoff,
-            absl::StrCat("the pod could not be bound and is tried again later; ", r_.bindings->Of(pod).reason)};
+  if (r_.pod_lifecycle->RetryAt(pod) > ctx->now_ms()) {
+    return {ReasonCode::kBackoff, absl::StrCat("the pod could not be bound and is tried again later; ",
+                                               r_.pod_lifecycle->BindingOf(pod).reason)};
   }
   if (pod.state == MemberState::kWaiting && r_.plans->Of(gang) != nullptr) {
     // A scheduler that asks again has given up its earlier bind call.
-    r_.barrier->EndWait(pod, {ReasonCode::kGone, "the scheduler asked again"}, ctx);
+    r_.pod_lifecycle->EndWait(pod, {ReasonCode::kGone, "the scheduler asked again"}, ctx);
   }
   if (pod.state == MemberState::kPending) return {};
   return {ReasonCode::kGone, "the pod has a node already or is being deleted"};
@@ -171,7 +171,7 @@ FilterReply ExtenderFrontend::FilterMember(const Pod& pod, const NodeOffer& offe
   r_.activations->ClearSuspicion(pod);
   r_.gangs->SetUnplaceable(pod, false);  // some node passes kube-scheduler's own filters
   if (Reason reason = QueryRefusal(pod, ctx); !reason.none()) return RefuseMember(pod, std::move(reason));
-  r_.lifecycle->ReconcileFutureSlots(gang, ctx);  // a future slot may be available to the pod now (P-7)
+  r_.plan_lifecycle->ReconcileFutureSlots(gang, ctx);  // a future slot may be available to the pod now (P-7)
   if (r_.plans->Of(gang) != nullptr) {
     FilterReply reply = FilterPlanned(pod, offer, ctx);
     if (reply.kind == FilterReply::Kind::kSingleNode || !reply.reason.none()) return reply;
@@ -223,7 +223,7 @@ int32_t ExtenderFrontend::ChooseSlot(const Pod& pod, const NodeOffer& offer) {
     if (slots[i].state != SlotState::kFree || !slots[i].IsFor(pod) || slots[i].node == last) continue;
     last = slots[i].node;
     if (!offered(slots[i])) continue;
-    r_.lifecycle->ReleaseSlot(pod);
+    r_.pod_lifecycle->ReleaseSlot(pod);
     return static_cast<int32_t>(i);
   }
   return MoveSlot(pod, offer);
@@ -268,7 +268,8 @@ void ExtenderFrontend::CountMissingOffer(const Pod& pod, const NodeOffer& offer,
   const int64_t until_ms = now_ms + settings_.learned_refusal_ms;
   for (const NodeId node : nodes) r_.cluster->Exclude(pod.cls, node, until_ms);
   refusals_until_ms_ = std::min(refusals_until_ms_, until_ms);
-  r_.lifecycle->Withdraw(gang, ReasonCode::kWithdrawn, "kube-scheduler refuses the reserved nodes for a member", ctx);
+  r_.plan_lifecycle->Withdraw(gang, ReasonCode::kWithdrawn, "kube-scheduler refuses the reserved nodes for a member",
+                              ctx);
 }
 
 void ExtenderFrontend::ExpireRefusals(int64_t now_ms) {
@@ -282,7 +283,7 @@ Reason ExtenderFrontend::BindRefusal(const Pod& pod, const Bind& call) const {
   }
   const NodeId node = r_.cluster->FindNode(call.node);
   if (pod.state == MemberState::kCommitted || pod.state == MemberState::kWaiting) {
-    if (node == r_.barrier->Of(pod).node) return {};
+    if (node == r_.pod_lifecycle->Of(pod).node) return {};
     return {ReasonCode::kWithdrawn, "the pod is being bound to another node"};
   }
   if (pod.state != MemberState::kPending) {
@@ -310,8 +311,9 @@ void ExtenderFrontend::OnBind(const Bind& call, ApplyContext* ctx) {
   if (Reason refusal = BindRefusal(*pod, call); !refusal.none()) {
     return ctx->EndHold(call.token, false, std::move(refusal));
   }
-  if (r_.bindings->IsRestored(*pod)) return r_.bindings->RebindRestored(*pod, call.token, ctx);
-  if (pod->state != MemberState::kPending) return r_.barrier->AddHold(*pod, call.token);  // joins the existing wait
+  if (r_.pod_lifecycle->IsRestored(*pod)) return r_.bindings->RebindRestored(*pod, call.token, ctx);
+  if (pod->state != MemberState::kPending)
+    return r_.pod_lifecycle->AddHold(*pod, call.token);  // joins the existing wait
   if (pod->gang != nullptr && !r_.sources->complete()) {
     // K-13: the gang's records may be those of an interrupted start.
     r_.activations->SetUnschedulable(*pod, true);
@@ -319,7 +321,7 @@ void ExtenderFrontend::OnBind(const Bind& call, ApplyContext* ctx) {
   }
   const NodeId node = r_.cluster->FindNode(call.node);
   if (r_.plans->SlotIndex(*pod) >= 0) {
-    r_.barrier->SetByPermit(*pod, false);
+    r_.pod_lifecycle->SetByPermit(*pod, false);
     return r_.bindings->ArriveAtBarrier(*pod, node, call.token, ctx);
   }
   if (pod->gang != nullptr && !r_.eligibility->SchedulesIndividually(*pod->gang)) {

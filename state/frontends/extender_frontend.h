@@ -32,8 +32,8 @@ struct ExtenderRooms {
   const WaitReasons* reasons;
   Plans* plans;
   Activations* activations;
-  Barrier* barrier;
-  PlanLifecycle* lifecycle;
+  PodLifecycle* pod_lifecycle;
+  PlanLifecycle* plan_lifecycle;
   Bindings* bindings;
   const Domains* domains;
   Queues* queues;

@@ -27,7 +27,8 @@ PreemptReply ExtenderFrontend::OnPreempt(const Preempt& question, ApplyContext* 
   // Until every fact is read, it is not known which gangs an eviction would break, or whether the pod has a node.
   if (!r_.sources->complete()) return reply;
   const Pod* pod = r_.gangs->FindPod(question.uid);
-  if (pod != nullptr && r_.bindings->IsRestored(*pod)) r_.bindings->ReleaseRestored(*pod, ctx);  // it finds no node
+  if (pod != nullptr && r_.pod_lifecycle->IsRestored(*pod))
+    r_.bindings->ReleaseRestored(*pod, ctx);  // it finds no node
   const bool known = pod != nullptr && pod->gang != nullptr;
   const bool alone = known ? r_.eligibility->SchedulesIndividually(*pod->gang) : !question.names_gang;
   const bool placed = known && (pod->state == MemberState::kWaiting || pod->state == MemberState::kCommitted);

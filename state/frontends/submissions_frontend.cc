@@ -176,7 +176,7 @@ absl::StatusOr<SubmissionReply> SubmissionsFrontend::OnConfirm(const ConfirmGang
   for (const Gang* each : together) {
     const Reason broken = r_.bindings->VerifyPlan(*each, ctx->now_ms());
     if (broken.none()) continue;
-    r_.lifecycle->Withdraw(*each, broken.code, broken.text, ctx);
+    r_.plan_lifecycle->Withdraw(*each, broken.code, broken.text, ctx);
     return absl::FailedPreconditionError(absl::StrCat("the plan was withdrawn: ", broken.text));
   }
   r_.submissions->MarkConfirmed(*gang);
@@ -210,7 +210,7 @@ void SubmissionsFrontend::BindPlan(const Gang& gang, ApplyContext* ctx) {
   r_.submissions->Finish(gang, std::move(reply));
   for (const Slot& slot : slots) {
     r_.gangs->SetNode(*slot.pod, r_.cluster->node(slot.node).facts.name);
-    r_.bindings->MarkPermitted(*slot.pod);
+    r_.pod_lifecycle->MarkPermitted(*slot.pod);
     r_.bindings->OnStateChanged(*slot.pod, MemberState::kBound, ctx);
   }
 }
@@ -228,7 +228,7 @@ absl::StatusOr<const SubmissionReply*> SubmissionsFrontend::CheckAbandon(const s
 
 std::vector<std::string> SubmissionsFrontend::EndUnconfirmed(const Gang& gang, SubmissionReply::State state,
                                                              Reason reason, ApplyContext* ctx) {
-  if (r_.plans->Of(gang) != nullptr) r_.lifecycle->Withdraw(gang, reason.code, reason.text, ctx);
+  if (r_.plans->Of(gang) != nullptr) r_.plan_lifecycle->Withdraw(gang, reason.code, reason.text, ctx);
   std::vector<std::string> uids;
   for (const MemberSet& set : gang.members) {
     for (const Pod* pod : set) {

@@ -30,7 +30,8 @@ struct SubmissionRooms {
   const WaitReasons* reasons;
   Plans* plans;
   Submissions* submissions;
-  PlanLifecycle* lifecycle;
+  PodLifecycle* pod_lifecycle;
+  PlanLifecycle* plan_lifecycle;
   Bindings* bindings;
 };
 

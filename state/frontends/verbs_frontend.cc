@@ -77,7 +77,7 @@ void VerbsFrontend::OnPostFilter(const Pod& pod, const std::string& message, App
                                                each == gang ? "" : absl::StrCat(" of gang ", gang->key),
                                                message.empty() ? "" : ": ", message));
   }
-  r_.lifecycle->ReleaseGroup(
+  r_.plan_lifecycle->ReleaseGroup(
       *gang, {ReasonCode::kMemberUnschedulable, absl::StrCat("gang ", gang->key, ": ", gang->root_cause)}, ctx);
   for (const Gang* each : group) r_.gangs->InvalidateCycle(*each);
   if (pod.state == MemberState::kPending) r_.gangs->MarkCycleAttempt(pod);
@@ -88,7 +88,7 @@ void VerbsFrontend::OnUnreserve(const Pod& pod, UnreserveCause cause, ApplyConte
   const Gang* gang = pod.gang;
   if (pod.state == MemberState::kBound || pod.state == MemberState::kRunning) return;  // never undone by this call
   // Muster binds a committed pod even if its caller leaves (K-4).
-  if (pod.state == MemberState::kCommitted && r_.bindings->Of(pod).phase == BindingPhase::kPending) return;
+  if (pod.state == MemberState::kCommitted && r_.pod_lifecycle->BindingOf(pod).phase == BindingPhase::kPending) return;
   // Each member reports the same timeout, often after its call has ended: it counts once.
   bool holds_something = false;
   if (gang != nullptr) {
@@ -97,13 +97,13 @@ void VerbsFrontend::OnUnreserve(const Pod& pod, UnreserveCause cause, ApplyConte
     }
   }
   if (pod.state == MemberState::kCommitted) r_.bindings->OnPermitCallerGone(pod, ctx);
-  r_.barrier->EndWait(pod, {ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " released its node")}, ctx);
+  r_.pod_lifecycle->EndWait(pod, {ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " released its node")}, ctx);
   if (gang == nullptr) return;
   r_.gangs->MarkPreFilterPassed(pod, kNever);
   if (gang->rules.min_member == 0 || gang->durable.satisfied) return;
   if (cause == UnreserveCause::kPermitTimeout) {
     const bool reported_before = gang->durable.timed_out || gang->retry_at_ms > ctx->now_ms();
-    if (holds_something || !reported_before) r_.lifecycle->ExpireWait(*gang, ctx);
+    if (holds_something || !reported_before) r_.plan_lifecycle->ExpireWait(*gang, ctx);
     r_.gangs->Touch(*gang);
     return;
   }
@@ -111,8 +111,8 @@ void VerbsFrontend::OnUnreserve(const Pod& pod, UnreserveCause cause, ApplyConte
   r_.gangs->SetRootCause(*gang,
                          absl::StrCat("member ", pod.facts.name,
                                       cause == UnreserveCause::kBindFailed ? " could not be bound" : " was rejected"));
-  r_.lifecycle->ReleaseGroup(*gang, {ReasonCode::kWithdrawn, absl::StrCat("gang ", gang->key, ": ", gang->root_cause)},
-                             ctx);
+  r_.plan_lifecycle->ReleaseGroup(
+      *gang, {ReasonCode::kWithdrawn, absl::StrCat("gang ", gang->key, ": ", gang->root_cause)}, ctx);
 }
 
 absl::Status VerbsFrontend::OnPostBind(const Pod& pod, const std::string& node, ApplyContext* ctx) {
@@ -124,7 +124,7 @@ absl::Status VerbsFrontend::OnPostBind(const Pod& pod, const std::string& node, 
     return absl::FailedPreconditionError(
         absl::StrCat("pod ", pod.facts.name, " is bound to node ", pod.facts.node_name, " already"));
   }
-  if (pod.state != MemberState::kCommitted || r_.barrier->Of(pod).node != r_.cluster->FindNode(node)) {
+  if (pod.state != MemberState::kCommitted || r_.pod_lifecycle->Of(pod).node != r_.cluster->FindNode(node)) {
     // The caller bound without a permit, to another node, or too late: two pods may now use capacity for one.
     return absl::FailedPreconditionError(absl::StrCat("pod ", pod.facts.name, " is ", ToString(pod.state),
                                                       " and not, or no longer, permitted on node ", node,

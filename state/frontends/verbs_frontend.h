@@ -22,10 +22,10 @@ struct VerbsRooms {
   const Eligibility* eligibility;
   const WaitReasons* reasons;
   Plans* plans;
-  Barrier* barrier;
+  PodLifecycle* pod_lifecycle;
   Nominations* nominations;
   WaitClock* clock;
-  PlanLifecycle* lifecycle;
+  PlanLifecycle* plan_lifecycle;
   Bindings* bindings;
   const Domains* domains;
   const Queues* queues;

@@ -19,8 +19,8 @@ bool Together(const Gangs& gangs, const Gang& a, const Gang& b) {
 
 // Whether the pod would fit on the node without the waiting pods of other gangs; `after`: only of gangs after that key.
 bool VerbsFrontend::HasRoomWithout(const Pod& pod, NodeId node, const QueueKey* after) const {
-  const auto waiters = r_.barrier->waiters().find(node);
-  if (waiters == r_.barrier->waiters().end()) return false;
+  const auto waiters = r_.pod_lifecycle->waiters().find(node);
+  if (waiters == r_.pod_lifecycle->waiters().end()) return false;
   // The pod that its anti-affinity excludes may not be a waiting one: then no release would help.
   const bool has_affinity = r_.cluster->pod_class(pod.cls).has_pod_affinity;
   if (has_affinity && r_.cluster->pod_affinity().Room(node, pod.cls, 1) == 0) return false;
@@ -38,8 +38,8 @@ bool VerbsFrontend::HasRoomWithout(const Pod& pod, NodeId node, const QueueKey* 
 // The last gang in order with members waiting on the node, other than `except` and its group; nullptr: none.
 const Gang* VerbsFrontend::FindLastWaiting(NodeId node, const Gang& except) const {
   const Gang* last = nullptr;
-  const auto waiters = r_.barrier->waiters().find(node);
-  if (waiters == r_.barrier->waiters().end()) return last;
+  const auto waiters = r_.pod_lifecycle->waiters().find(node);
+  if (waiters == r_.pod_lifecycle->waiters().end()) return last;
   for (const PodId id : waiters->second) {
     const Gang* gang = r_.gangs->pod(id).gang;
     if (gang == last || Together(*r_.gangs, *gang, except)) continue;
@@ -55,7 +55,7 @@ bool VerbsFrontend::ReleaseRoomFor(const Pod& pod, NodeId node, ApplyContext* ct
   while (r_.cluster->Room(node, pod.cls, 1) == 0) {
     const Gang* last = FindLastWaiting(node, gang);
     if (last == nullptr || !(r_.eligibility->KeyOf(gang) < r_.eligibility->KeyOf(*last))) return false;
-    r_.lifecycle->ReleaseGroup(
+    r_.plan_lifecycle->ReleaseGroup(
         *last,
         {ReasonCode::kWithdrawn,
          absl::StrCat("gang ", last->key, ": released its nodes for gang ", gang.key, ", which is ahead of it")},
@@ -65,12 +65,12 @@ bool VerbsFrontend::ReleaseRoomFor(const Pod& pod, NodeId node, ApplyContext* ct
 }
 
 bool VerbsFrontend::ResolveContention(const Pod& pod, const NodeOffer& offer, ApplyContext* ctx) {
-  if (pod.gang == nullptr || r_.barrier->waiters().empty()) return false;
+  if (pod.gang == nullptr || r_.pod_lifecycle->waiters().empty()) return false;
   const Gang& gang = *pod.gang;
   if (gang.rules.min_member < 1 || r_.eligibility->SchedulesIndividually(gang)) return false;  // it needs no quorum
   if (!r_.eligibility->GateReason(gang, ctx->now_ms()).none()) return false;  // it could not start anyway
   std::vector<NodeId> nodes;  // nodes with waiting pods that the pod could use
-  for (const auto& [at, waiters] : r_.barrier->waiters()) {
+  for (const auto& [at, waiters] : r_.pod_lifecycle->waiters()) {
     if (offer.Contains(r_.cluster->node(at).facts.name) && r_.cluster->FindObstacle(at, pod.cls) == Obstacle::kNone)
       nodes.push_back(at);
   }
@@ -81,10 +81,11 @@ bool VerbsFrontend::ResolveContention(const Pod& pod, const NodeOffer& offer, Ap
   // Gangs before it in order hold what the pod needs: its gang releases its nodes, so that those gangs can start.
   const bool in_the_way = absl::c_any_of(nodes, [&](NodeId at) { return HasRoomWithout(pod, at, nullptr); });
   if (in_the_way && gang.count(MemberState::kWaiting) > 0) {
-    r_.lifecycle->ReleaseGroup(gang,
-                               {ReasonCode::kWithdrawn,
-                                absl::StrCat("gang ", gang.key, ": released its nodes for gangs that are ahead of it")},
-                               ctx);
+    r_.plan_lifecycle->ReleaseGroup(
+        gang,
+        {ReasonCode::kWithdrawn,
+         absl::StrCat("gang ", gang.key, ": released its nodes for gangs that are ahead of it")},
+        ctx);
   }
   return false;
 }

@@ -19,9 +19,9 @@ PermitReply Reject(Reason reason) { return PermitReply{PermitReply::Kind::kRejec
 
 // Whether an earlier call for the pod and node was answered with PERMIT; a repeated call gets the same answer.
 bool VerbsFrontend::WasPermitted(const Pod& pod, const std::string& node) const {
-  const Bindings::Permission& permission = r_.bindings->PermissionOf(pod);
+  const Permission& permission = r_.pod_lifecycle->PermissionOf(pod);
   if (pod.state == MemberState::kCommitted && permission.bind_by_ms != kNever) {
-    return r_.barrier->Of(pod).node == r_.cluster->FindNode(node);
+    return r_.pod_lifecycle->Of(pod).node == r_.cluster->FindNode(node);
   }
   const bool bound = pod.state == MemberState::kBound || pod.state == MemberState::kRunning;
   return bound && permission.given && pod.facts.node_name == node;
@@ -45,7 +45,7 @@ Reason VerbsFrontend::PermitRefusal(const Pod& pod, NodeId node, const std::stri
   if (node == kNoNode || !r_.cluster->node(node).present) {
     return {ReasonCode::kNoRoom, absl::StrCat("there is no node ", name)};
   }
-  const NodeId waits_with = r_.barrier->Of(pod).node;
+  const NodeId waits_with = r_.pod_lifecycle->Of(pod).node;
   if (pod.state == MemberState::kWaiting && waits_with != node) {
     return {ReasonCode::kBarrier,
             absl::StrCat("pod ", pod.facts.name, " waits with node ", r_.cluster->node(waits_with).facts.name,
@@ -72,7 +72,7 @@ PermitReply VerbsFrontend::OnPermit(const Permit& question, ApplyContext* ctx) {
   if (WasPermitted(pod, question.node)) return Permitted();
   const NodeId node = r_.cluster->FindNode(question.node);
   if (Reason reason = PermitRefusal(pod, node, question.node); !reason.none()) return Reject(std::move(reason));
-  r_.bindings->SetBindWithin(pod, std::max<int64_t>(0, question.bind_within_ms));
+  r_.pod_lifecycle->SetBindWithin(pod, std::max<int64_t>(0, question.bind_within_ms));
   const bool planned = gang != nullptr && r_.plans->Of(*gang) != nullptr;
   if (r_.plans->SlotIndex(pod) >= 0 || (planned && !r_.eligibility->SchedulesIndividually(*gang))) {
     return PermitSlot(pod, node, question, ctx);
@@ -108,8 +108,8 @@ Reason VerbsFrontend::ReserveNode(const Pod& pod, NodeId node, ApplyContext* ctx
             absl::StrCat("node ", r_.cluster->node(node).facts.name, " has no room for pod ", pod.facts.name)};
   }
   r_.ledger->ChargePod(pod.id, node, pod.cls, ChargeKind::kUsed);
-  r_.lifecycle->OnNodeTaken(pod, node, ctx);
-  r_.barrier->SetNode(pod, node);
+  r_.plan_lifecycle->OnNodeTaken(pod, node, ctx);
+  r_.pod_lifecycle->SetNode(pod, node);
   return {};
 }
 
@@ -120,13 +120,13 @@ PermitReply VerbsFrontend::PermitWaiter(const Pod& pod, const Permit& question, 
   const bool entered = pod.state == MemberState::kPending;
   if (entered) {
     r_.nominations->Remove(pod);
-    r_.barrier->WaitWithoutSlot(pod);
+    r_.pod_lifecycle->Apply(pod, {.event = PodEvent::kArrivedOnNode}, ctx);
     r_.clock->Start(gang, /*by_plan=*/false, ctx->now_ms());
   }
-  r_.barrier->AddHold(pod, question.token);
+  r_.pod_lifecycle->AddHold(pod, question.token);
   // No pod waits in a satisfied gang with policy `once-satisfied` (G-8), and no pod waits a second time (G-7).
   const bool once = gang.rules.match_policy == MatchPolicy::kOnceSatisfied;
-  if (gang.durable.satisfied && (once || r_.bindings->PermissionOf(pod).given)) {
+  if (gang.durable.satisfied && (once || r_.pod_lifecycle->PermissionOf(pod).given)) {
     r_.bindings->Permit(pod, /*start=*/0, ctx);
   } else if (r_.bindings->VerifyQuorum(gang, ctx)) {
     r_.bindings->PermitGroup(gang, ctx);
@@ -161,9 +161,9 @@ PermitReply VerbsFrontend::PermitSlot(const Pod& pod, NodeId node, const Permit&
     r_.plans->Offer(pod, open);
   }
   if (pod.state == MemberState::kWaiting) {
-    r_.barrier->AddHold(pod, question.token);
+    r_.pod_lifecycle->AddHold(pod, question.token);
   } else {
-    r_.barrier->SetByPermit(pod, true);
+    r_.pod_lifecycle->SetByPermit(pod, true);
     r_.bindings->ArriveAtBarrier(pod, node, question.token, ctx);
   }
   if (pod.state != MemberState::kWaiting) ctx->DropAnswerOf(question.token);

@@ -43,7 +43,7 @@ void Reconciler::OnTime(const Gang& gang, ApplyContext* ctx) {
   if (r_.backfill->Deadline(gang) <= ctx->now_ms()) r_.planning->RetryHead(gang, ctx->now_ms());
   if (gang.submitted) return;
   const int64_t now_ms = ctx->now_ms();
-  if (r_.clock->Deadline(gang) <= now_ms) return r_.lifecycle->ExpireWait(gang, ctx);
+  if (r_.clock->Deadline(gang) <= now_ms) return r_.plan_lifecycle->ExpireWait(gang, ctx);
   const Plan* plan = r_.plans->Of(gang);
   if (plan == nullptr) return;
   if (!plan->committed && plan->last_arrival_ms + plan_idle_ms_ <= now_ms) return WithdrawIdlePlan(gang, *plan, ctx);
@@ -75,8 +75,9 @@ void Reconciler::AbandonPartial(const Gang& gang, ApplyContext* ctx) {
 // P-7: future members did not arrive within the gang's wait time. Releases their slots and notifies the owner of the
 // first member.
 void Reconciler::ReleaseFutureSlots(const Gang& gang, const Plan& plan, ApplyContext* ctx) {
-  r_.lifecycle->RetainUnclaimedSlots(gang);  // of members that exist and whose scheduler has not asked for the slot
-  if (plan.future_slots == 0) return r_.lifecycle->ReleaseFutureSlots(gang);
+  r_.plan_lifecycle->RetainUnclaimedSlots(
+      gang);  // of members that exist and whose scheduler has not asked for the slot
+  if (plan.future_slots == 0) return r_.plan_lifecycle->ReleaseFutureSlots(gang);
   const Reason reason{ReasonCode::kWithdrawn,
                       absl::StrCat("gang ", gang.key, ": ", plan.future_slots,
                                    plan.future_slots == 1 ? " member" : " members", " did not arrive within ",
@@ -86,7 +87,7 @@ void Reconciler::ReleaseFutureSlots(const Gang& gang, const Plan& plan, ApplyCon
     r_.activations->NotifyOwner(**gang.in(state).begin(), /*warning=*/true, reason, ctx);
     break;
   }
-  r_.lifecycle->ReleaseFutureSlots(gang);
+  r_.plan_lifecycle->ReleaseFutureSlots(gang);
 }
 
 // K-5: suspected members - kube-scheduler had refused them for reasons of its own - were activated and not tried again.
@@ -96,7 +97,7 @@ void Reconciler::WithdrawSuspected(const Gang& gang, ApplyContext* ctx) {
   for (const Pod* pod : pending) {
     const Plan* plan = r_.plans->Of(gang);
     if (plan == nullptr) return;
-    if (!plan->committed && r_.activations->IsSuspected(*pod, plan->id)) r_.lifecycle->OnUnplaceable(*pod, ctx);
+    if (!plan->committed && r_.activations->IsSuspected(*pod, plan->id)) r_.plan_lifecycle->OnUnplaceable(*pod, ctx);
   }
 }
 
@@ -104,15 +105,16 @@ void Reconciler::WithdrawSuspected(const Gang& gang, ApplyContext* ctx) {
 void Reconciler::WithdrawIdlePlan(const Gang& gang, const Plan& plan, ApplyContext* ctx) {
   if (gang.root_cause.empty()) {
     const auto arrived = std::count_if(plan.slots.begin(), plan.slots.end(), [this](const Slot& slot) {
-      return slot.pod != nullptr && r_.barrier->Of(*slot.pod).arrived;
+      return slot.pod != nullptr && r_.pod_lifecycle->Of(*slot.pod).arrived;
     });
     const std::string gated = r_.activations->StillGated(gang, plan.id);
     r_.gangs->SetRootCause(gang, absl::StrCat(arrived, " of ", plan.size(), " members arrived within ",
                                               plan_idle_ms_ / 1000, " s", gated.empty() ? "" : "; ", gated));
   }
   const Group together = r_.plans->PeersOf(gang);
-  r_.lifecycle->Withdraw(gang, ReasonCode::kWithdrawn, absl::StrCat("the plan was withdrawn: ", gang.root_cause), ctx);
-  for (const Gang* each : together) r_.lifecycle->Requeue(*each, ctx->now_ms());
+  r_.plan_lifecycle->Withdraw(gang, ReasonCode::kWithdrawn, absl::StrCat("the plan was withdrawn: ", gang.root_cause),
+                              ctx);
+  for (const Gang* each : together) r_.plan_lifecycle->Requeue(*each, ctx->now_ms());
 }
 
 // Pods with Muster's gate have no scheduler message, pods refused by kube-scheduler's own filters only its message, and

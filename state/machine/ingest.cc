@@ -28,8 +28,8 @@ absl::Status Ingest::PutNode(const NodeDescription& node, ApplyContext* ctx) {
   MarkObserved(id);
   if (!*changed) return absl::OkStatus();
   r_.ledger->MarkNode(id);
-  r_.lifecycle->WithdrawBrokenPlans(id, ctx);
-  if (moves) r_.lifecycle->WithdrawBrokenPlansElsewhere(/*all=*/relabelled, ctx);
+  r_.plan_lifecycle->WithdrawBrokenPlans(id, ctx);
+  if (moves) r_.plan_lifecycle->WithdrawBrokenPlansElsewhere(/*all=*/relabelled, ctx);
   r_.facts->RecordNode(node, ctx);
   return absl::OkStatus();
 }
@@ -57,8 +57,8 @@ void Ingest::RemoveNode(const std::string& name, ApplyContext* ctx) {
   r_.ledger->MarkRemoved(name);  // by name: its id may be reused before readers are notified
   r_.cluster->RemoveNode(name);
   r_.facts->EraseNode(name, ctx);
-  r_.lifecycle->WithdrawBrokenPlans(id, ctx);
-  r_.lifecycle->WithdrawBrokenPlansElsewhere(/*all=*/false, ctx);
+  r_.plan_lifecycle->WithdrawBrokenPlans(id, ctx);
+  r_.plan_lifecycle->WithdrawBrokenPlansElsewhere(/*all=*/false, ctx);
 }
 
 const Gang& Ingest::InternGang(absl::string_view name_space, absl::string_view name, int64_t created_ms,
@@ -104,9 +104,9 @@ absl::Status Ingest::RemoveObject(const RemoveGangObject& command, ApplyContext*
   // D-12: without its PodGroup the gang does not exist; pods that need the PodGroup wait for a new one.
   if (r_.eligibility->StructureReason(gang).none()) return absl::OkStatus();
   if (const Plan* plan = r_.plans->Of(gang); plan != nullptr && !plan->committed) {
-    r_.lifecycle->Withdraw(gang, ReasonCode::kUnknownGang, "the PodGroup was deleted", ctx);
+    r_.plan_lifecycle->Withdraw(gang, ReasonCode::kUnknownGang, "the PodGroup was deleted", ctx);
   }
-  r_.barrier->EndAllWaits(
+  r_.pod_lifecycle->EndAllWaits(
       gang, {ReasonCode::kUnknownGang, absl::StrCat("gang ", gang.key, ": the PodGroup was deleted")}, ctx);
   return absl::OkStatus();
 }
@@ -201,7 +201,7 @@ void Ingest::RestorePlans(const std::vector<Commitment>& start, ApplyContext* ct
   });
   if (!allowed || gangs.empty() || !r_.planning->RestorePlans(gangs, places, ctx)) return;
   // The required domains may have changed since (P-4).
-  for (const Planning::Destination& place : places) r_.lifecycle->WithdrawBrokenPlans(place.node, ctx);
+  for (const Planning::Destination& place : places) r_.plan_lifecycle->WithdrawBrokenPlans(place.node, ctx);
 }
 
 // Reasons name the sources that are still being read: recompute them.
@@ -226,7 +226,7 @@ void Ingest::Complete(const std::string& source, ApplyContext* ctx) {
     // The caller that bound it through the previous process may have received no answer.
     if (!pod.facts.node_name.empty()) r_.bindings->OnCallerGone(pod, ctx->now_ms());
     const bool gated = pod.facts.our_gate || pod.facts.other_gates;
-    const bool asked = pod.state == MemberState::kPending || r_.bindings->IsRestored(pod);
+    const bool asked = pod.state == MemberState::kPending || r_.pod_lifecycle->IsRestored(pod);
     if (!asked || gated || !r_.gangs->Serves(pod)) continue;
     // K-14: kube-scheduler made these unschedulable while Muster did not answer, or answered that it is still reading.
     // The condition on the pod may arrive later than all other facts.
@@ -236,7 +236,7 @@ void Ingest::Complete(const std::string& source, ApplyContext* ctx) {
   }
   r_.gangs->ForEachGang([&](const Gang& gang) {
     // The wait time ended before the restart: set the mark on members that did not get it.
-    if (gang.durable.timed_out) r_.lifecycle->MarkMembersTimedOut(gang, ctx);
+    if (gang.durable.timed_out) r_.plan_lifecycle->MarkMembersTimedOut(gang, ctx);
     r_.repair->ResumeAfterRestart(gang, ctx);
     r_.gangs->Touch(gang);
   });
@@ -363,7 +363,7 @@ void Ingest::ExpireStaleNodes(ApplyContext* ctx) {
   SetFreshness(Freshness::kRestored, Freshness::kExpired);
   for (NodeId id = 0; id < r_.cluster->node_limit(); ++id) {
     if (r_.cluster->node(id).known && r_.cluster->node(id).freshness == Freshness::kExpired)
-      r_.lifecycle->WithdrawBrokenPlans(id, ctx);
+      r_.plan_lifecycle->WithdrawBrokenPlans(id, ctx);
   }
 }
 

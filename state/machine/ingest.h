@@ -28,9 +28,9 @@ struct IngestRooms {
   Backlog* backlog;
   Plans* plans;
   Activations* activations;
-  Barrier* barrier;
+  PodLifecycle* pod_lifecycle;
   Nominations* nominations;
-  PlanLifecycle* lifecycle;
+  PlanLifecycle* plan_lifecycle;
   Repair* repair;
   Bindings* bindings;
   RestoredRecords* restored;

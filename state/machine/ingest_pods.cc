@@ -157,13 +157,14 @@ void Ingest::Reclassify(const std::string* name_space, ApplyContext* ctx) {
     if (name_space != nullptr && pod->facts.name_space != *name_space) continue;
     const LabelIdentity label_identity = r_.cluster->LabelIdentityOf(pod->facts.name_space, pod->facts.labels);
     if (label_identity == r_.cluster->pod_class(pod->cls).label_identity) continue;
-    r_.barrier->EndWait(*pod, Reason{ReasonCode::kGone, absl::StrCat("pod ", pod->facts.name, " was changed")}, ctx);
-    r_.lifecycle->ReleaseSlot(*pod);
+    r_.pod_lifecycle->EndWait(*pod, Reason{ReasonCode::kGone, absl::StrCat("pod ", pod->facts.name, " was changed")},
+                              ctx);
+    r_.pod_lifecycle->ReleaseSlot(*pod);
     ApplyFacts(*pod, pod->facts, /*shape_changed=*/true, ctx);
-    if (pod->gang != nullptr) r_.lifecycle->OnMemberLost(*pod->gang, ctx);
+    if (pod->gang != nullptr) r_.plan_lifecycle->OnMemberLost(*pod->gang, ctx);
     any = true;
   }
-  if (any) r_.lifecycle->WithdrawBrokenPlansElsewhere(/*all=*/false, ctx);
+  if (any) r_.plan_lifecycle->WithdrawBrokenPlansElsewhere(/*all=*/false, ctx);
 }
 
 ClassId Ingest::AcquireClass(PodDescription* facts) {
@@ -198,7 +199,7 @@ void Ingest::AddPod(PodDescription facts, bool submitted, ApplyContext* ctx) {
     }
   }
   if (asked && lone) r_.activations->Activate(pod, kNoNode, 0, ctx);
-  if (pod.on_node()) r_.lifecycle->ChargeBoundPod(pod, ctx);
+  if (pod.on_node()) r_.plan_lifecycle->ChargeBoundPod(pod, ctx);
   OnTermination(pod, ctx);
   if (lone && !pod.facts.nominated_node.empty()) r_.nominations->Add(pod);
   // A lone pod waits for no gang: remove the gate, which no other component would do.
@@ -216,8 +217,8 @@ void Ingest::JoinGang(const Pod& pod, ApplyContext* ctx) {
   const Plan* plan = r_.plans->Of(gang);
   if (plan != nullptr && !plan->committed && pod.facts.priority > plan->lowest_priority && r_.gangs->Plannable(pod)) {
     // D-11: the driver is placed before its executors, even if it was created after them.
-    r_.lifecycle->Withdraw(gang, ReasonCode::kWithdrawn,
-                           absl::StrCat("member ", pod.facts.name, " of higher priority arrived"), ctx);
+    r_.plan_lifecycle->Withdraw(gang, ReasonCode::kWithdrawn,
+                                absl::StrCat("member ", pod.facts.name, " of higher priority arrived"), ctx);
   }
   r_.gangs->Touch(gang);
 }
@@ -239,16 +240,17 @@ void Ingest::UpdatePod(const Pod& pod, PodDescription facts, ApplyContext* ctx) 
       change.shape || (pod.cls != kNoClass && !(label_identity == r_.cluster->pod_class(pod.cls).label_identity));
   if (!change.declaration) facts.gang.declaration = pod.facts.gang.declaration;
   const bool was_gated = pod.facts.our_gate;
-  if (change.gang && r_.bindings->IsRestored(pod)) r_.bindings->ReleaseRestored(pod, ctx);  // a plan decides its node
+  if (change.gang && r_.pod_lifecycle->IsRestored(pod))
+    r_.bindings->ReleaseRestored(pod, ctx);  // a plan decides its node
   if (change.shape || change.gang || change.priority || change.subgroup) {
-    r_.barrier->EndWait(pod, Reason{ReasonCode::kGone, absl::StrCat("pod ", facts.name, " was changed")}, ctx);
-    r_.lifecycle->ReleaseSlot(pod);
+    r_.pod_lifecycle->EndWait(pod, Reason{ReasonCode::kGone, absl::StrCat("pod ", facts.name, " was changed")}, ctx);
+    r_.pod_lifecycle->ReleaseSlot(pod);
   }
   ApplyFacts(pod, std::move(facts), change.shape, ctx);
   MoveToGang(pod, change, ctx);
   OnGateChanged(pod, was_gated, ctx);
   OnPodStateChanged(pod, ctx);
-  if (pod.on_node()) r_.lifecycle->ChargeBoundPod(pod, ctx);
+  if (pod.on_node()) r_.plan_lifecycle->ChargeBoundPod(pod, ctx);
   OnTermination(pod, ctx);
   if (pod.gang == nullptr && (change.gang || change.nomination)) OnNominationChanged(pod);
   const bool elsewhere = pod.gang != nullptr && change.nomination && r_.nominations->Remove(pod);
@@ -282,7 +284,7 @@ void Ingest::ApplyFacts(const Pod& pod, PodDescription facts, bool shape_changed
   const Ledger::PodCharge charge = r_.ledger->ChargeOf(pod.id);
   // By name: a removed node loses its id with its last charge.
   const std::string charged = charge.node == kNoNode ? "" : r_.cluster->node(charge.node).facts.name;
-  const bool affects_others = charge.node != kNoNode && r_.lifecycle->AffectsOtherNodes(pod);
+  const bool affects_others = charge.node != kNoNode && r_.plan_lifecycle->AffectsOtherNodes(pod);
   r_.ledger->DischargePod(pod.id, /*gained=*/true);
   if (pod.cls != kNoClass) r_.cluster->ReleaseClass(pod.cls);
   const ClassId cls = AcquireClass(&facts);
@@ -290,12 +292,12 @@ void Ingest::ApplyFacts(const Pod& pod, PodDescription facts, bool shape_changed
   // A committed pod with unreadable requests has not been charged yet.
   const bool first = charged.empty() && pod.state == MemberState::kCommitted;
   if (cls != kNoClass && (!charged.empty() || first)) {
-    const NodeId node = r_.cluster->InternNode(first ? r_.bindings->CommittedNode(pod) : charged);
+    const NodeId node = r_.cluster->InternNode(first ? r_.pod_lifecycle->CommittedNode(pod) : charged);
     r_.ledger->ChargePod(pod.id, node, cls, first ? ChargeKind::kUsed : charge.kind);
     if (pod.state == MemberState::kCommitted) r_.ledger->MarkInFlight(pod.id);
-    r_.lifecycle->WithdrawBrokenPlansNear(pod, node, ctx);
+    r_.plan_lifecycle->WithdrawBrokenPlansNear(pod, node, ctx);
   }
-  if (affects_others) r_.lifecycle->WithdrawBrokenPlansElsewhere(/*all=*/false, ctx);
+  if (affects_others) r_.plan_lifecycle->WithdrawBrokenPlansElsewhere(/*all=*/false, ctx);
 }
 
 void Ingest::MoveToGang(const Pod& pod, const Change& change, ApplyContext* ctx) {
@@ -305,7 +307,7 @@ void Ingest::MoveToGang(const Pod& pod, const Change& change, ApplyContext* ctx)
       r_.ledger->DischargePod(pod.id, /*gained=*/true);  // the plan decides what a member of a gang may use
     }
     LeaveGang(pod);
-    if (gang != nullptr) r_.lifecycle->OnMemberLost(*gang, ctx);
+    if (gang != nullptr) r_.plan_lifecycle->OnMemberLost(*gang, ctx);
     JoinGang(pod, ctx);
     return;
   }
@@ -313,7 +315,7 @@ void Ingest::MoveToGang(const Pod& pod, const Change& change, ApplyContext* ctx)
   if (pod.facts.timed_out_mark) r_.gangs->SetTimedOut(*gang, true);
   r_.gangs->Touch(*gang);
   if (change.declaration) Redeclare(*gang);
-  if (change.shape || change.priority || change.subgroup) r_.lifecycle->OnMemberLost(*gang, ctx);
+  if (change.shape || change.priority || change.subgroup) r_.plan_lifecycle->OnMemberLost(*gang, ctx);
 }
 
 void Ingest::OnPodStateChanged(const Pod& pod, ApplyContext* ctx) {
@@ -327,7 +329,7 @@ void Ingest::OnPodStateChanged(const Pod& pod, ApplyContext* ctx) {
 void Ingest::OnTermination(const Pod& pod, ApplyContext* ctx) {
   if (!r_.future_reservations->TrackTerminating(pod, ctx->now_ms())) return;
   const NodeId node = r_.ledger->ChargeOf(pod.id).node;
-  if (node != kNoNode) r_.lifecycle->WithdrawBrokenPlans(node, ctx);
+  if (node != kNoNode) r_.plan_lifecycle->WithdrawBrokenPlans(node, ctx);
 }
 
 void Ingest::OnNominationChanged(const Pod& pod) {
@@ -342,7 +344,7 @@ void Ingest::OnNominationChanged(const Pod& pod) {
 // G-3, K-7: kube-scheduler reports that no node can take this pod, for a reason that is not Muster's.
 void Ingest::OnUnschedulable(const Pod& pod, ApplyContext* ctx) {
   // A message about a failed bind call is no such reason.
-  if (r_.bindings->IsRestored(pod) && IsForeignMessage(pod) && IsFitMessage(pod))
+  if (r_.pod_lifecycle->IsRestored(pod) && IsForeignMessage(pod) && IsFitMessage(pod))
     r_.bindings->ReleaseRestored(pod, ctx);
   if (pod.gang == nullptr || pod.state != MemberState::kPending || !IsForeignMessage(pod)) return;
   const Gang& gang = *pod.gang;
@@ -351,7 +353,7 @@ void Ingest::OnUnschedulable(const Pod& pod, ApplyContext* ctx) {
   const bool has_open_plan = plan != nullptr && !plan->committed;
   if (has_open_plan && r_.activations->HasObservedActivation(pod, plan->id)) {
     r_.activations->SetUnschedulable(pod, true);
-    return r_.lifecycle->OnUnplaceable(pod, ctx);
+    return r_.plan_lifecycle->OnUnplaceable(pod, ctx);
   }
   if (has_open_plan && r_.activations->Of(pod).plan == plan->id) {
     return r_.activations->MarkUnschedulable(pod);  // its activation is in flight
@@ -384,22 +386,20 @@ void Ingest::RemovePod(const std::string& uid, ApplyContext* ctx) {
   const Pod& pod = *known;
   const Gang* gang = pod.gang;
   const bool was_active = pod.active();
-  const bool affects_others = r_.ledger->ChargeOf(pod.id).node != kNoNode && r_.lifecycle->AffectsOtherNodes(pod);
-  r_.bindings->End(pod, {ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " was deleted")}, ctx);
-  r_.ledger->DischargePod(pod.id, /*gained=*/true);
+  const bool affects_others = r_.ledger->ChargeOf(pod.id).node != kNoNode && r_.plan_lifecycle->AffectsOtherNodes(pod);
+  r_.pod_lifecycle->Apply(
+      pod, {PodEvent::kDeleted, {ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " was deleted")}}, ctx);
   r_.future_reservations->Remove(pod);
-  r_.lifecycle->ReleaseSlot(pod);
   LeaveGang(pod);
   r_.nominations->Remove(pod);
   r_.activations->Remove(pod);
-  r_.barrier->Remove(pod);
-  r_.bindings->Remove(pod);
+  r_.pod_lifecycle->Remove(pod);
   r_.deadlines->Remove(pod.id, pod.facts.uid);
   if (gang != nullptr) {
-    r_.lifecycle->OnMemberLost(*gang, ctx);
+    r_.plan_lifecycle->OnMemberLost(*gang, ctx);
     if (was_active) r_.repair->OnActiveMemberLost(*gang, pod, ctx);
   }
-  if (affects_others) r_.lifecycle->WithdrawBrokenPlansElsewhere(/*all=*/false, ctx);
+  if (affects_others) r_.plan_lifecycle->WithdrawBrokenPlansElsewhere(/*all=*/false, ctx);
   if (pod.cls != kNoClass) r_.cluster->ReleaseClass(pod.cls);
   r_.facts->ErasePod(pod.facts.uid, ctx);
   r_.gangs->RemovePod(pod);

@@ -45,30 +45,32 @@ Machine::Machine(const MachineSettings& s)
       domains_(&topology_, &ledger_, &plans_),
       queues_(&queue_tree_, &cluster_, &ledger_, &gangs_, &eligibility_),
       activations_(&gangs_, &cluster_, s.nominate),
-      barrier_(&gangs_, &ledger_, &plans_, &activations_, &pod_deadlines_),
       nominations_(&gangs_, &cluster_, &queues_, &ledger_),
+      pod_lifecycle_({&cluster_, &ledger_, &gangs_, &backlog_, &plans_, &activations_, &nominations_, &pod_deadlines_},
+                     s.bind_within_ms),
       future_reservations_(&gangs_, &eligibility_, &cluster_, &ledger_, &queues_),
       backfill_(&gangs_, &cluster_, &backlog_, &queues_, &future_reservations_),
       clock_(&gangs_),
       submissions_(&gangs_, &gang_deadlines_, s.persist_facts),
       facts_(&gangs_, &submissions_, s.persist_facts, s.persist_created),
       reasons_(&eligibility_, &backlog_, &plans_, &activations_, &sources_, &queues_, &backfill_),
-      lifecycle_({&cluster_, &ledger_, &gangs_, &eligibility_, &backlog_, &plans_, &activations_, &barrier_,
-                  &nominations_, &clock_, &submissions_, &domains_, &future_reservations_, &backfill_, &sources_,
-                  &queues_}),
-      repair_(&gangs_, &plans_, &lifecycle_, s.repair_ms),
-      bindings_({&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &activations_, &barrier_, &nominations_, &clock_,
-                 &lifecycle_, &repair_, &pod_deadlines_, &domains_},
-                {s.hold_limit_ms, s.answer_limit_ms, s.bind_within_ms}),
+      plan_lifecycle_({&cluster_, &ledger_, &gangs_, &eligibility_, &backlog_, &plans_, &activations_, &pod_lifecycle_,
+                       &nominations_, &clock_, &submissions_, &domains_, &future_reservations_, &backfill_, &sources_,
+                       &queues_}),
+      repair_(&gangs_, &plans_, &plan_lifecycle_, s.repair_ms),
+      bindings_({&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &pod_lifecycle_, &nominations_, &clock_,
+                 &plan_lifecycle_, &repair_, &domains_},
+                {s.hold_limit_ms, s.answer_limit_ms}),
       planning_({&cluster_, &ledger_, &index_, &topology_, &gangs_, &eligibility_, &sources_, &backlog_, &plans_,
-                 &queues_, &nominations_, &future_reservations_, &backfill_, &lifecycle_},
+                 &queues_, &nominations_, &future_reservations_, &backfill_, &plan_lifecycle_},
                 {s.max_holds, s.planner_tries}),
       extender_frontend_({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources_, &reasons_, &plans_,
-                          &activations_, &barrier_, &lifecycle_, &bindings_, &domains_, &queues_},
+                          &activations_, &pod_lifecycle_, &plan_lifecycle_, &bindings_, &domains_, &queues_},
                          {s.learned_refusal_ms, s.percentage_of_nodes}),
-      verbs_frontend_({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &reasons_, &plans_, &barrier_,
-                       &nominations_, &clock_, &lifecycle_, &bindings_, &domains_, &queues_}),
-      submissions_frontend_({&cluster_, &ledger_, &gangs_, &reasons_, &plans_, &submissions_, &lifecycle_, &bindings_},
+      verbs_frontend_({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &reasons_, &plans_, &pod_lifecycle_,
+                       &nominations_, &clock_, &plan_lifecycle_, &bindings_, &domains_, &queues_}),
+      submissions_frontend_({&cluster_, &ledger_, &gangs_, &reasons_, &plans_, &submissions_, &pod_lifecycle_,
+                             &plan_lifecycle_, &bindings_},
                             {s.submission_ttl_ms, s.max_submissions}),
       ingest_({&cluster_,
                &ledger_,
@@ -79,9 +81,9 @@ Machine::Machine(const MachineSettings& s)
                &backlog_,
                &plans_,
                &activations_,
-               &barrier_,
+               &pod_lifecycle_,
                &nominations_,
-               &lifecycle_,
+               &plan_lifecycle_,
                &repair_,
                &bindings_,
                &restored_,
@@ -92,12 +94,12 @@ Machine::Machine(const MachineSettings& s)
                &queues_,
                &planning_}),
       reconciler_(
-          {&gangs_,    &eligibility_, &sources_,     &backlog_, &plans_,    &activations_,    &barrier_,
-           &clock_,    &submissions_, &lifecycle_,   &repair_,  &bindings_, &planning_,       &future_reservations_,
-           &backfill_, &queues_,      &nominations_, &ledger_,  &reasons_,  &gang_deadlines_, &cluster_},
+          {&gangs_,    &eligibility_, &sources_,        &backlog_, &plans_,    &activations_,    &pod_lifecycle_,
+           &clock_,    &submissions_, &plan_lifecycle_, &repair_,  &bindings_, &planning_,       &future_reservations_,
+           &backfill_, &queues_,      &nominations_,    &ledger_,  &reasons_,  &gang_deadlines_, &cluster_},
           s.plan_idle_ms),
-      reader_({&cluster_, &ledger_, &gangs_, &eligibility_, &sources_, &refused_facts_, &plans_, &barrier_, &clock_,
-               &bindings_, &queues_, &reasons_, &backlog_, &future_reservations_, &planning_, &now_ms_}),
+      reader_({&cluster_, &ledger_, &gangs_, &eligibility_, &sources_, &refused_facts_, &plans_, &pod_lifecycle_,
+               &clock_, &bindings_, &queues_, &reasons_, &backlog_, &future_reservations_, &planning_, &now_ms_}),
       persist_queues_(s.persist_queues) {
   queues_.Set(s.queues);
 }
@@ -139,7 +141,7 @@ void Machine::Apply(const Command& command, int64_t now_ms, Outcome* outcome) {
   reconciler_.RefreshDeadlines(now_ms_);
   pod_deadlines_.DrainDirty([this](PodId id) {
     const Pod& pod = gangs_.pod(id);
-    pod_deadlines_.Set(id, pod.facts.uid, bindings_.Deadline(pod));
+    pod_deadlines_.Set(id, pod.facts.uid, pod_lifecycle_.Deadline(pod));
   });
   cluster_.ReuseClasses();
 }
@@ -293,11 +295,11 @@ void Machine::On(const CallerGone& command, ApplyContext* ctx) {
   const Pod* pod = gangs_.FindPod(command.uid);
   if (pod == nullptr) return;
   bindings_.OnCallerGone(*pod, now_ms_);
-  if (!barrier_.RemoveHold(*pod, command.token)) return;
+  if (!pod_lifecycle_.RemoveHold(*pod, command.token)) return;
   const Reason gone{ReasonCode::kGone, "the caller is gone"};
   ctx->EndHold(command.token, false, gone);
   // A committed pod is bound even if no caller waits any more.
-  if (barrier_.Of(*pod).holds.empty()) barrier_.EndWait(*pod, gone, ctx);
+  if (pod_lifecycle_.Of(*pod).holds.empty()) pod_lifecycle_.EndWait(*pod, gone, ctx);
 }
 
 // --- whole gangs ---
@@ -385,7 +387,8 @@ void Machine::On(const Tick&, ApplyContext* ctx) {
 
 void Machine::On(const Shutdown&, ApplyContext* ctx) {
   gangs_.ForEachGang([&](const Gang& gang) {
-    barrier_.EndAllWaits(gang, {ReasonCode::kShuttingDown, "Muster is stopping; the pod will be tried again"}, ctx);
+    pod_lifecycle_.EndAllWaits(gang, {ReasonCode::kShuttingDown, "Muster is stopping; the pod will be tried again"},
+                               ctx);
   });
 }
 

@@ -51,8 +51,8 @@ struct MachineRooms {
   const Plans& plans;
   const Queues& queues;
   const Activations& activations;
-  const Barrier& barrier;
   const Nominations& nominations;
+  const PodLifecycle& pod_lifecycle;
   const FutureReservations& future_reservations;
   const Backfill& backfill;
   const WaitClock& clock;
@@ -100,9 +100,10 @@ class Machine {
     return std::tuple(&Machine::cluster_, &Machine::ledger_, &Machine::gangs_, &Machine::queue_tree_, &Machine::queues_,
                       &Machine::sources_, &Machine::refused_facts_, &Machine::backlog_, &Machine::restored_,
                       &Machine::plans_, &Machine::gang_deadlines_, &Machine::pod_deadlines_, &Machine::activations_,
-                      &Machine::barrier_, &Machine::nominations_, &Machine::future_reservations_, &Machine::backfill_,
-                      &Machine::clock_, &Machine::submissions_, &Machine::repair_, &Machine::bindings_,
-                      &Machine::planning_, &Machine::extender_frontend_, &Machine::reconciler_, &Machine::now_ms_);
+                      &Machine::pod_lifecycle_, &Machine::nominations_, &Machine::future_reservations_,
+                      &Machine::backfill_, &Machine::clock_, &Machine::submissions_, &Machine::repair_,
+                      &Machine::bindings_, &Machine::planning_, &Machine::extender_frontend_, &Machine::reconciler_,
+                      &Machine::now_ms_);
   }
 
  private:
@@ -169,15 +170,15 @@ class Machine {
   Domains domains_;
   Queues queues_;
   Activations activations_;
-  Barrier barrier_;
   Nominations nominations_;
+  PodLifecycle pod_lifecycle_;
   FutureReservations future_reservations_;
   Backfill backfill_;
   WaitClock clock_;
   Submissions submissions_;
   FactRecorder facts_;
   WaitReasons reasons_;
-  PlanLifecycle lifecycle_;
+  PlanLifecycle plan_lifecycle_;
   Repair repair_;
   Bindings bindings_;
   Planning planning_;
@@ -207,8 +208,8 @@ inline MachineRooms Machine::rooms() const {
           .plans = plans_,
           .queues = queues_,
           .activations = activations_,
-          .barrier = barrier_,
           .nominations = nominations_,
+          .pod_lifecycle = pod_lifecycle_,
           .future_reservations = future_reservations_,
           .backfill = backfill_,
           .clock = clock_,

@@ -67,7 +67,7 @@ void Reconciler::ActivateExtras(const Gang& gang, ApplyContext* ctx) {
   r_.activations->ActivateExtras(
       gang,
       [&](const Pod& pod) {
-        if (r_.bindings->RetryAt(pod) > 0) return false;
+        if (r_.pod_lifecycle->RetryAt(pod) > 0) return false;
         // The plan activates pods that have a slot, less often the longer no scheduler offers the slot's node.
         if (activates && (r_.plans->SlotIndex(pod) >= 0 || r_.plans->HasSlotFor(pod))) return false;
         const auto [fits, fresh] = known.try_emplace(pod.cls, true);
@@ -134,7 +134,7 @@ void Reconciler::ReconcilePlan(const Gang& gang, ApplyContext* ctx) {
     if (gate.none() && PlannedWithOthers(gang)) {
       gate = Reason{ReasonCode::kWithdrawn, "the gangs that must start together changed"};
     }
-    if (!gate.none()) r_.lifecycle->Withdraw(gang, gate.code, gate.text, ctx);
+    if (!gate.none()) r_.plan_lifecycle->Withdraw(gang, gate.code, gate.text, ctx);
   }
   // The same for members that wait without a plan (Permit): a smaller minimum may permit them (C-114).
   const bool waits = r_.plans->Of(gang) == nullptr && gang.count(MemberState::kWaiting) > 0;
@@ -149,7 +149,7 @@ void Reconciler::ReconcilePlan(const Gang& gang, ApplyContext* ctx) {
 
 // P-7: adjusts the slots of future members to the members that exist now.
 void Reconciler::ReconcileFutureSlots(const Gang& gang, ApplyContext* ctx) {
-  r_.lifecycle->ReconcileFutureSlots(gang, ctx);
+  r_.plan_lifecycle->ReconcileFutureSlots(gang, ctx);
   const Plan* plan = r_.plans->Of(gang);
   // Future members may no longer be required, or another caller has bound a missing member.
   const bool may_have_come =
@@ -193,7 +193,7 @@ bool Reconciler::WithdrawOverdrawn(const Gang& gang, ApplyContext* ctx) {
     return absl::c_any_of(plan->slots,
                           [&](const Slot& slot) { return r_.cluster->pod_class(slot.cls).request.Get(resource) > 0; });
   });
-  if (!over.none()) r_.lifecycle->Withdraw(gang, over.code, over.text, ctx);
+  if (!over.none()) r_.plan_lifecycle->Withdraw(gang, over.code, over.text, ctx);
   return !over.none();
 }
 
@@ -252,7 +252,7 @@ void Reconciler::ReconcileRecord(const Gang& gang, ApplyContext* ctx) {
 void Reconciler::Remove(const Gang& gang, ApplyContext* ctx) {
   // A start under repair keeps its slots for members that are created again (G-13); this gang has none.
   if (r_.plans->Of(gang) != nullptr) {
-    r_.lifecycle->Withdraw(gang, ReasonCode::kGone, "its last member is gone", ctx);
+    r_.plan_lifecycle->Withdraw(gang, ReasonCode::kGone, "its last member is gone", ctx);
   }
   MUSTER_CHECK(r_.plans->Of(gang) == nullptr);
   if (r_.submissions->Of(gang) != nullptr) {

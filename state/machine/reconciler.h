@@ -22,10 +22,10 @@ struct ReconcilerRooms {
   Backlog* backlog;
   Plans* plans;
   Activations* activations;
-  Barrier* barrier;
+  PodLifecycle* pod_lifecycle;
   WaitClock* clock;
   Submissions* submissions;
-  PlanLifecycle* lifecycle;
+  PlanLifecycle* plan_lifecycle;
   Repair* repair;
   Bindings* bindings;
   Planning* planning;

@@ -203,7 +203,7 @@ void Planning::AdoptPlans(const Group& gangs, const Placed& placed, ApplyContext
       // Verify the placement before it becomes a promise.
       MUSTER_CHECK(r_.cluster->ReservationFits(operation.node, operation.cls));
     }
-    r_.lifecycle->Adopt(*gangs[i], id, part.operations, part.lowest_priority, ctx);
+    r_.plan_lifecycle->Adopt(*gangs[i], id, part.operations, part.lowest_priority, ctx);
     std::vector<std::string> peers;
     for (const Gang* other : gangs) {
       if (other != gangs[i]) peers.push_back(other->key);

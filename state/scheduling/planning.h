@@ -36,7 +36,7 @@ struct PlanningRooms {
   Nominations* nominations;
   FutureReservations* future_reservations;
   Backfill* backfill;
-  PlanLifecycle* lifecycle;
+  PlanLifecycle* plan_lifecycle;
 };
 
 struct PlanningSettings {

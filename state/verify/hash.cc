@@ -267,7 +267,7 @@ void AddFinished(const Submissions& submissions, StateHasher* hasher) {
   }
 }
 
-void AddBarrier(const Barrier::State& at, const Cluster& cluster, StateHasher* hasher) {
+void AddPodLifecycle(const PodLifecycle::State& at, const Cluster& cluster, StateHasher* hasher) {
   hasher->Add(static_cast<int64_t>(at.holds.size()));
   for (const HoldToken token : at.holds) hasher->AddSequenceNumber(StateHasher::Given::kToken, token);
   hasher->AddTime(at.until_ms);
@@ -277,19 +277,17 @@ void AddBarrier(const Barrier::State& at, const Cluster& cluster, StateHasher* h
   // The id of a removed node that no pod waits for may belong to another node by now.
   const bool known = at.node != kNoNode && cluster.node(at.node).known;
   hasher->Add(known ? NameOf(cluster, at.node) : absl::string_view());
-}
-
-void AddBinding(const Binding& binding, const Bindings::Permission& permission, int64_t restored_until_ms,
-                StateHasher* hasher) {
-  hasher->Add(static_cast<int>(binding.phase));
-  hasher->Add(binding.node);
-  hasher->Add(binding.reason);
-  hasher->Add(binding.attempts);
-  hasher->AddTime(binding.next_try_ms);
-  hasher->Add(permission.given);
-  hasher->Add(permission.bind_within_ms);
-  hasher->AddTime(permission.bind_by_ms);
-  hasher->AddTime(restored_until_ms);
+  hasher->Add(static_cast<int>(at.binding.phase));
+  hasher->Add(at.binding.node);
+  hasher->Add(at.binding.reason);
+  hasher->Add(at.binding.attempts);
+  hasher->AddTime(at.binding.next_try_ms);
+  hasher->Add(at.permission.given);
+  hasher->Add(at.permission.bind_within_ms);
+  hasher->AddTime(at.permission.bind_by_ms);
+  hasher->AddTime(at.restored_until_ms);
+  hasher->Add(at.failures);
+  hasher->Add(at.recorded ? at.start : -1);
 }
 
 void AddActivation(const Activations::State& state, StateHasher* hasher) {
@@ -333,7 +331,7 @@ void AddCommon(const MachineRooms& rooms, StateHasher* hasher) {
   hasher->Add(rooms.sources.complete());
   AddNames(rooms.sources.unread(), hasher);
   hasher->Add(rooms.restored.empty());
-  hasher->Add(rooms.barrier.held_binds());
+  hasher->Add(rooms.pod_lifecycle.held_binds());
   hasher->Add(rooms.plans.promised_holds());
   hasher->Add(rooms.sources.announcer());
   hasher->Add(rooms.sources.version());
@@ -428,10 +426,7 @@ void AddPod(const MachineRooms& rooms, const Pod& pod, StateHasher* hasher) {
   hasher->Add(charge.node != kNoNode && charge.kind == ChargeKind::kReserved);
   hasher->Add(rooms.plans.SlotIndex(pod));
   hasher->AddTime(rooms.pod_deadlines.Of(pod.id));
-  AddBarrier(rooms.barrier.Of(pod), rooms.cluster, hasher);
-  AddBinding(rooms.bindings.Of(pod), rooms.bindings.PermissionOf(pod), rooms.bindings.RestoredUntil(pod), hasher);
-  for (const int64_t each : {int64_t{rooms.bindings.ConsecutiveFailures(pod)}, rooms.bindings.RecordedStart(pod)})
-    hasher->Add(each);
+  AddPodLifecycle(rooms.pod_lifecycle.Of(pod), rooms.cluster, hasher);
   AddActivation(rooms.activations.Of(pod), hasher);
 }
 

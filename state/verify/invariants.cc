@@ -365,7 +365,7 @@ absl::Status CheckInvariants(const Machine& machine) {
     in_gangs -= pod.gang != nullptr ? 1 : 0;
     without_slot += pod.state == MemberState::kWaiting && rooms.plans.SlotIndex(pod) < 0 ? 1 : 0;
     if (absl::Status checked = CheckPod(pod, rooms.cluster, rooms.ledger, rooms.plans); !checked.ok()) return checked;
-    if (rooms.pod_deadlines.Of(pod.id) > rooms.bindings.Deadline(pod))
+    if (rooms.pod_deadlines.Of(pod.id) > rooms.pod_lifecycle.Deadline(pod))
       return Broken(absl::StrCat("pod ", uid, " is due earlier"));
     const Ledger::PodCharge& charge = rooms.ledger.ChargeOf(pod.id);
     if (charge.node != kNoNode) expected.Charge(charge.node, pod.cls, charge.kind);
@@ -374,8 +374,8 @@ absl::Status CheckInvariants(const Machine& machine) {
     if (absl::Status is = CheckCharge(pod, charge, rooms.plans.SlotIndex(pod) >= 0, nominated); !is.ok()) return is;
   }
   if (in_gangs != 0) return Broken("member sets and pods disagree");
-  if (holds != rooms.barrier.held_binds())
-    return Broken(absl::StrCat("counts ", rooms.barrier.held_binds(), " held binds, has ", holds));
+  if (holds != rooms.pod_lifecycle.held_binds())
+    return Broken(absl::StrCat("counts ", rooms.pod_lifecycle.held_binds(), " held binds, has ", holds));
   if (promised != rooms.plans.promised_holds()) {
     return Broken(absl::StrCat("counts ", rooms.plans.promised_holds(), " promised holds, has ", promised));
   }
@@ -391,11 +391,11 @@ absl::Status CheckInvariants(const Machine& machine) {
     }
   }
   if (absl::Status sets = CheckSets(rooms.gangs, rooms.nominations, rooms.activations); !sets.ok()) return sets;
-  for (const auto& [node, pods] : rooms.barrier.waiters()) {
+  for (const auto& [node, pods] : rooms.pod_lifecycle.waiters()) {
     without_slot -= static_cast<int64_t>(pods.size());
     for (const PodId id : pods) {
       const Pod& pod = rooms.gangs.pod(id);
-      if (pod.state == MemberState::kWaiting && rooms.barrier.Of(pod).node == node) continue;
+      if (pod.state == MemberState::kWaiting && rooms.pod_lifecycle.Of(pod).node == node) continue;
       return Broken(absl::StrCat("pod ", pod.facts.uid, " is among the waiters of a node and does not wait there"));
     }
   }

@@ -35,7 +35,7 @@ struct ReaderRooms {
   const Sources* sources;
   const RefusedFacts* refused;
   const Plans* plans;
-  const Barrier* barrier;
+  const PodLifecycle* pod_lifecycle;
   const WaitClock* clock;
   const Bindings* bindings;
   const Queues* queues;
@@ -85,7 +85,7 @@ class Reader {
   [[nodiscard]] int64_t stale_since_ms() const { return r_.sources->stale_since_ms(); }
   // Refused announcements since the start, by kind.
   [[nodiscard]] const FactCounts& refused_counts() const { return r_.refused->counts(); }
-  [[nodiscard]] int32_t held_binds() const { return r_.barrier->held_binds(); }
+  [[nodiscard]] int32_t held_binds() const { return r_.pod_lifecycle->held_binds(); }
   [[nodiscard]] int32_t promised_holds() const { return r_.plans->promised_holds(); }
   [[nodiscard]] const PlanningStats& planning_stats() const { return r_.planning->stats(); }
   // Of every queue, by its id.

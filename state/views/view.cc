@@ -333,12 +333,12 @@ MemberView Reader::ViewMember(const Pod& pod) const {
     member.node = r_.cluster->node(slot->node).facts.name;
   }
   const bool held = pod.state == MemberState::kWaiting || pod.state == MemberState::kCommitted;
-  const NodeId target = r_.barrier->Of(pod).node;
+  const NodeId target = r_.pod_lifecycle->Of(pod).node;
   if (member.node.empty() && held && target != kNoNode) member.node = r_.cluster->node(target).facts.name;
   member.priority = pod.facts.priority;
   member.subgroup = pod.facts.gang.subgroup;
   member.reason = WhyMemberWaits(pod);
-  member.binding = r_.bindings->Of(pod);
+  member.binding = r_.pod_lifecycle->BindingOf(pod);
   return member;
 }
 

@@ -2,7 +2,7 @@
 #ifndef MUSTER_STATE_VIEWS_WAIT_REASONS_H_
 #define MUSTER_STATE_VIEWS_WAIT_REASONS_H_
 
-#include "state/barrier/activations.h"
+#include "state/binding/activations.h"
 #include "state/gangs/eligibility.h"
 #include "state/gangs/sources.h"
 #include "state/queueing/backlog.h"

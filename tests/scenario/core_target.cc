@@ -101,7 +101,7 @@ std::string CoreTarget::Other(const Words& words) {
   if (verb == "bind") return Apply(Bind{uid, rest, NewToken(uid)});
   if (verb == "bound" || verb == "bind-fails") {
     const BindingResult result = verb == "bound" ? BindingResult::kBound : BindingResult::kRefused;
-    return Apply(BindingOutcome{uid, machine_.rooms().bindings.Of(*machine_.reader().FindPod(uid)).node, result, rest});
+    return Apply(BindingOutcome{uid, machine_.rooms().pod_lifecycle.BindingOf(*machine_.reader().FindPod(uid)).node, result, rest});
   }
   if (verb == "preempt") {
     Preempt preempt{uid, {}};

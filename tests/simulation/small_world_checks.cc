@@ -18,7 +18,7 @@ void SmallWorld::Violate(const std::string& text) {
 void SmallWorld::CheckWhole(const std::string& uid) {
   const Pod* pod = machine_->reader().FindPod(uid);
   if (pod == nullptr || pod->gang == nullptr || pod->gang->rules.min_member <= 0) return;
-  if (machine_->rooms().bindings.Of(*pod).attempts > 1 || whole_.count(pod->gang->name) > 0) return;
+  if (machine_->rooms().pod_lifecycle.BindingOf(*pod).attempts > 1 || whole_.count(pod->gang->name) > 0) return;
   // D-10: with its whole group.
   std::vector<std::string> together = pod->gang->rules.group;
   if (together.empty()) together.push_back(pod->gang->key);

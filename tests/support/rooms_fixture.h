@@ -31,7 +31,7 @@ class RoomsTest : public testing::Test {
   explicit RoomsTest(int32_t max_holds = 100, bool nominate = true)
       : activations_(&gangs_, &cluster_, nominate),
         planning_({&cluster_, &ledger_, &index_, &topology_, &gangs_, &eligibility_, &sources_, &backlog_, &plans_,
-                   &queues_, &nominations_, &future_reservations_, &backfill_, &lifecycle_},
+                   &queues_, &nominations_, &future_reservations_, &backfill_, &plan_lifecycle_},
                   {max_holds, 64}) {
     At(kT0);
     sources_.Complete();
@@ -136,7 +136,7 @@ class RoomsTest : public testing::Test {
   // The pod takes its slot and arrives at the barrier with a held bind call.
   void ReachBarrier(const std::string& uid, const std::string& node, HoldToken token) {
     if (plans_.SlotIndex(PodAt(uid)) < 0) Take(uid, node);
-    barrier_.SetByPermit(PodAt(uid), false);
+    pod_lifecycle_.SetByPermit(PodAt(uid), false);
     bindings_.ArriveAtBarrier(PodAt(uid), cluster_.FindNode(node), token, &*ctx_);
   }
   void Report(const std::string& uid, const std::string& node, BindingResult result, const std::string& message = "") {
@@ -159,7 +159,7 @@ class RoomsTest : public testing::Test {
     return std::find(ids.begin(), ids.end(), PodAt(uid).id) != ids.end();
   }
   void ExpectNothingPromised() const {
-    EXPECT_EQ(barrier_.held_binds(), 0);
+    EXPECT_EQ(pod_lifecycle_.held_binds(), 0);
     EXPECT_EQ(plans_.promised_holds(), 0);
     EXPECT_TRUE(ledger_.promised().empty());
   }
@@ -179,20 +179,21 @@ class RoomsTest : public testing::Test {
   Domains domains_{&topology_, &ledger_, &plans_};
   Queues queues_{&queue_tree_, &cluster_, &ledger_, &gangs_, &eligibility_};
   Activations activations_;
-  Barrier barrier_{&gangs_, &ledger_, &plans_, &activations_, &pod_deadlines_};
   Nominations nominations_{&gangs_, &cluster_, &queues_, &ledger_};
+  PodLifecycle pod_lifecycle_{
+      {&cluster_, &ledger_, &gangs_, &backlog_, &plans_, &activations_, &nominations_, &pod_deadlines_}, kBindWithinMs};
   FutureReservations future_reservations_{&gangs_, &eligibility_, &cluster_, &ledger_, &queues_};
   Backfill backfill_{&gangs_, &cluster_, &backlog_, &queues_, &future_reservations_};
   WaitClock clock_{&gangs_};
   Submissions submissions_{&gangs_, &gang_deadlines_};
   WaitReasons reasons_{&eligibility_, &backlog_, &plans_, &activations_, &sources_, &queues_, &backfill_};
-  PlanLifecycle lifecycle_{{&cluster_, &ledger_, &gangs_, &eligibility_, &backlog_, &plans_, &activations_, &barrier_,
-                            &nominations_, &clock_, &submissions_, &domains_, &future_reservations_, &backfill_,
-                            &sources_, &queues_}};
-  Repair repair_{&gangs_, &plans_, &lifecycle_, kRepairMs};
-  Bindings bindings_{{&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &activations_, &barrier_, &nominations_,
-                      &clock_, &lifecycle_, &repair_, &pod_deadlines_, &domains_},
-                     {kHoldMs, kAnswerMs, kBindWithinMs}};
+  PlanLifecycle plan_lifecycle_{{&cluster_, &ledger_, &gangs_, &eligibility_, &backlog_, &plans_, &activations_,
+                                 &pod_lifecycle_, &nominations_, &clock_, &submissions_, &domains_,
+                                 &future_reservations_, &backfill_, &sources_, &queues_}};
+  Repair repair_{&gangs_, &plans_, &plan_lifecycle_, kRepairMs};
+  Bindings bindings_{{&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &pod_lifecycle_, &nominations_, &clock_,
+                      &plan_lifecycle_, &repair_, &domains_},
+                     {kHoldMs, kAnswerMs}};
   Planning planning_;
   Outcome out_;
   std::optional<ApplyContext> ctx_;

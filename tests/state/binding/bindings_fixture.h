@@ -28,7 +28,7 @@ class BindingsTest : public RoomsTest {
     EXPECT_EQ(NodeAt("n").used_pods, 0);
     EXPECT_EQ(NodeAt("n").reserved_pods, 0);
   }
-  [[nodiscard]] const Binding& BindingOf(const std::string& uid) const { return bindings_.Of(PodAt(uid)); }
+  [[nodiscard]] const Binding& BindingOf(const std::string& uid) const { return pod_lifecycle_.BindingOf(PodAt(uid)); }
   void OnTime(const std::string& uid, int64_t now_ms) {
     At(now_ms);
     bindings_.OnTime(PodAt(uid), &*ctx_);

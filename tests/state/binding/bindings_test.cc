@@ -17,8 +17,8 @@ TEST_F(BindingsTest, LastArrival_CommitsAllMembers) {
   ReachBarrier("g-1", "n", 1);
   EXPECT_EQ(Done(), Lines{});
   EXPECT_EQ(PodAt("g-1").state, MemberState::kWaiting);
-  EXPECT_EQ(barrier_.Of(PodAt("g-1")).until_ms, kT0 + 7 + kHoldMs);
-  EXPECT_EQ(barrier_.Of(PodAt("g-1")).node, cluster_.FindNode("n"));
+  EXPECT_EQ(pod_lifecycle_.Of(PodAt("g-1")).until_ms, kT0 + 7 + kHoldMs);
+  EXPECT_EQ(pod_lifecycle_.Of(PodAt("g-1")).node, cluster_.FindNode("n"));
   EXPECT_FALSE(activations_.Of(PodAt("g-1")).unschedulable);
   EXPECT_EQ(plans_.Of(gang)->last_arrival_ms, kT0 + 7);
   EXPECT_TRUE(Touched(gang));
@@ -30,7 +30,7 @@ TEST_F(BindingsTest, LastArrival_CommitsAllMembers) {
       << "each until its own call has to be answered; no call is answered yet";
   EXPECT_TRUE(Touched(gang));
   EXPECT_TRUE(plans_.Of(gang)->committed);
-  EXPECT_EQ(barrier_.held_binds(), 0);
+  EXPECT_EQ(pod_lifecycle_.held_binds(), 0);
   EXPECT_EQ(plans_.promised_holds(), 2);
   EXPECT_TRUE(gang.durable.satisfied);
   EXPECT_EQ(gang.durable.requeues, 3) << "forgotten when all of it is bound (G-14)";
@@ -45,9 +45,9 @@ TEST_F(BindingsTest, LastArrival_CommitsAllMembers) {
     EXPECT_EQ(BindingOf(uid).node, "n");
     EXPECT_EQ(BindingOf(uid).attempts, 1);
     EXPECT_EQ(BindingOf(uid).next_try_ms, kNever);
-    EXPECT_EQ(barrier_.Of(PodAt(uid)).until_ms, kNever);
+    EXPECT_EQ(pod_lifecycle_.Of(PodAt(uid)).until_ms, kNever);
     EXPECT_FALSE(activations_.Of(PodAt(uid)).unschedulable);
-    EXPECT_EQ(bindings_.Deadline(PodAt(uid)), kNever);
+    EXPECT_EQ(pod_lifecycle_.Deadline(PodAt(uid)), kNever);
   }
   EXPECT_EQ(UsedOn("n"), 2);
   EXPECT_EQ(ReservedOn("n"), 0);
@@ -56,11 +56,11 @@ TEST_F(BindingsTest, LastArrival_CommitsAllMembers) {
 TEST_F(BindingsTest, RepeatedArrival_DoesNotCountAsNew) {
   At(kT0 + 7);
   ReachBarrier("g-1", "n", 1);
-  barrier_.EndWait(PodAt("g-1"), {ReasonCode::kHoldExpired, "x"}, &*ctx_);
+  pod_lifecycle_.EndWait(PodAt("g-1"), {ReasonCode::kHoldExpired, "x"}, &*ctx_);
   At(kT0 + 9);
   ReachBarrier("g-1", "n", 3);
   EXPECT_EQ(plans_.Of(GangAt("g"))->last_arrival_ms, kT0 + 7);
-  EXPECT_EQ(barrier_.held_binds(), 1);
+  EXPECT_EQ(pod_lifecycle_.held_binds(), 1);
 }
 
 TEST_F(BindingsTest, BoundPod_IsAnsweredAndItsRecordRemoved) {
@@ -118,7 +118,7 @@ TEST_F(BindingsTest, FailedTry_IsRepeatedWithBackOff) {
     EXPECT_TRUE(Touched(GangAt("g")));
     EXPECT_EQ(BindingOf("g-2").reason, "busy");
     EXPECT_EQ(BindingOf("g-2").next_try_ms, now + delay);
-    EXPECT_EQ(bindings_.Deadline(PodAt("g-2")), now + delay);
+    EXPECT_EQ(pod_lifecycle_.Deadline(PodAt("g-2")), now + delay);
     OnTime("g-2", now + delay - 1);
     EXPECT_EQ(Done(), Lines{});
     now += delay;
@@ -126,24 +126,24 @@ TEST_F(BindingsTest, FailedTry_IsRepeatedWithBackOff) {
     EXPECT_EQ(Done(), Lines{"bind g-2 to n by 45005"});
     EXPECT_TRUE(PodIsLookedAt("g-2"));
     EXPECT_EQ(BindingOf("g-2").attempts, ++attempts);
-    EXPECT_EQ(bindings_.Deadline(PodAt("g-2")), kNever) << "its outcome is awaited";
+    EXPECT_EQ(pod_lifecycle_.Deadline(PodAt("g-2")), kNever) << "its outcome is awaited";
   }
 }
 
 TEST_F(BindingsTest, ManyRetries_DelayDoesNotOverflow) {
   BindingSettings patient{kHoldMs, 10'000'000};
-  Bindings bindings({&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &activations_, &barrier_, &nominations_,
-                     &clock_, &lifecycle_, &repair_, &pod_deadlines_, &domains_},
+  Bindings bindings({&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &pod_lifecycle_, &nominations_, &clock_,
+                     &plan_lifecycle_, &repair_, &domains_},
                     patient);
   const Pod& pod = PutLone("a", 1);
   bindings.BindSingle(pod, cluster_.FindNode("n"), 9, At(kT0));
   int64_t now = kT0;
   for (int i = 0; i < 80; ++i) {
     bindings.OnBindingOutcome(pod, {"a", "n", BindingResult::kRetry, ""}, At(now));
-    const int64_t delay = bindings.Deadline(pod) - now;
+    const int64_t delay = pod_lifecycle_.Deadline(pod) - now;
     EXPECT_GE(delay, 100);
     EXPECT_LE(delay, 5'000);
-    now = bindings.Deadline(pod);
+    now = pod_lifecycle_.Deadline(pod);
     bindings.OnTime(pod, At(now));
   }
 }
@@ -192,7 +192,7 @@ TEST_F(BindingsTest, BindingRefused_MemberKeepsItsSlot) {
   EXPECT_NE(gang.root_cause.find("pod g-2 could not be bound to n: no such thing"), std::string::npos);
   EXPECT_EQ(repair_.Deadline(gang), kT0 + 20 + kRepairMs);
   EXPECT_TRUE(activations_.Of(PodAt("g-2")).unschedulable);
-  EXPECT_FALSE(barrier_.Of(PodAt("g-2")).arrived);
+  EXPECT_FALSE(pod_lifecycle_.Of(PodAt("g-2")).arrived);
   EXPECT_TRUE(PodIsLookedAt("g-2"));
   ASSERT_NE(plans_.Of(gang), nullptr);
   EXPECT_EQ(plans_.Of(gang)->slots[1].state, SlotState::kFree);
@@ -203,7 +203,7 @@ TEST_F(BindingsTest, BindingRefused_MemberKeepsItsSlot) {
   At(kT0 + 120);
   ReachBarrier("g-2", "n", 3);
   EXPECT_EQ(Done(), (Lines{"bind g-2 to n by 45120", "keep commit/g-2"}));
-  EXPECT_EQ(barrier_.held_binds(), 0);
+  EXPECT_EQ(pod_lifecycle_.held_binds(), 0);
   At(kT0 + 130);
   Report("g-2", "n", BindingResult::kBound);
   EXPECT_EQ(plans_.Of(gang), nullptr);
@@ -243,14 +243,14 @@ TEST_F(BindingsTest, BindingRefused_NodeUnusable_SlotIsReleased) {
 TEST_F(BindingsTest, LonePod_IsBoundAtOnce) {
   const Pod& pod = PutLone("a", 1);
   At(kT0 + 3);
-  barrier_.SetByPermit(pod, true);  // a Permit call asked about it before
+  pod_lifecycle_.SetByPermit(pod, true);  // a Permit call asked about it before
   bindings_.BindSingle(pod, cluster_.FindNode("n"), 9, &*ctx_);
   EXPECT_EQ(Done(), (Lines{"bind a to n by 45003", "keep commit/a"}));
   EXPECT_EQ(pod.state, MemberState::kCommitted);
   EXPECT_EQ(UsedOn("n"), 1);
   At(kT0 + 4);
   Report("a", "n", BindingResult::kRetry, "busy");
-  EXPECT_EQ(bindings_.Deadline(pod), kT0 + 104);
+  EXPECT_EQ(pod_lifecycle_.Deadline(pod), kT0 + 104);
   Report("a", "n", BindingResult::kRefused, "no");
   EXPECT_EQ(Done(), (Lines{"warn a BindFailed", "answer 9 BindFailed", "drop commit/a"}));
   EXPECT_EQ(pod.state, MemberState::kPending);
@@ -275,7 +275,7 @@ class VerifyPlanTest : public BindingsTest {
     At(kT0);
     ReachBarrier("g-1", "n", 1);
     Take("g-2", "n");
-    barrier_.SetAnswerBy(PodAt("g-2"), kNever);
+    pod_lifecycle_.SetAnswerBy(PodAt("g-2"), kNever);
   }
   [[nodiscard]] ReasonCode Verify(int64_t now_ms) const { return bindings_.VerifyPlan(GangAt("g"), now_ms).code; }
 };
@@ -336,7 +336,7 @@ TEST_F(VerifyPlanTest, PlanBroken_IsWithdrawnAndNothingIsBound) {
 TEST_F(BindingsTest, Hold_AtItsLimit_Expires) {
   ReachBarrier("g-1", "n", 1);
   const Pod& pod = PodAt("g-1");
-  EXPECT_EQ(bindings_.Deadline(pod), kT0 + kHoldMs);
+  EXPECT_EQ(pod_lifecycle_.Deadline(pod), kT0 + kHoldMs);
   OnTime("g-1", kT0 + kHoldMs - 1);
   EXPECT_EQ(Done(), Lines{});
   OnTime("g-1", kT0 + kHoldMs);
@@ -344,7 +344,7 @@ TEST_F(BindingsTest, Hold_AtItsLimit_Expires) {
   EXPECT_EQ(out_.answers[0].reason.text,
             "gang d/g: held for 20 s, 1 of 2 members were at the barrier; the pod will be tried again");
   EXPECT_EQ(pod.state, MemberState::kPending);
-  EXPECT_EQ(bindings_.Deadline(pod), kNever);
+  EXPECT_EQ(pod_lifecycle_.Deadline(pod), kNever);
   EXPECT_NE(plans_.Of(GangAt("g")), nullptr) << "the gang's wait goes on";
   OnTime("g-1", kT0 + kHoldMs);
   EXPECT_EQ(Done(), Lines{});
@@ -404,7 +404,7 @@ TEST_F(BindingsTest, WaitingPodBoundByAnother_IsChargedThere) {
   EXPECT_EQ(PodAt("g-1").state, MemberState::kRunning);
   EXPECT_EQ(UsedOn("m"), 1);
   EXPECT_EQ(BindingOf("g-1").phase, BindingPhase::kNone);
-  EXPECT_EQ(barrier_.held_binds(), 0);
+  EXPECT_EQ(pod_lifecycle_.held_binds(), 0);
   EXPECT_EQ(plans_.SlotIndex(PodAt("g-1")), -1);
 }
 
@@ -442,9 +442,9 @@ TEST_F(BindingsTest, PodBoundDuringEviction_IsEvicted) {
 
 TEST_F(BindingsTest, PodRemoved_ItsBindingIsRemoved) {
   Start();
-  bindings_.End(PodAt("g-1"), {ReasonCode::kGone, "deleted"}, At(kT0 + 9));
+  pod_lifecycle_.Apply(PodAt("g-1"), {PodEvent::kDeleted, {ReasonCode::kGone, "deleted"}}, At(kT0 + 9));
   EXPECT_EQ(Done(), (Lines{"answer 1 Gone", "drop commit/g-1"}));
-  bindings_.Remove(PodAt("g-1"));
+  pod_lifecycle_.Remove(PodAt("g-1"));
   EXPECT_EQ(BindingOf("g-1").phase, BindingPhase::kNone);
   EXPECT_EQ(BindingOf("g-1").attempts, 0);
 }

@@ -9,7 +9,7 @@ namespace {
 class PlanLifecycleTest : public RoomsTest {
  protected:
   void Withdraw(const std::string& gang) {
-    lifecycle_.Withdraw(GangAt(gang), ReasonCode::kWithdrawn, "of a test", &*ctx_);
+    plan_lifecycle_.Withdraw(GangAt(gang), ReasonCode::kWithdrawn, "of a test", &*ctx_);
   }
   // Two gangs of two members that start together, planned on n.
   void PlanPair() {
@@ -35,13 +35,13 @@ TEST_F(PlanLifecycleTest, UnplaceableMember_SlotGoesToAnotherMember) {
   plans_.Offer(PodAt("g-1"), 0);
   activations_.MarkUnschedulable(PodAt("g-3"));
   At(kT0);
-  lifecycle_.OnUnplaceable(PodAt("g-1"), &*ctx_);
+  plan_lifecycle_.OnUnplaceable(PodAt("g-1"), &*ctx_);
   EXPECT_EQ(Done(), Lines{"activate g-3"});
   EXPECT_EQ(plans_.SlotIndex(PodAt("g-1")), -1);
   ASSERT_NE(plans_.Of(gang), nullptr);
   EXPECT_EQ(gang.durable.requeues, 0);
   // Now two of three members are unplaceable: no member is left for the second slot.
-  lifecycle_.OnUnplaceable(PodAt("g-3"), &*ctx_);
+  plan_lifecycle_.OnUnplaceable(PodAt("g-3"), &*ctx_);
   EXPECT_EQ(plans_.Of(gang), nullptr);
   EXPECT_EQ(gang.durable.requeues, 1);
   EXPECT_EQ(gang.retry_at_ms, kT0 + 250);
@@ -53,7 +53,7 @@ TEST_F(PlanLifecycleTest, UnplaceableMemberWithoutSlot_KeepsPlan) {
   PlanNow(GangAt("g"));
   for (const char* name : {"g-1", "g-2"}) plans_.Offer(PodAt(name), name[2] - '1');
   At(kT0);
-  lifecycle_.OnUnplaceable(PodAt("g-3"), &*ctx_);
+  plan_lifecycle_.OnUnplaceable(PodAt("g-3"), &*ctx_);
   EXPECT_NE(plans_.Of(GangAt("g")), nullptr);
   EXPECT_EQ(Done(), Lines{});
 }
@@ -64,7 +64,7 @@ TEST_F(PlanLifecycleTest, UnplaceableMember_WithdrawsGroupWithBackOff) {
   PodDescription facts = PodAt("a-2").facts;
   facts.unschedulable = "no claim";
   gangs_.SetFacts(PodAt("a-2"), facts, PodAt("a-2").cls);
-  lifecycle_.OnUnplaceable(PodAt("a-2"), &*ctx_);
+  plan_lifecycle_.OnUnplaceable(PodAt("a-2"), &*ctx_);
   for (const char* name : {"a", "b"}) {
     EXPECT_EQ(plans_.Of(GangAt(name)), nullptr) << name;
     EXPECT_EQ(GangAt(name).retry_at_ms, kT0 + 250) << name;
@@ -74,7 +74,7 @@ TEST_F(PlanLifecycleTest, UnplaceableMember_WithdrawsGroupWithBackOff) {
   int64_t pause = 250;
   for (int i = 0; i < 12; ++i) {
     PlanNow(GangAt("a"));
-    lifecycle_.OnUnplaceable(PodAt("a-2"), At(kT0));
+    plan_lifecycle_.OnUnplaceable(PodAt("a-2"), At(kT0));
     pause = std::min<int64_t>(2 * pause, 60'000);
     EXPECT_EQ(GangAt("a").retry_at_ms, kT0 + pause);
   }
@@ -87,14 +87,14 @@ TEST_F(PlanLifecycleTest, NewPlan_UnplaceableMembers_AreUsedLast) {
   const Gang& gang = GangAt("g");
   for (const char* name : {"g-1", "g-2"}) activations_.MarkUnschedulable(PodAt(name));
   PlanNow(gang);
-  lifecycle_.OnUnplaceable(PodAt("g-1"), At(kT0));
+  plan_lifecycle_.OnUnplaceable(PodAt("g-1"), At(kT0));
   EXPECT_TRUE(PodAt("g-1").unplaceable);
   for (const char* name : {"g-1", "g-2"}) activations_.SetActivated(PodAt(name), false);
   At(kT0);
   PlanNow(gang);
   EXPECT_EQ(Done(), (Lines{"activate g-1", "activate g-2"})) << "without it there are too few";
   EXPECT_FALSE(PodAt("g-1").unplaceable);
-  lifecycle_.OnUnplaceable(PodAt("g-1"), At(kT0));
+  plan_lifecycle_.OnUnplaceable(PodAt("g-1"), At(kT0));
   Put(Facts("g-3", 1, "g", 2));
   activations_.MarkUnschedulable(PodAt("g-3"));
   for (const char* name : {"g-1", "g-2"}) activations_.SetActivated(PodAt(name), false);
@@ -112,13 +112,13 @@ TEST_F(PlanLifecycleTest, Adopt_Plan_ActivatesMembersAndStartsClock) {
   backlog_.Block(gang.id, eligibility_.KeyOf(gang), "needs", {}, {ReasonCode::kNoRoom, "before"});
   activations_.MarkUnschedulable(PodAt("g-1"));
   activations_.SetActivated(PodAt("g-1"), true);
-  barrier_.MarkArrived(PodAt("g-2"));
+  pod_lifecycle_.MarkArrived(PodAt("g-2"));
   PlanNow(gang);
   EXPECT_EQ(Done(), Lines{"activate g-1"}) << "g-2 is in its scheduler's queue";
   EXPECT_EQ(gang.root_cause, "");
   EXPECT_TRUE(backlog_.why(gang.id).none());
   EXPECT_TRUE(clock_.running(gang));
-  EXPECT_FALSE(barrier_.Of(PodAt("g-2")).arrived) << "of this plan";
+  EXPECT_FALSE(pod_lifecycle_.Of(PodAt("g-2")).arrived) << "of this plan";
   EXPECT_EQ(plans_.promised_holds(), 2);
   clock_.Stop(gang, kT0 + 5);
   EXPECT_EQ(gang.durable.held_ms, 5) << "what a plan holds adds up";
@@ -264,13 +264,13 @@ TEST_F(PlanLifecycleTest, MemberLost_AnotherOfItsClass_PlanStays) {
   PlanNow(GangAt("g"));
   Take("g-1", "n");
   Touched(GangAt("g"));
-  lifecycle_.ReleaseSlot(PodAt("g-1"));
+  pod_lifecycle_.ReleaseSlot(PodAt("g-1"));
   RemoveMember("g-1");
-  lifecycle_.OnMemberLost(GangAt("g"), &*ctx_);
+  plan_lifecycle_.OnMemberLost(GangAt("g"), &*ctx_);
   EXPECT_NE(plans_.Of(GangAt("g")), nullptr);
   EXPECT_TRUE(Touched(GangAt("g")));
   RemoveMember("g-2");
-  lifecycle_.OnMemberLost(GangAt("g"), &*ctx_);
+  plan_lifecycle_.OnMemberLost(GangAt("g"), &*ctx_);
   EXPECT_EQ(plans_.Of(GangAt("g")), nullptr) << "one of two is left";
   ExpectNothingPromised();
 }
@@ -282,7 +282,7 @@ TEST_F(PlanLifecycleTest, MemberLost_OnlyOtherClassLeft_PlanIsWithdrawn) {
   PutMember("g-3", 2, "g", 2);
   PlanNow(GangAt("g"));
   RemoveMember("g-1");
-  lifecycle_.OnMemberLost(GangAt("g"), &*ctx_);
+  plan_lifecycle_.OnMemberLost(GangAt("g"), &*ctx_);
   EXPECT_EQ(plans_.Of(GangAt("g")), nullptr);
 }
 
@@ -294,7 +294,7 @@ TEST_F(PlanLifecycleTest, MemberLost_NoPlaceableMemberLeft_PlanIsWithdrawn) {
   // g-1 is gone. g-2 has one of the two slots; g-3 has another gate and cannot take the other slot.
   RemoveMember("g-1");
   ChangePod("g-3", [](PodDescription* pod) { pod->other_gates = true; });
-  lifecycle_.OnMemberLost(GangAt("g"), &*ctx_);
+  plan_lifecycle_.OnMemberLost(GangAt("g"), &*ctx_);
   EXPECT_EQ(plans_.Of(GangAt("g")), nullptr);
 }
 
@@ -302,7 +302,7 @@ TEST_F(PlanLifecycleTest, MemberLost_CommittedPlanOrNone_KeepsPlan) {
   AddNode("n", 4);
   const Gang& gang = PutGang("g", 2);
   Touched(gang);
-  lifecycle_.OnMemberLost(gang, &*ctx_);
+  plan_lifecycle_.OnMemberLost(gang, &*ctx_);
   EXPECT_TRUE(Touched(gang));
   PlanNow(gang);
   ReachBarrier("g-1", "n", 1);
@@ -310,7 +310,7 @@ TEST_F(PlanLifecycleTest, MemberLost_CommittedPlanOrNone_KeepsPlan) {
   Report("g-2", "n", BindingResult::kRefused, "no");
   RemoveMember("g-2");
   At(kT0);
-  lifecycle_.OnMemberLost(gang, &*ctx_);
+  plan_lifecycle_.OnMemberLost(gang, &*ctx_);
   ASSERT_NE(plans_.Of(gang), nullptr);
   EXPECT_EQ(plans_.Of(gang)->size(), 2) << "G-13: the slot is reserved for a replacement";
 }
@@ -321,12 +321,12 @@ TEST_F(PlanLifecycleTest, MemberLost_SubmittedPodWithSlot_PlanIsWithdrawn) {
   submissions_.Open(GangAt("g"), "s", 5'000, 0);
   PlanNow(GangAt("g"));
   RemoveMember("g-3");
-  lifecycle_.OnMemberLost(GangAt("g"), &*ctx_);
+  plan_lifecycle_.OnMemberLost(GangAt("g"), &*ctx_);
   EXPECT_NE(plans_.Of(GangAt("g")), nullptr) << "it had no place";
   Put(Facts("g-4", 1, "g", 2), true);
-  lifecycle_.ReleaseSlot(PodAt("g-1"));
+  pod_lifecycle_.ReleaseSlot(PodAt("g-1"));
   RemoveMember("g-1");
-  lifecycle_.OnMemberLost(GangAt("g"), &*ctx_);
+  plan_lifecycle_.OnMemberLost(GangAt("g"), &*ctx_);
   EXPECT_EQ(plans_.Of(GangAt("g")), nullptr) << "its caller has seen the assignment";
 }
 
@@ -336,13 +336,13 @@ TEST_F(PlanLifecycleTest, ReleaseSlot_PlanStaysUntilDone) {
   PlanNow(gang);
   Take("g-1", "n");
   Touched(gang);
-  lifecycle_.ReleaseSlot(PodAt("g-1"));
+  pod_lifecycle_.ReleaseSlot(PodAt("g-1"));
   EXPECT_FALSE(Touched(gang)) << "the plan is as it was";
   EXPECT_NE(plans_.Of(gang), nullptr);
   ReachBarrier("g-1", "n", 1);
   ledger_.DischargePod(PodAt("g-1").id, true);
   Touched(gang);
-  lifecycle_.ReleaseSlot(PodAt("g-1"));
+  pod_lifecycle_.ReleaseSlot(PodAt("g-1"));
   EXPECT_EQ(plans_.Of(gang), nullptr);
   EXPECT_TRUE(Touched(gang));
   ExpectNothingPromised();
@@ -355,7 +355,7 @@ TEST_F(PlanLifecycleTest, ReleaseSlot_CommittedSlot_KeepsTheOthers) {
   ReachBarrier("g-1", "n", 1);
   ReachBarrier("g-2", "n", 2);
   Touched(gang);
-  lifecycle_.ReleaseSlot(PodAt("g-1"));
+  pod_lifecycle_.ReleaseSlot(PodAt("g-1"));
   EXPECT_EQ(plans_.Of(gang)->size(), 1);
   EXPECT_TRUE(Touched(gang)) << "one of its members is missing";
 }
@@ -374,12 +374,12 @@ TEST_F(PlanLifecycleTest, NodeShrinks_LastInOrderIsWithdrawn) {
   Put(urgent);
   for (const char* gang : {"young", "old", "urgent"}) PlanNow(GangAt(gang));
   ChangeNode("n", [](NodeDescription* node) { node->allocatable["cpu"] = 2; });
-  lifecycle_.WithdrawBrokenPlans(cluster_.FindNode("n"), At(kT0));
+  plan_lifecycle_.WithdrawBrokenPlans(cluster_.FindNode("n"), At(kT0));
   EXPECT_EQ(plans_.Of(GangAt("young")), nullptr);
   EXPECT_NE(plans_.Of(GangAt("old")), nullptr);
   EXPECT_NE(plans_.Of(GangAt("urgent")), nullptr);
   ChangeNode("n", [](NodeDescription* node) { node->allocatable["cpu"] = 1; });
-  lifecycle_.WithdrawBrokenPlans(cluster_.FindNode("n"), At(kT0));
+  plan_lifecycle_.WithdrawBrokenPlans(cluster_.FindNode("n"), At(kT0));
   EXPECT_EQ(plans_.Of(GangAt("old")), nullptr);
   EXPECT_NE(plans_.Of(GangAt("urgent")), nullptr);
 }
@@ -393,7 +393,7 @@ TEST_F(PlanLifecycleTest, NodeTainted_IntolerantPlanIsWithdrawn) {
   PlanNow(GangAt("a"));
   PlanNow(GangAt("b"));
   ChangeNode("n", [](NodeDescription* node) { node->taints.push_back({"k", "", TaintEffect::kNoSchedule}); });
-  lifecycle_.WithdrawBrokenPlans(cluster_.FindNode("n"), At(kT0));
+  plan_lifecycle_.WithdrawBrokenPlans(cluster_.FindNode("n"), At(kT0));
   EXPECT_NE(plans_.Of(GangAt("a")), nullptr);
   EXPECT_EQ(plans_.Of(GangAt("b")), nullptr);
 }
@@ -408,7 +408,7 @@ TEST_F(PlanLifecycleTest, NodeShrinks_LastNominationIsReleased) {
   const Pod& second = Put(facts);
   nominations_.Add(second);
   ChangeNode("n", [](NodeDescription* node) { node->allocatable["cpu"] = 1; });
-  lifecycle_.WithdrawBrokenPlans(cluster_.FindNode("n"), At(kT0));
+  plan_lifecycle_.WithdrawBrokenPlans(cluster_.FindNode("n"), At(kT0));
   EXPECT_TRUE(ledger_.Reserves(first.id));
   EXPECT_FALSE(ledger_.Reserves(second.id));
   EXPECT_TRUE(cluster_.log_at(cluster_.log_end() - 1).gained);
@@ -423,23 +423,23 @@ TEST_F(PlanLifecycleTest, BoundPod_IsChargedOnItsNodeInAnyCase) {
   const Pod& pod = Put(facts, false, MemberState::kBound);
   PlanNow(GangAt("g"));
   ASSERT_EQ(ReservedOn("m"), 2);
-  lifecycle_.ChargeBoundPod(pod, &*ctx_);
+  plan_lifecycle_.ChargeBoundPod(pod, &*ctx_);
   EXPECT_EQ(UsedOn("n"), 1);
   const int64_t log = cluster_.log_end();
-  lifecycle_.ChargeBoundPod(pod, &*ctx_);
+  plan_lifecycle_.ChargeBoundPod(pod, &*ctx_);
   EXPECT_EQ(cluster_.log_end(), log) << "nothing is charged twice";
   gangs_.SetNode(pod, "m");  // it was announced on another node
-  lifecycle_.ChargeBoundPod(pod, &*ctx_);
+  plan_lifecycle_.ChargeBoundPod(pod, &*ctx_);
   EXPECT_EQ(UsedOn("n"), 0);
   EXPECT_EQ(UsedOn("m"), 1);
   EXPECT_EQ(plans_.Of(GangAt("g")), nullptr) << "2 were promised of 2";
   gangs_.SetNode(pod, "unheard-of");
-  lifecycle_.ChargeBoundPod(pod, &*ctx_);
+  plan_lifecycle_.ChargeBoundPod(pod, &*ctx_);
   EXPECT_EQ(NodeAt("unheard-of").used_pods, 1);
   PodDescription invalid = Facts("b", 1);
   invalid.invalid = "cpu: not a quantity";
   invalid.node_name = "n";
-  lifecycle_.ChargeBoundPod(Put(invalid, false, MemberState::kBound), &*ctx_);
+  plan_lifecycle_.ChargeBoundPod(Put(invalid, false, MemberState::kBound), &*ctx_);
   EXPECT_EQ(NodeAt("n").used_pods, 0);
 }
 
@@ -450,7 +450,7 @@ TEST_F(PlanLifecycleTest, BoundPod_ItsReservationBecomesUsed) {
   const Pod& pod = Put(facts);
   nominations_.Add(pod);
   ASSERT_EQ(ReservedOn("n"), 1);
-  lifecycle_.ChargeBoundPod(pod, &*ctx_);
+  plan_lifecycle_.ChargeBoundPod(pod, &*ctx_);
   EXPECT_EQ(ReservedOn("n"), 0);
   EXPECT_EQ(UsedOn("n"), 1);
 }
@@ -462,13 +462,13 @@ TEST_F(PlanLifecycleTest, Requeue_BackOffDoublesUpToOneMinute) {
   int32_t requeues = 0;
   for (const int64_t delay : {1'000, 2'000, 4'000, 8'000, 16'000, 32'000, 60'000, 60'000}) {
     Touched(gang);
-    lifecycle_.Requeue(gang, kT0);
+    plan_lifecycle_.Requeue(gang, kT0);
     EXPECT_EQ(gang.retry_at_ms, kT0 + delay);
     EXPECT_EQ(gang.durable.requeues, ++requeues);
     EXPECT_TRUE(Touched(gang));
   }
   gangs_.SetRequeues(gang, 1 << 20);
-  lifecycle_.Requeue(gang, kT0);
+  plan_lifecycle_.Requeue(gang, kT0);
   EXPECT_EQ(gang.retry_at_ms, kT0 + 60'000);
   EXPECT_EQ(gang.durable.requeues, 1 << 20) << "it is counted no further";
 }
@@ -483,7 +483,7 @@ TEST_F(PlanLifecycleTest, ExpireWait_PolicyFail_MarksEveryMemberOnce) {
   ReachBarrier("g-1", "n", 1);
   Touched(gang);
   At(kT0 + 600'000);
-  lifecycle_.ExpireWait(gang, &*ctx_);
+  plan_lifecycle_.ExpireWait(gang, &*ctx_);
   EXPECT_EQ(Done(), (Lines{"mark g-1", "warn g-1 TimedOut", "mark g-2", "warn g-2 TimedOut", "answer 1 TimedOut"}));
   EXPECT_TRUE(gang.durable.timed_out);
   EXPECT_EQ(gang.durable.held_ms, 0) << "reset: the next incarnation starts from zero";
@@ -504,11 +504,11 @@ TEST_F(PlanLifecycleTest, ExpireWait_PolicyRequeue_GangIsRequeued) {
   const Gang& gang = GangAt("g");
   // The pod waits in a Permit call, without a plan.
   ledger_.ChargePod(pod.id, cluster_.FindNode("n"), pod.cls, ChargeKind::kUsed);
-  barrier_.AddHold(pod, 1);
+  pod_lifecycle_.AddHold(pod, 1);
   gangs_.SetState(pod, MemberState::kWaiting);
   clock_.Start(gang, false, kT0);
   At(kT0 + 9);
-  lifecycle_.ExpireWait(gang, &*ctx_);
+  plan_lifecycle_.ExpireWait(gang, &*ctx_);
   EXPECT_EQ(Done(), Lines{"answer 1 TimedOut"});
   EXPECT_FALSE(gang.durable.timed_out);
   EXPECT_EQ(gang.durable.requeues, 1);
@@ -523,7 +523,7 @@ TEST_F(PlanLifecycleTest, ExpireWait_Group_AllGangsTimeOut) {
   ReachBarrier("b-1", "n", 1);
   gangs_.SetHeld(GangAt("b"), 3);
   At(kT0 + 600'000);
-  lifecycle_.ExpireWait(GangAt("a"), &*ctx_);
+  plan_lifecycle_.ExpireWait(GangAt("a"), &*ctx_);
   EXPECT_TRUE(GangAt("a").durable.timed_out);
   EXPECT_TRUE(GangAt("b").durable.timed_out);
   EXPECT_EQ(GangAt("b").durable.held_ms, 0);
@@ -537,14 +537,14 @@ TEST_F(PlanLifecycleTest, ReleaseGroup_PeersGetTheRootCause) {
   gangs_.SetRootCause(GangAt("a"), "no node for a-2");
   for (const char* gang : {"a", "b"}) Touched(GangAt(gang));
   At(kT0);
-  lifecycle_.ReleaseGroup(GangAt("a"), {ReasonCode::kMemberUnschedulable, "x"}, &*ctx_);
+  plan_lifecycle_.ReleaseGroup(GangAt("a"), {ReasonCode::kMemberUnschedulable, "x"}, &*ctx_);
   EXPECT_EQ(Done(), (Lines{"answer 1 MemberUnschedulable", "answer 2 MemberUnschedulable"}));
   EXPECT_EQ(GangAt("b").root_cause, "no node for a-2");
   EXPECT_EQ(GangAt("a").root_cause, "no node for a-2");
   EXPECT_EQ(gangs_.TakeTouched(), &GangAt("a"));
   EXPECT_EQ(gangs_.TakeTouched(), &GangAt("b"));
   gangs_.SetRootCause(GangAt("b"), "its own");
-  lifecycle_.ReleaseGroup(GangAt("a"), {ReasonCode::kMemberUnschedulable, "x"}, &*ctx_);
+  plan_lifecycle_.ReleaseGroup(GangAt("a"), {ReasonCode::kMemberUnschedulable, "x"}, &*ctx_);
   EXPECT_EQ(GangAt("b").root_cause, "its own");
 }
 

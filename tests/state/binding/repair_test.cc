@@ -17,7 +17,7 @@ class RepairTest : public RoomsTest {
       const bool runs = i <= running;
       if (runs) facts.node_name = "n";
       const Pod& pod = Put(facts, false, runs ? MemberState::kRunning : MemberState::kPending);
-      if (runs) lifecycle_.ChargeBoundPod(pod, &*ctx_);
+      if (runs) plan_lifecycle_.ChargeBoundPod(pod, &*ctx_);
     }
     gangs_.SetSatisfied(GangAt("g"), true);
     Touched(GangAt("g"));

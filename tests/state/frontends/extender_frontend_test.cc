@@ -18,7 +18,7 @@ TEST_F(ExtenderFrontendTest, Filter_UnknownPod_IsRefusedAndRecorded) {
 TEST_F(ExtenderFrontendTest, Filter_FactsNotRead_IsRefused) {
   Sources unread;
   ExtenderFrontend early({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &unread, &reasons_, &plans_,
-                          &activations_, &barrier_, &lifecycle_, &bindings_, &domains_, &queues_},
+                          &activations_, &pod_lifecycle_, &plan_lifecycle_, &bindings_, &domains_, &queues_},
                          {kLearnedMs, 0});
   PutLone("a", 1);
   const FilterReply reply = early.OnFilter({"a", std::make_shared<NodeOffer>(std::vector<std::string>{"n"})}, &*ctx_);
@@ -123,7 +123,7 @@ TEST_F(ExtenderFrontendTest, Filter_WaitingPod_EndsItsHold) {
   At(kT0 + 3);
   EXPECT_EQ(Ask("g-1", {"n"}), "node n");
   EXPECT_EQ(Done(), Lines{"answer 1 Gone"});
-  EXPECT_EQ(barrier_.held_binds(), 0);
+  EXPECT_EQ(pod_lifecycle_.held_binds(), 0);
   EXPECT_FALSE(activations_.Of(PodAt("g-1")).unschedulable) << "it has a node again";
   // A filter call does not end the wait of a pod in a Permit call without a plan.
   const Pod& waits = PutMember("v-1", 1, "v", 2);
@@ -262,7 +262,7 @@ class SampleSize : public FrontendsTest, public testing::WithParamInterface<Samp
 
 TEST_P(SampleSize, OfferBelowSampleSize_ProvesRefusal) {
   ExtenderFrontend kube({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources_, &reasons_, &plans_,
-                         &activations_, &barrier_, &lifecycle_, &bindings_, &domains_, &queues_},
+                         &activations_, &pod_lifecycle_, &plan_lifecycle_, &bindings_, &domains_, &queues_},
                         {kLearnedMs, GetParam().percentage});
   AddNode("n", 1);
   for (int32_t i = 1; i < GetParam().nodes; ++i) AddNode(absl::StrCat("full-", i), 0);
@@ -331,7 +331,7 @@ TEST_F(PreemptionTest, PodBeingBound_MayNotPreempt) {
 TEST_F(ExtenderFrontendTest, Preempt_FactsNotRead_IsRefused) {
   Sources sources({"pods"});
   ExtenderFrontend kube({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources, &reasons_, &plans_,
-                         &activations_, &barrier_, &lifecycle_, &bindings_, &domains_, &queues_},
+                         &activations_, &pod_lifecycle_, &plan_lifecycle_, &bindings_, &domains_, &queues_},
                         {kLearnedMs, 0});
   PutLone("lone", 1);
   const auto ask = [&](const char* uid) { return kube.OnPreempt({uid, {{"n", {"stranger"}}}}, &*ctx_).nodes; };
@@ -377,7 +377,7 @@ TEST_F(BindCallTest, RepeatedCalls_JoinTheSameWait) {
   Take("g-2", other);
   EXPECT_EQ(Bind("g-1", node, 1), Lines{});
   EXPECT_EQ(Bind("g-1", node, 2), Lines{});
-  EXPECT_EQ(barrier_.held_binds(), 1);
+  EXPECT_EQ(pod_lifecycle_.held_binds(), 1);
   EXPECT_EQ(Bind("g-2", other, 3).size(), 5U) << "two bindings, their records and that of the start";
   EXPECT_EQ(Bind("g-1", node, 4), Lines{}) << "it joins while the binding is under way";
   At(kT0 + 5);
@@ -394,7 +394,7 @@ TEST_F(BindCallTest, NodeOtherThanItsSlot_IsRefused) {
   Bind("g-1", "n", 2);
   EXPECT_EQ(Bind("g-1", "m", 3), Lines{"answer 3 Withdrawn"});
   EXPECT_EQ(Bind("g-1", "unheard-of", 4), Lines{"answer 4 Withdrawn"});
-  EXPECT_EQ(barrier_.Of(PodAt("g-1")).holds, std::vector<HoldToken>{2});
+  EXPECT_EQ(pod_lifecycle_.Of(PodAt("g-1")).holds, std::vector<HoldToken>{2});
 }
 
 TEST_F(BindCallTest, PodThatCannotBeBound_IsRefused) {
@@ -427,10 +427,10 @@ TEST_F(BindCallTest, NoQuorumToWaitFor_IsBoundAtOnce) {
 
 TEST_F(BindCallTest, MemberOfEarlierPermit_GetsHoldDeadline) {
   Take("g-1", "n");
-  barrier_.SetByPermit(PodAt("g-1"), true);
+  pod_lifecycle_.SetByPermit(PodAt("g-1"), true);
   Bind("g-1", "n", 1);
-  EXPECT_FALSE(barrier_.Of(PodAt("g-1")).by_permit);
-  EXPECT_EQ(bindings_.Deadline(PodAt("g-1")), kT0 + kHoldMs);
+  EXPECT_FALSE(pod_lifecycle_.Of(PodAt("g-1")).by_permit);
+  EXPECT_EQ(pod_lifecycle_.Deadline(PodAt("g-1")), kT0 + kHoldMs);
 }
 
 }  // namespace

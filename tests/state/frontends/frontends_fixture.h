@@ -51,13 +51,16 @@ class FrontendsTest : public RoomsTest {
     return verbs_frontend_.OnPreFilter({uid}, ctx_->now_ms()).reason.code;
   }
 
-  ExtenderFrontend extender_frontend_{{&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources_, &reasons_,
-                                       &plans_, &activations_, &barrier_, &lifecycle_, &bindings_, &domains_, &queues_},
-                                      {kLearnedMs, 0}};
-  VerbsFrontend verbs_frontend_{{&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &reasons_, &plans_, &barrier_,
-                                 &nominations_, &clock_, &lifecycle_, &bindings_, &domains_, &queues_}};
+  ExtenderFrontend extender_frontend_{
+      {&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources_, &reasons_, &plans_, &activations_,
+       &pod_lifecycle_, &plan_lifecycle_, &bindings_, &domains_, &queues_},
+      {kLearnedMs, 0}};
+  VerbsFrontend verbs_frontend_{{&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &reasons_, &plans_,
+                                 &pod_lifecycle_, &nominations_, &clock_, &plan_lifecycle_, &bindings_, &domains_,
+                                 &queues_}};
   SubmissionsFrontend submissions_frontend_{
-      {&cluster_, &ledger_, &gangs_, &reasons_, &plans_, &submissions_, &lifecycle_, &bindings_}, {kTtlMs, 2}};
+      {&cluster_, &ledger_, &gangs_, &reasons_, &plans_, &submissions_, &pod_lifecycle_, &plan_lifecycle_,
+                                              &bindings_}, {kTtlMs, 2}};
 };
 
 }  // namespace muster

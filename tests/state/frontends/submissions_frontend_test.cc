@@ -126,7 +126,7 @@ TEST_F(SubmissionsFrontendTest, OnQuery_ExtendsWaitButNotPlan) {
   EXPECT_TRUE(*known);
   EXPECT_EQ(std::get<SubmissionReply>(out_.reply).state, State::kPlanned);
   EXPECT_EQ(std::get<SubmissionReply>(out_.reply).expires_ms, kT0 + 7 + kTtlMs);
-  lifecycle_.Withdraw(GangAt("g"), ReasonCode::kWithdrawn, "x", &*ctx_);
+  plan_lifecycle_.Withdraw(GangAt("g"), ReasonCode::kWithdrawn, "x", &*ctx_);
   At(kT0 + 40);
   ASSERT_TRUE(submissions_frontend_.ReplyIfKnown(Command("g", 2, 2), &*ctx_).ok());
   EXPECT_EQ(std::get<SubmissionReply>(out_.reply).expires_ms, kT0 + 40 + kTtlMs);
@@ -174,7 +174,7 @@ TEST_F(SubmissionsFrontendTest, Confirm_CurrentPlan_StartsItsPods) {
   for (const char* uid : {"g-1", "g-2"}) {
     EXPECT_EQ(PodAt(uid).state, MemberState::kBound);
     EXPECT_EQ(PodAt(uid).facts.node_name, "n");
-    EXPECT_TRUE(bindings_.PermissionOf(PodAt(uid)).given);
+    EXPECT_TRUE(pod_lifecycle_.PermissionOf(PodAt(uid)).given);
   }
   EXPECT_EQ(PodAt("g-3").state, MemberState::kPending);
   ExpectNothingPromised();

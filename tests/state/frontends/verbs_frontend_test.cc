@@ -241,7 +241,7 @@ TEST_F(VerbsTest, PermitTimeout_BackOffWithReservedSlots_Counts) {
   }
   PlanNow(GangAt("a"));
   plans_.SetPeers(GangAt("b"), {});
-  lifecycle_.Withdraw(GangAt("b"), ReasonCode::kWithdrawn, "x", &*ctx_);
+  plan_lifecycle_.Withdraw(GangAt("b"), ReasonCode::kWithdrawn, "x", &*ctx_);
   ASSERT_NE(plans_.Of(GangAt("a")), nullptr);
   gangs_.SetRetry(GangAt("b"), kT0 + 1'000);
   Unreserve("b-1", UnreserveCause::kPermitTimeout);

@@ -25,7 +25,7 @@ TEST_F(VerbsTest, Permit_QuorumReached_PermitsAllMembers) {
             (Lines{"answer 1 permitted", "answer 2 permitted", "keep start/1", "keep commit/g-1", "keep commit/g-2"}))
       << "call 3 ends with its reply";
   EXPECT_TRUE(GangAt("g").durable.satisfied);
-  EXPECT_EQ(bindings_.Deadline(PodAt("g-2")), kT0 + 1'001 + kBindWithinMs);
+  EXPECT_EQ(pod_lifecycle_.Deadline(PodAt("g-2")), kT0 + 1'001 + kBindWithinMs);
   EXPECT_EQ(Permit("g-2", "n", 4), "permit") << "the same again";
   EXPECT_EQ(Permit("g-2", "elsewhere", 4), "reject Gone");
 }
@@ -33,7 +33,7 @@ TEST_F(VerbsTest, Permit_QuorumReached_PermitsAllMembers) {
 TEST_F(VerbsTest, Permit_BindTimeFromCaller_SetsDeadline) {
   PutLone("a", 1);
   EXPECT_EQ(verbs_frontend_.OnPermit({"a", "n", 1, 1}, &*ctx_).kind, PermitReply::Kind::kPermit);
-  EXPECT_EQ(bindings_.Deadline(PodAt("a")), kT0 + 1);
+  EXPECT_EQ(pod_lifecycle_.Deadline(PodAt("a")), kT0 + 1);
   EXPECT_EQ(UsedOn("n"), 1);
 }
 
@@ -77,8 +77,8 @@ TEST_F(VerbsTest, Permit_RepeatedCall_LastBindTimeCounts) {
   EXPECT_EQ(verbs_frontend_.OnPermit({"g-1", "n", 1, 5'000}, &*ctx_).kind, PermitReply::Kind::kWait);
   EXPECT_EQ(verbs_frontend_.OnPermit({"g-1", "n", 2, 0}, &*ctx_).kind, PermitReply::Kind::kWait);
   EXPECT_EQ(verbs_frontend_.OnPermit({"g-2", "n", 3, 7'000}, &*ctx_).kind, PermitReply::Kind::kPermit);
-  EXPECT_EQ(bindings_.Deadline(PodAt("g-1")), kT0 + kBindWithinMs);
-  EXPECT_EQ(bindings_.Deadline(PodAt("g-2")), kT0 + 7'000);
+  EXPECT_EQ(pod_lifecycle_.Deadline(PodAt("g-1")), kT0 + kBindWithinMs);
+  EXPECT_EQ(pod_lifecycle_.Deadline(PodAt("g-2")), kT0 + 7'000);
 }
 
 TEST_F(VerbsTest, Permit_WaitingPodOnAnotherNode_IsRejected) {
@@ -87,7 +87,7 @@ TEST_F(VerbsTest, Permit_WaitingPodOnAnotherNode_IsRejected) {
   Permit("g-1", "n", 1);
   EXPECT_EQ(Permit("g-1", "m", 2), "reject Barrier");
   EXPECT_EQ(UsedOn("m"), 0);
-  EXPECT_EQ(barrier_.Of(PodAt("g-1")).holds, std::vector<HoldToken>{1});
+  EXPECT_EQ(pod_lifecycle_.Of(PodAt("g-1")).holds, std::vector<HoldToken>{1});
 }
 
 TEST_F(VerbsTest, Permit_OwnNomination_DoesNotBlock) {
@@ -135,8 +135,8 @@ TEST_F(VerbsTest, Permit_SatisfiedGang_HoldsNoMember) {
   Put(only);
   gangs_.SetSatisfied(GangAt("o"), true);
   EXPECT_EQ(Permit("o-1", "n", 2), "wait Barrier");
-  barrier_.EndAllWaits(GangAt("o"), {ReasonCode::kGone, "x"}, &*ctx_);
-  bindings_.MarkPermitted(PodAt("o-1"));
+  pod_lifecycle_.EndAllWaits(GangAt("o"), {ReasonCode::kGone, "x"}, &*ctx_);
+  pod_lifecycle_.MarkPermitted(PodAt("o-1"));
   EXPECT_EQ(Permit("o-1", "n", 3), "permit");
   gangs_.SetSatisfied(GangAt("o"), false);
   bindings_.OnPermitCallerGone(PodAt("o-1"), &*ctx_);
@@ -185,15 +185,15 @@ TEST_F(VerbsTest, Permit_PlannedGang_MemberTakesSlot) {
   EXPECT_EQ(reply.reason.text, "1 of 2 members are at the barrier");
   EXPECT_EQ(reply.activate, (Lines{"g-2", "g-3"}));
   EXPECT_EQ(reply.wait_ms, 600'000 - 7);
-  EXPECT_EQ(barrier_.held_binds(), 1);
+  EXPECT_EQ(pod_lifecycle_.held_binds(), 1);
   EXPECT_EQ(Permit("g-1", "m", 3), "reject Barrier");
   EXPECT_EQ(Permit("g-1", "n", 4), "wait Barrier") << "it joins";
-  EXPECT_EQ(barrier_.held_binds(), 1);
+  EXPECT_EQ(pod_lifecycle_.held_binds(), 1);
   At(kT0 + 9);
   EXPECT_EQ(Permit("g-2", "n", 5), "permit");
   EXPECT_EQ(Done(),
             (Lines{"answer 2 permitted", "answer 4 permitted", "keep start/1", "keep commit/g-1", "keep commit/g-2"}));
-  EXPECT_EQ(barrier_.held_binds(), 0);
+  EXPECT_EQ(pod_lifecycle_.held_binds(), 0);
   EXPECT_EQ(UsedOn("n"), 2);
 }
 

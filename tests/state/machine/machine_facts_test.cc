@@ -474,7 +474,7 @@ TEST_F(MachineFacts, Hash_NumberOfHolds_Differs) {
 TEST_F(MachineFacts, CheckInvariants_PodDueEarlier_IsFound) {
   Apply(UpsertPod{Lone("a", 1)});
   Apply(Bind{"a", "n", 1});
-  const_cast<Binding&>(machine_.rooms().bindings.Of(PodAt("a"))).next_try_ms = kT0 + 5;
+  const_cast<Binding&>(machine_.rooms().pod_lifecycle.BindingOf(PodAt("a"))).next_try_ms = kT0 + 5;
   EXPECT_NE(CheckInvariants(machine_).message().find("pod a is due earlier"), absl::string_view::npos);
 }
 

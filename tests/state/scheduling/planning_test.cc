@@ -31,7 +31,7 @@ TEST_F(PlanningTest, Round_FactsNotRead_PlansNothing) {
   Queue("g");
   Sources unread;
   Planning early({&cluster_, &ledger_, &index_, &topology_, &gangs_, &eligibility_, &unread, &backlog_, &plans_,
-                  &queues_, &nominations_, &future_reservations_, &backfill_, &lifecycle_},
+                  &queues_, &nominations_, &future_reservations_, &backfill_, &plan_lifecycle_},
                  {9, 64});
   EXPECT_FALSE(early.IsRoundDue());
   early.Round(64, &*ctx_);
@@ -118,7 +118,7 @@ TEST_F(PlanningTest, SearchWithoutResult_IsCounted) {
   }
   Queue("g");
   Planning hasty({&cluster_, &ledger_, &index_, &topology_, &gangs_, &eligibility_, &sources_, &backlog_, &plans_,
-                  &queues_, &nominations_, &future_reservations_, &backfill_, &lifecycle_},
+                  &queues_, &nominations_, &future_reservations_, &backfill_, &plan_lifecycle_},
                  {100, 2});
   hasty.Round(64, &*ctx_);
   EXPECT_EQ(Why("g").code, ReasonCode::kNoPlaceFound) << Why("g").text;
@@ -238,7 +238,7 @@ TEST_F(HoldLimitTest, HoldsInUse_NextGangWaitsForAll) {
   AddNode("m", 9);
   Round();
   EXPECT_FALSE(Planned("b")) << "capacity does not help";
-  lifecycle_.Withdraw(GangAt("a"), ReasonCode::kWithdrawn, "x", &*ctx_);
+  plan_lifecycle_.Withdraw(GangAt("a"), ReasonCode::kWithdrawn, "x", &*ctx_);
   EXPECT_TRUE(planning_.IsRoundDue());
   Round();
   EXPECT_TRUE(Planned("b"));

@@ -163,10 +163,10 @@ TEST_F(Invariants, Hash_AnyRelevantField_ChangesTheHash) {
   EXPECT_TRUE(differs(&plan.slots[0].pod, nullptr, false));
   EXPECT_TRUE(differs(&Writable(PodAt("g-2")).state, MemberState::kRunning, false));
   EXPECT_TRUE(differs(&Writable(PodAt("g-2")).submitted, true, false));
-  Binding& binding = Writable(machine_.rooms().bindings.Of(PodAt("lone")));
+  Binding& binding = Writable(machine_.rooms().pod_lifecycle.BindingOf(PodAt("lone")));
   EXPECT_TRUE(differs(&binding.phase, BindingPhase::kFailed, false));
   EXPECT_TRUE(differs(&binding.attempts, 7, false));
-  EXPECT_TRUE(differs(&Writable(machine_.rooms().bindings.PermissionOf(PodAt("lone"))).bind_by_ms, 7, false));
+  EXPECT_TRUE(differs(&Writable(machine_.rooms().pod_lifecycle.PermissionOf(PodAt("lone"))).bind_by_ms, 7, false));
 }
 
 }  // namespace

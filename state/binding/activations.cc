@@ -1,4 +1,4 @@
-#include "state/barrier/activations.h"
+#include "state/binding/activations.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPEC K-7: which pods are activated, when, and with which hint.
-#include "state/barrier/activations.h"
+#include "state/binding/activations.h"
 
 #include "tests/support/rooms_fixture.h"
 

@@ -1,0 +1,290 @@
+#include "state/binding/pod_lifecycle.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "state/base/check.h"
+
+namespace muster {
+
+// What a transition does to the pod's slot and charge.
+enum class PodLifecycle::Place : uint8_t {
+  kKeep,
+  kHold,     // the slot is held
+  kWait,     // the pod waits on the node that it uses
+  kEndWait,  // the slot is no longer held; without a slot, the pod no longer uses the node
+  kUse,      // the pod uses its node from now on, in flight; its slot gives the reservation to it
+  kReopen,   // the slot gets the reservation back and is free
+  kRelease,  // the pod leaves its slot and its node
+  kLeave,    // the pod leaves its slot and stays on its node
+  kArrive,   // the pod is on its node, no longer in flight
+};
+
+// What it does to the pod's place in the queue of its scheduler (K-7).
+enum class PodLifecycle::Queue : uint8_t {
+  kKeep,
+  kTried,          // its scheduler has just tried it
+  kScheduled,      // its scheduler is done with it
+  kPermitted,      // the same; without a slot it was not activated for a plan
+  kBackOff,        // kube-scheduler requeues it with back-off and asks again by itself
+  kUnschedulable,  // it must be activated
+};
+
+// What it does to the held calls of the pod, and to its commit record.
+enum class PodLifecycle::Holds : uint8_t { kKeep, kAnswer };
+enum class PodLifecycle::CommitRecord : uint8_t { kKeep, kWrite, kErase };
+
+namespace {
+
+constexpr uint32_t Bit(MemberState state) { return 1U << static_cast<uint32_t>(state); }
+constexpr uint32_t kPending = Bit(MemberState::kPending);
+constexpr uint32_t kWaiting = Bit(MemberState::kWaiting);
+constexpr uint32_t kCommitted = Bit(MemberState::kCommitted);
+constexpr uint32_t kAny = ~0U;  // but for kWaiting: the wait ends first
+
+}  // namespace
+
+struct PodLifecycle::Row {
+  PodEvent event;
+  uint32_t from;                  // the states in which the event may happen
+  std::optional<MemberState> to;  // none: the state stays
+  Place place;
+  Holds holds;
+  CommitRecord record;
+  bool sends;  // effect BindPod
+  Queue queue;
+};
+
+const PodLifecycle::Row& PodLifecycle::RowOf(PodEvent event) {
+  using E = PodEvent;
+  using S = MemberState;
+  using P = Place;
+  using H = Holds;
+  using R = CommitRecord;
+  using Q = Queue;
+  // clang-format off
+  static constexpr std::array<Row, 17> kTransitions = {{
+    // event                   from                 to               slot, charge calls       record     sends  queue
+    {E::kArrived,              kPending,            S::kWaiting,     P::kHold,    H::kKeep,   R::kKeep,  false, Q::kTried},
+    {E::kArrivedOnNode,        kPending,            S::kWaiting,     P::kWait,    H::kKeep,   R::kKeep,  false, Q::kKeep},
+    {E::kWaitEnded,            kWaiting,            S::kPending,     P::kEndWait, H::kAnswer, R::kKeep,  false, Q::kBackOff},
+    {E::kCommitted,            kPending | kWaiting, S::kCommitted,   P::kUse,     H::kKeep,   R::kWrite, true,  Q::kScheduled},
+    {E::kPermitted,            kPending | kWaiting, S::kCommitted,   P::kUse,     H::kAnswer, R::kWrite, false, Q::kPermitted},
+    {E::kRestored,             kPending,            S::kCommitted,   P::kUse,     H::kKeep,   R::kKeep,  false, Q::kKeep},
+    {E::kRestoredPermit,       kPending,            S::kCommitted,   P::kUse,     H::kAnswer, R::kKeep,  false, Q::kPermitted},
+    {E::kBindRefused,          kCommitted,          S::kPending,     P::kReopen,  H::kAnswer, R::kKeep,  false, Q::kUnschedulable},
+    {E::kBindRefusedForGood,   kCommitted,          S::kPending,     P::kRelease, H::kAnswer, R::kErase, false, Q::kUnschedulable},
+    {E::kReturned,             kCommitted,          S::kPending,     P::kRelease, H::kAnswer, R::kErase, false, Q::kKeep},
+    {E::kBound,                kAny,                S::kBound,       P::kArrive,  H::kAnswer, R::kErase, false, Q::kKeep},
+    {E::kRunning,              kAny,                S::kRunning,     P::kArrive,  H::kAnswer, R::kErase, false, Q::kKeep},
+    {E::kTerminatingOnNode,    kAny,                S::kTerminating, P::kLeave,   H::kAnswer, R::kErase, false, Q::kKeep},
+    {E::kTerminatingElsewhere, kAny,                S::kTerminating, P::kRelease, H::kAnswer, R::kErase, false, Q::kKeep},
+    {E::kSucceeded,            kAny,                S::kSucceeded,   P::kRelease, H::kAnswer, R::kErase, false, Q::kKeep},
+    {E::kFailed,               kAny,                S::kFailed,      P::kRelease, H::kAnswer, R::kErase, false, Q::kKeep},
+    {E::kDeleted,              kAny,                std::nullopt,    P::kRelease, H::kAnswer, R::kErase, false, Q::kKeep},
+  }};
+  // clang-format on
+  const Row& row = kTransitions[static_cast<size_t>(event)];
+  MUSTER_CHECK(row.event == event);
+  return row;
+}
+
+void PodLifecycle::Apply(const Pod& pod, const PodTransition& by, ApplyContext* ctx) {
+  const Row& row = RowOf(by.event);
+  if (pod.state == MemberState::kWaiting && (row.from == kAny || (row.from & kWaiting) == 0))
+    EndWait(pod, by.reason, ctx);
+  MUSTER_CHECK((row.from & Bit(pod.state)) != 0);
+  if (row.holds == Holds::kAnswer) AnswerHolds(pod, by.reason, ctx);
+  if (row.record == CommitRecord::kErase) EraseCommitRecord(pod, ctx);
+  State& state = states_[pod.id];
+  if (by.node != kNoNode) state.node = by.node;
+  ApplyPlace(pod, row);
+  ApplyQueue(pod, row);
+  state.until_ms = by.event == PodEvent::kArrived ? by.until_ms : kNever;
+  state.restored_until_ms = by.event == PodEvent::kRestored ? by.until_ms : kNever;
+  state.permission.bind_by_ms = kNever;
+  const MemberState to = row.to.value_or(pod.state);
+  if (to == MemberState::kCommitted) {
+    const bool permitted = by.event == PodEvent::kPermitted || by.event == PodEvent::kRestoredPermit;
+    BeginCommit(pod, by, permitted, ctx->now_ms());
+    if (row.record == CommitRecord::kWrite) RecordCommit(pod, by.start, permitted, ctx);
+  }
+  r_.gangs->SetState(pod, to);
+  if (row.sends) Send(pod, ctx);
+  r_.deadlines->MarkDirty(pod.id);
+  if (to != MemberState::kPending && to != MemberState::kWaiting) r_.nominations->Remove(pod);
+  // K-3: a lone pod that is pending again gets the room of its nomination reserved.
+  const bool again = row.to == MemberState::kPending;
+  if (again && pod.gang == nullptr && !pod.facts.nominated_node.empty()) r_.nominations->Add(pod);
+}
+
+void PodLifecycle::ApplyPlace(const Pod& pod, const Row& row) {
+  switch (row.place) {
+    case Place::kKeep:
+      return;
+    case Place::kHold:
+      r_.plans->MarkHeld(pod);
+      ++held_binds_;
+      return;
+    case Place::kWait:
+      waiters_[Of(pod).node].insert(pod.id);
+      return;
+    case Place::kEndWait:
+      if (r_.plans->SlotIndex(pod) >= 0) {
+        r_.plans->ClearHeld(pod);
+        --held_binds_;
+      } else {
+        RemoveWaiter(pod);
+        r_.ledger->DischargePod(pod.id, /*gained=*/true);
+      }
+      return;
+    case Place::kUse:
+      return UseNode(pod);
+    case Place::kReopen:
+      r_.ledger->DischargePod(pod.id, /*gained=*/false);
+      return r_.plans->UncommitSlot(pod);
+    case Place::kRelease:
+      ReleaseSlot(pod);
+      return r_.ledger->DischargePod(pod.id, /*gained=*/true);
+    case Place::kLeave:
+      ReleaseSlot(pod);
+      return r_.ledger->ClearInFlight(pod.id);
+    case Place::kArrive:
+      return r_.ledger->ClearInFlight(pod.id);
+  }
+}
+
+void PodLifecycle::UseNode(const Pod& pod) {
+  if (const Slot* slot = r_.plans->SlotOf(pod); slot != nullptr) {
+    if (slot->state == SlotState::kHeld) --held_binds_;
+    r_.plans->CommitSlot(pod);
+  } else {
+    RemoveWaiter(pod);
+  }
+  r_.ledger->ChargePod(pod.id, Of(pod).node, pod.cls, ChargeKind::kUsed);
+  r_.ledger->MarkInFlight(pod.id);
+}
+
+void PodLifecycle::ApplyQueue(const Pod& pod, const Row& row) {
+  switch (row.queue) {
+    case Queue::kKeep:
+      return;
+    case Queue::kTried:
+      return r_.activations->SetUnschedulable(pod, false);
+    case Queue::kPermitted:
+      if (r_.plans->SlotIndex(pod) >= 0) r_.activations->SetUnschedulable(pod, false);
+      return r_.activations->RemoveGuarded(pod);
+    case Queue::kScheduled:
+      r_.activations->SetUnschedulable(pod, false);
+      return r_.activations->RemoveGuarded(pod);
+    case Queue::kBackOff:
+      return r_.activations->MarkUnschedulable(pod);
+    case Queue::kUnschedulable:
+      return r_.activations->SetUnschedulable(pod, true);
+  }
+}
+
+void PodLifecycle::BeginCommit(const Pod& pod, const PodTransition& by, bool permitted, int64_t now_ms) {
+  State& state = states_[pod.id];
+  const std::string& node = r_.cluster->node(state.node).facts.name;
+  if (!permitted) {
+    state.binding = Binding{BindingPhase::kPending, node, "", 0, kNever};
+    return;
+  }
+  state.binding = Binding();
+  if (by.event == PodEvent::kPermitted && state.permission.bind_within_ms == 0)
+    state.permission.bind_within_ms = bind_within_ms_;
+  state.permission.given = true;
+  state.permission.node = node;
+  state.permission.bind_by_ms = now_ms + state.permission.bind_within_ms;
+}
+
+void PodLifecycle::Send(const Pod& pod, ApplyContext* ctx) {
+  Binding& binding = states_[pod.id].binding;
+  ++binding.attempts;
+  binding.next_try_ms = kNever;
+  ctx->EmitEffect(BindPod{RefOf(pod), binding.node, Of(pod).answer_by_ms});
+  r_.deadlines->MarkDirty(pod.id);
+}
+
+void PodLifecycle::SetBindingResult(const Pod& pod, BindingPhase phase, absl::string_view reason, int64_t next_try_ms) {
+  Binding& binding = states_[pod.id].binding;
+  binding.phase = phase;
+  binding.reason = std::string(reason);
+  binding.next_try_ms = next_try_ms;
+  r_.deadlines->MarkDirty(pod.id);
+}
+
+void PodLifecycle::Rebind(const Pod& pod, HoldToken token, int64_t answer_by_ms, ApplyContext* ctx) {
+  MUSTER_CHECK(IsRestored(pod));
+  states_[pod.id].restored_until_ms = kNever;
+  AddHold(pod, token);
+  SetAnswerBy(pod, answer_by_ms);
+  r_.activations->SetUnschedulable(pod, false);
+  Send(pod, ctx);
+}
+
+bool PodLifecycle::RemoveHold(const Pod& pod, HoldToken token) {
+  std::vector<HoldToken>& holds = states_[pod.id].holds;
+  const auto hold = std::find(holds.begin(), holds.end(), token);
+  if (hold == holds.end()) return false;
+  holds.erase(hold);
+  return true;
+}
+
+void PodLifecycle::AnswerHolds(const Pod& pod, const Reason& reason, ApplyContext* ctx) {
+  for (const HoldToken token : std::exchange(states_[pod.id].holds, {})) ctx->EndHold(token, reason.none(), reason);
+}
+
+void PodLifecycle::EndWait(const Pod& pod, const Reason& reason, ApplyContext* ctx) {
+  if (pod.state == MemberState::kWaiting) Apply(pod, {PodEvent::kWaitEnded, reason}, ctx);
+}
+
+void PodLifecycle::EndAllWaits(const Gang& gang, const Reason& reason, ApplyContext* ctx) {
+  const std::vector<const Pod*> waiting(gang.in(MemberState::kWaiting).begin(), gang.in(MemberState::kWaiting).end());
+  for (const Pod* pod : waiting) EndWait(*pod, reason, ctx);
+}
+
+void PodLifecycle::RemoveWaiter(const Pod& pod) {
+  const auto at = waiters_.find(Of(pod).node);
+  if (at == waiters_.end()) return;
+  at->second.erase(pod.id);
+  if (at->second.empty()) waiters_.erase(at);
+}
+
+void PodLifecycle::ReleaseSlot(const Pod& pod) {
+  if (!r_.plans->Release(pod)) return;
+  r_.backlog->WakeWaitingForHolds();
+  RemovePlanIfDone(*pod.gang);
+  r_.gangs->Touch(*pod.gang);
+}
+
+void PodLifecycle::RemovePlanIfDone(const Gang& gang) {
+  if (!r_.plans->RemoveIfDone(gang)) return;
+  r_.backlog->WakeWaitingForHolds();
+  r_.gangs->Touch(gang);
+}
+
+int64_t PodLifecycle::Deadline(const Pod& pod) const {
+  if (pod.state == MemberState::kWaiting) return Of(pod).until_ms;
+  if (pod.state == MemberState::kPending && RetryAt(pod) > 0) return RetryAt(pod);
+  if (pod.state != MemberState::kCommitted) return kNever;
+  return std::min({BindingOf(pod).next_try_ms, PermissionOf(pod).bind_by_ms, RestoredUntil(pod)});
+}
+
+absl::string_view ToString(BindingPhase phase) {
+  switch (phase) {
+    case BindingPhase::kNone:
+      return "None";
+    case BindingPhase::kPending:
+      return "Pending";
+    case BindingPhase::kSucceeded:
+      return "Succeeded";
+    case BindingPhase::kFailed:
+      return "Failed";
+  }
+  return "";
+}
+
+}  // namespace muster

@@ -1,0 +1,239 @@
+// The life cycle of a pod: its way to a node, from its arrival at the barrier to its end (SPEC K-4, G-4, G-13, G-14).
+//
+// The table of transitions in pod_lifecycle.cc is all of it. Each row is an event: the states in which it may happen,
+// the next state, and what it does to the pod's slot and charge, held calls, commit record, effects and place in its
+// scheduler's queue. Apply performs one row. No other component changes the state of a pod. What an event means for the
+// gang and for other plans is decided by Bindings and PlanLifecycle.
+//
+// Invariants: a pod in state kWaiting has a node, and either a slot or an entry in the waiters of that node.
+// `held_binds` counts the held slots of all plans. Not thread-safe.
+#ifndef MUSTER_STATE_BINDING_POD_LIFECYCLE_H_
+#define MUSTER_STATE_BINDING_POD_LIFECYCLE_H_
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "absl/strings/string_view.h"
+#include "state/api/apply_context.h"
+#include "state/base/by_id.h"
+#include "state/binding/activations.h"
+#include "state/cluster/ledger.h"
+#include "state/gangs/gangs.h"
+#include "state/persistence/records.h"
+#include "state/queueing/backlog.h"
+#include "state/reservations/deadlines.h"
+#include "state/reservations/nominations.h"
+#include "state/reservations/plans.h"
+
+namespace muster {
+
+// G-14: the phase of a pod's binding.
+enum class BindingPhase : uint8_t { kNone, kPending, kSucceeded, kFailed };
+[[nodiscard]] absl::string_view ToString(BindingPhase phase);
+
+struct Binding {
+  BindingPhase phase = BindingPhase::kNone;
+  std::string node;
+  std::string reason;
+  int32_t attempts = 0;
+  int64_t next_try_ms = kNever;
+};
+
+// A permit: the pod's caller binds it (G-4, G-7).
+struct Permission {
+  bool given = false;           // the pod was permitted once; its gang does not hold it again
+  int64_t bind_within_ms = 0;   // time that its caller has to bind it; 0: the default of the settings
+  int64_t bind_by_ms = kNever;  // while permitted: when its capacity is released unless PostBind arrived
+  std::string node;             // the node of its last permit
+};
+
+// The events of the table; their rows are in pod_lifecycle.cc, in this order.
+enum class PodEvent : uint8_t {
+  kArrived,             // it reaches the barrier with its slot
+  kArrivedOnNode,       // Permit, without a plan: it waits with the node that it uses already
+  kWaitEnded,           // its wait ends before a commit
+  kCommitted,           // Muster binds it from now on, even if its caller leaves
+  kPermitted,           // its caller may bind it
+  kRestored,            // after a restart: its binding may have been sent
+  kRestoredPermit,      // after a restart: its caller may still bind it
+  kBindRefused,         // the API server refused the binding: its gang keeps the slot
+  kBindRefusedForGood,  // the API server refused the binding, and the pod keeps no slot
+  kReturned,            // its caller returned the node or did not bind the pod in time
+  kBound,               // it is on a node, by Muster's binding or another one
+  kRunning,
+  kTerminatingOnNode,     // it is being deleted and still uses its node
+  kTerminatingElsewhere,  // it is being deleted and has no node
+  kSucceeded,
+  kFailed,
+  kDeleted,  // it is gone
+};
+
+struct PodTransition {
+  PodEvent event;
+  Reason reason;              // answers the pod's held calls; none: permitted
+  NodeId node = kNoNode;      // kCommitted and kRestored*: the pod's node
+  int64_t start = 0;          // kCommitted, kPermitted: the start that it is part of; 0: none
+  int64_t until_ms = kNever;  // kArrived: when the wait expires (K-5). kRestored: when its capacity is released
+};
+
+struct PodLifecycleRooms {
+  const Cluster* cluster;
+  Ledger* ledger;
+  Gangs* gangs;
+  Backlog* backlog;
+  Plans* plans;
+  Activations* activations;
+  Nominations* nominations;
+  Deadlines* deadlines;  // of pods
+};
+
+class PodLifecycle {
+ public:
+  struct State {
+    std::vector<HoldToken> holds;   // held calls that wait for this pod's outcome
+    NodeId node = kNoNode;          // the node that the pod will be bound to
+    int64_t until_ms = kNever;      // when its wait with a slot expires (K-5)
+    int64_t answer_by_ms = kNever;  // when the caller gives up: no binding may be sent later
+    bool by_permit = false;         // at the barrier by Permit: its caller binds it
+    bool arrived = false;           // has entered the barrier under the present plan
+    Binding binding;
+    Permission permission;
+    bool recorded = false;               // the store has a commit record of the pod
+    int64_t start = 0;                   // the start that the record is part of; 0: none
+    int32_t failures = 0;                // consecutive failed bindings, over several commits (G-14)
+    int64_t restored_until_ms = kNever;  // restored after a restart: when its capacity is released
+  };
+
+  // `bind_within_ms`: default time in which the caller binds a permitted pod.
+  PodLifecycle(const PodLifecycleRooms& rooms, int64_t bind_within_ms) : r_(rooms), bind_within_ms_(bind_within_ms) {}
+
+  [[nodiscard]] const State& Of(const Pod& pod) const { return states_.Of(pod.id); }
+  [[nodiscard]] const Binding& BindingOf(const Pod& pod) const { return Of(pod).binding; }
+  [[nodiscard]] const Permission& PermissionOf(const Pod& pod) const { return Of(pod).permission; }
+
+  // Performs the row of the event. A wait that the event does not concern ends first. REQUIRES: the row allows the
+  // pod's state.
+  void Apply(const Pod& pod, const PodTransition& by, ApplyContext* ctx);
+
+  // --- the barrier ---
+  // The number of pods that wait with a slot.
+  [[nodiscard]] int32_t held_binds() const { return held_binds_; }
+  // Another held call waits for the pod's outcome, at most until `answer_by_ms`.
+  void AddHold(const Pod& pod, HoldToken token) { states_[pod.id].holds.push_back(token); }
+  // The call no longer waits. Returns whether it did.
+  bool RemoveHold(const Pod& pod, HoldToken token);
+  // Answers and removes every held call of the pod.
+  void AnswerHolds(const Pod& pod, const Reason& reason, ApplyContext* ctx);
+  // Whether its caller (Permit) or Muster binds the pod.
+  void SetByPermit(const Pod& pod, bool by_permit) { states_[pod.id].by_permit = by_permit; }
+  void SetAnswerBy(const Pod& pod, int64_t at_ms) { states_[pod.id].answer_by_ms = at_ms; }
+  void SetNode(const Pod& pod, NodeId node) { states_[pod.id].node = node; }
+  // Returns whether the pod had arrived before.
+  bool MarkArrived(const Pod& pod) { return std::exchange(states_[pod.id].arrived, true); }
+  void ClearArrived(const Pod& pod) {
+    if (Of(pod).arrived) states_[pod.id].arrived = false;
+  }
+  // Pods that wait without a slot, by node, in order of ids.
+  using Waiters = absl::btree_map<NodeId, absl::btree_set<PodId>>;
+  [[nodiscard]] const Waiters& waiters() const { return waiters_; }
+  // Ends the pod's wait before a commit and answers its holds with `reason`. No effect when the pod is not waiting.
+  void EndWait(const Pod& pod, const Reason& reason, ApplyContext* ctx);
+  // Ends the waits of all members of the gang.
+  void EndAllWaits(const Gang& gang, const Reason& reason, ApplyContext* ctx);
+
+  // --- slots ---
+  // The pod leaves its slot; the caller decides whether the plan is withdrawn.
+  void ReleaseSlot(const Pod& pod);
+  // Removes a plan whose slots are all bound or removed.
+  void RemovePlanIfDone(const Gang& gang);
+
+  // --- bindings (G-14) ---
+  // Until when the pod is not tried again after a failed binding; 0: it may be tried.
+  [[nodiscard]] int64_t RetryAt(const Pod& pod) const {
+    return BindingOf(pod).phase == BindingPhase::kFailed && BindingOf(pod).next_try_ms != kNever
+               ? BindingOf(pod).next_try_ms
+               : 0;
+  }
+  // Sends the binding of a committed pod, for the first time or again.
+  void Send(const Pod& pod, ApplyContext* ctx);
+  // The outcome of a binding that was sent. Failed with a next try: the number of consecutive failures grows.
+  void SetBindingResult(const Pod& pod, BindingPhase phase, absl::string_view reason, int64_t next_try_ms);
+  // The number of consecutive failures, with one more.
+  int32_t CountFailure(const Pod& pod) { return ++states_[pod.id].failures; }
+  void ClearFailures(const Pod& pod) { states_[pod.id].failures = 0; }
+  void ClearBinding(const Pod& pod) { states_[pod.id].binding = Binding(); }
+  // The name of the node that a committed pod is committed to.
+  [[nodiscard]] const std::string& CommittedNode(const Pod& pod) const {
+    return BindingOf(pod).phase == BindingPhase::kPending ? BindingOf(pod).node : PermissionOf(pod).node;
+  }
+
+  // --- permits (G-4, G-7) ---
+  // The time that its caller requests for binding the pod; 0: it requests none.
+  void SetBindWithin(const Pod& pod, int64_t within_ms) {
+    if (PermissionOf(pod).bind_within_ms != within_ms) states_[pod.id].permission.bind_within_ms = within_ms;
+  }
+  // The caller of a submitted pod starts it: it counts as permitted.
+  void MarkPermitted(const Pod& pod) { states_[pod.id].permission.given = true; }
+
+  // --- commit records, until the outcome is known (S-2, K-13) ---
+  // The start that the pod's commit record is part of; 0: none; -1: the pod has no commit record.
+  [[nodiscard]] int64_t RecordedStart(const Pod& pod) const { return Of(pod).recorded ? Of(pod).start : -1; }
+  // Writes the start record, which precedes the commit records: every waiting pod with its node.
+  // REQUIRES: every waiting pod has a node.
+  void RecordStart(const Group& gangs, int64_t plan, int64_t deadline_ms, ApplyContext* ctx);
+  // The store has a commit record of the pod.
+  void OnCommitRecorded(const Pod& pod, int64_t start);
+  // Deletes the pod's commit record, and the start record with the last commit record of the start.
+  void EraseCommitRecord(const Pod& pod, ApplyContext* ctx);
+
+  // --- after a restart (K-13) ---
+  // The previous process may have sent the pod's binding, so its capacity stays charged for a while. Nothing is sent
+  // unless its scheduler asks again. The scheduler does not know of the binding and may use the capacity for pods that
+  // it does not ask Muster about.
+  [[nodiscard]] bool IsRestored(const Pod& pod) const { return RestoredUntil(pod) != kNever; }
+  // When the capacity of a restored pod is released; kNever: the pod is not restored.
+  [[nodiscard]] int64_t RestoredUntil(const Pod& pod) const { return Of(pod).restored_until_ms; }
+  // Its scheduler binds it to the same node: sends the binding. REQUIRES: IsRestored.
+  void Rebind(const Pod& pod, HoldToken token, int64_t answer_by_ms, ApplyContext* ctx);
+
+  // --- time ---
+  // kNever: nothing is due for the pod.
+  [[nodiscard]] int64_t Deadline(const Pod& pod) const;
+  void Remove(const Pod& pod) { states_.Reset(pod.id); }
+
+  // The members that a recording contains (state/recording/members.h).
+  static constexpr auto Recorded() {
+    return std::tuple(&PodLifecycle::states_, &PodLifecycle::waiters_, &PodLifecycle::held_binds_,
+                      &PodLifecycle::started_);
+  }
+
+ private:
+  enum class Place : uint8_t;
+  enum class Queue : uint8_t;
+  enum class Holds : uint8_t;
+  enum class CommitRecord : uint8_t;
+  struct Row;
+  static const Row& RowOf(PodEvent event);
+  void ApplyPlace(const Pod& pod, const Row& row);
+  void ApplyQueue(const Pod& pod, const Row& row);
+  void BeginCommit(const Pod& pod, const PodTransition& by, bool permitted, int64_t now_ms);
+  void RemoveWaiter(const Pod& pod);
+  void UseNode(const Pod& pod);
+  void RecordCommit(const Pod& pod, int64_t start, bool permitted, ApplyContext* ctx);
+
+  const PodLifecycleRooms r_;
+  const int64_t bind_within_ms_;
+  ById<State> states_;
+  Waiters waiters_;
+  int32_t held_binds_ = 0;
+  absl::btree_map<int64_t, int32_t> started_;  // by plan: number of commit records of its start
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_BINDING_POD_LIFECYCLE_H_
