@@ -54,6 +54,7 @@ PreFilterReply VerbsFrontend::OnPreFilter(const PreFilter& question, int64_t now
   if (pod->gang == nullptr) return {true, {}};
   Reason reason = r_.eligibility->PodReason(*pod);
   Reason gate = r_.eligibility->GateReason(*pod->gang, now_ms);
+  if (gate.none()) gate = r_.queues->PermanentRejection(*pod->gang);
   // A refused member uses up its turn too, because the other members wait for the cycle to end.
   Reason turn = gate.none() ? TryBeginTurn(*pod, now_ms) : Reason();
   if (reason.none()) reason = std::move(gate.none() ? turn : gate);

@@ -59,6 +59,9 @@ class VerbsFrontend {
   [[nodiscard]] const Gang* FindLastWaiting(NodeId node, const Gang& except) const;
   [[nodiscard]] bool ReleaseRoomFor(const Pod& pod, NodeId node, ApplyContext* ctx);
   [[nodiscard]] NodesReply FindFeasibleNodes(const Pod& pod, const std::vector<std::string>& offered);
+  // Why the pod's queues do not allow its gang as a whole now; none: they do. Gangs behind it in order that wait at the
+  // barrier release their nodes if that makes room.
+  [[nodiscard]] Reason ReserveQueue(const Pod& pod, ApplyContext* ctx);
   [[nodiscard]] Reason ReserveNode(const Pod& pod, NodeId node, ApplyContext* ctx);
   [[nodiscard]] bool WasPermitted(const Pod& pod, const std::string& node) const;
   [[nodiscard]] std::vector<std::string> PodsToActivate(const Gang& gang) const;

@@ -64,6 +64,49 @@ bool VerbsFrontend::ReleaseRoomFor(const Pod& pod, NodeId node, ApplyContext* ct
   return true;
 }
 
+Reason VerbsFrontend::ReserveQueue(const Pod& pod, ApplyContext* ctx) {
+  if (pod.gang == nullptr) return {};
+  const Gang& gang = *pod.gang;
+  if (Reason never = r_.queues->PermanentRejection(gang); !never.none()) return never;
+  if (gang.rules.min_member < 1 || gang.durable.satisfied) return r_.queues->Check(pod);
+  const QueueKey key = r_.eligibility->KeyOf(gang);
+  Group ahead;
+  Group behind;
+  for (const auto& [at, waiters] : r_.pod_lifecycle->waiters()) {
+    for (const PodId id : waiters) {
+      const Gang* other = r_.gangs->pod(id).gang;
+      if (Together(*r_.gangs, *other, gang)) continue;
+      Group& side = key < r_.eligibility->KeyOf(*other) ? behind : ahead;
+      if (!absl::c_linear_search(side, other)) side.push_back(other);
+    }
+  }
+  const Group together = r_.eligibility->GroupOf(gang);
+  // A gang that waits already keeps what it has: only those ahead of it come before the rest of its demand.
+  const bool waits = absl::c_any_of(together, [](const Gang* each) { return each->count(MemberState::kWaiting) > 0; });
+  Group holders = ahead;
+  if (!waits) holders.insert(holders.end(), behind.begin(), behind.end());
+  Reason reason = r_.queues->CheckAtBarrier(pod, together, holders, {});
+  if (reason.none() || behind.empty()) return reason;
+  if (!r_.eligibility->GateReason(gang, ctx->now_ms()).none()) return reason;  // it could not start anyway
+  if (!r_.queues->CheckAtBarrier(pod, together, ahead, behind).none()) return reason;
+  absl::c_sort(behind,
+               [&](const Gang* a, const Gang* b) { return r_.eligibility->KeyOf(*a) < r_.eligibility->KeyOf(*b); });
+  while (!reason.none() && !behind.empty()) {  // the last in order is released first
+    const Gang& last = *behind.back();
+    behind.pop_back();
+    if (!r_.queues->ShareQueue(last, gang)) continue;
+    r_.plan_lifecycle->ReleaseGroup(
+        last,
+        {ReasonCode::kWithdrawn,
+         absl::StrCat("gang ", last.key, ": released its nodes for gang ", gang.key, ", which is ahead of it")},
+        ctx);
+    holders = ahead;
+    if (!waits) holders.insert(holders.end(), behind.begin(), behind.end());
+    reason = r_.queues->CheckAtBarrier(pod, together, holders, {});
+  }
+  return reason;
+}
+
 bool VerbsFrontend::ResolveContention(const Pod& pod, const NodeOffer& offer, ApplyContext* ctx) {
   if (pod.gang == nullptr || r_.pod_lifecycle->waiters().empty()) return false;
   const Gang& gang = *pod.gang;

@@ -93,9 +93,7 @@ PermitReply VerbsFrontend::OnPermit(const Permit& question, ApplyContext* ctx) {
 
 // Charges the pod to the node. Returns why that is not possible; none: done.
 Reason VerbsFrontend::ReserveNode(const Pod& pod, NodeId node, ApplyContext* ctx) {
-  Reason reason = pod.gang == nullptr ? Reason() : r_.queues->PermanentRejection(*pod.gang);
-  if (reason.none()) reason = r_.queues->Check(pod);
-  if (!reason.none()) {
+  if (Reason reason = ReserveQueue(pod, ctx); !reason.none()) {
     reason.text = absl::StrCat("gang ", pod.gang->key, ": ", reason.text);
     return reason;
   }

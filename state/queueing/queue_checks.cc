@@ -147,8 +147,7 @@ Reason Queues::CheckReplacing(const Pod& pod, ClassId reserved) const {
   return CheckDemand({pod.gang}, asked);
 }
 
-Reason Queues::PermanentRejection(const Gang& gang) const {
-  if (!tree_->any() || gang.active() > 0) return {};
+ResourceSum Queues::DemandAtBarrier(const Gang& gang) const {
   absl::btree_map<ClassId, int32_t> pods;
   for (const MemberState state : {MemberState::kPending, MemberState::kWaiting}) {
     for (const Pod* pod : gang.in(state)) {
@@ -157,10 +156,56 @@ Reason Queues::PermanentRejection(const Gang& gang) const {
   }
   std::vector<Candidates> runs;
   for (const auto& [cls, count] : pods) runs.push_back({cls, 0, count});
+  const bool whole = gang.active() == 0;
+  return MinimumDemand(gang, runs, whole ? std::max(0, gang.rules.min_member) : eligibility_->Missing(gang), whole);
+}
+
+ResourceSum Queues::WaitingUsage(const Gang& gang) const {
+  ResourceSum sum;
+  for (const Pod* pod : gang.in(MemberState::kWaiting)) {
+    if (pod->cls != kNoClass) sum.AddTimes(cluster_->pod_class(pod->cls).request, 1);
+  }
+  return sum;
+}
+
+Reason Queues::CheckAtBarrier(const Pod& pod, const Group& gangs, const Group& ahead, const Group& behind) const {
+  if (!tree_->any() || pod.cls == kNoClass || absl::c_any_of(gangs, [this](const Gang* g) { return IsExempt(*g); }))
+    return {};
   DemandByQueue asked;
-  AddRequest(Of(gang), MinimumDemand(gang, runs, std::max(0, gang.rules.min_member), /*whole=*/true),
-             !gang.rules.preemptible,
-             /*fresh=*/false, &asked);
+  const auto add = [&](const Gang& gang) {
+    ResourceSum rest = DemandAtBarrier(gang);
+    const ResourceSum waiting = WaitingUsage(gang);
+    for (const ResourceSum::Entry& entry : waiting.entries()) {
+      rest.Set(entry.id, std::max<WideSum>(0, rest.Get(entry.id) - entry.amount));
+    }
+    for (const auto& [resource, amount] : cluster_->pod_class(pod.cls).request.entries()) {
+      if (&gang == pod.gang && rest.Get(resource) < amount) rest.Set(resource, amount);
+    }
+    AddRequest(Of(gang), rest, !gang.rules.preemptible, running_queue_.Of(gang.id) == 0, &asked);
+  };
+  for (const Gang* gang : gangs) add(*gang);
+  for (const Gang* gang : behind) {
+    ResourceSum returned;
+    const ResourceSum waiting = WaitingUsage(*gang);
+    for (const ResourceSum::Entry& entry : waiting.entries()) returned.Add(entry.id, -entry.amount);
+    AddRequest(Of(*gang), returned, !gang->rules.preemptible, /*fresh=*/false, &asked);
+  }
+  if (Reason alone = CheckDemand(gangs, asked); !alone.none()) return alone;
+  const Gang* holder = nullptr;
+  for (const Gang* gang : ahead) {
+    if (!ShareQueue(*gang, *pod.gang)) continue;
+    add(*gang);
+    if (holder == nullptr) holder = gang;
+  }
+  if (holder == nullptr || CheckDemand(gangs, asked).none()) return {};
+  return {ReasonCode::kQueueLimit, absl::StrCat("gang ", holder->key, " waits at the barrier, and queue ",
+                                                tree_->at(Of(*holder)).spec.name, " has no room for both")};
+}
+
+Reason Queues::PermanentRejection(const Gang& gang) const {
+  if (!tree_->any() || gang.active() > 0) return {};
+  DemandByQueue asked;
+  AddRequest(Of(gang), DemandAtBarrier(gang), !gang.rules.preemptible, /*fresh=*/false, &asked);
   Reason reason = CheckDemand({&gang}, asked);
   return reason.code == ReasonCode::kQueueRejected ? reason : Reason();
 }

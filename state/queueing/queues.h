@@ -60,6 +60,11 @@ class Queues {
 
   // The same for a pod that takes a place reserved for a pod of class `reserved`.
   [[nodiscard]] Reason CheckReplacing(const Pod& pod, ClassId reserved) const;
+  // Q-4, for a pod of gangs that their own schedulers place pod by pod: why what the gangs still need, as a whole, does
+  // not fit their queues now; none: it does. What the gangs in `ahead` still need counts as used, and what the waiting
+  // members of the gangs in `behind` use counts as free.
+  [[nodiscard]] Reason CheckAtBarrier(const Pod& pod, const Group& gangs, const Group& ahead,
+                                      const Group& behind) const;
   // For a gang that its own scheduler places pod by pod: kQueueRejected if its queues can never admit it, else none.
   [[nodiscard]] Reason PermanentRejection(const Gang& gang) const;
   // Why the reserved slots of the gang, on which no member runs yet, exceed what its queues allow now; none: they do
@@ -158,6 +163,9 @@ class Queues {
   [[nodiscard]] bool IsExempt(const Gang& gang) const;
   // The least amounts that the missing part of its minimum needs; for a gang that does not run, its total.
   [[nodiscard]] ResourceSum Request(const Gang& gang) const;
+  // The minimum demand of a gang whose members wait at the barrier one by one; and what those that wait use.
+  [[nodiscard]] ResourceSum DemandAtBarrier(const Gang& gang) const;
+  [[nodiscard]] ResourceSum WaitingUsage(const Gang& gang) const;
   // `whole`: no member runs or succeeded. `runs`: members in order of priority.
   [[nodiscard]] ResourceSum MinimumDemand(const Gang& gang, const std::vector<Candidates>& runs, int32_t needed,
                                           bool whole) const;

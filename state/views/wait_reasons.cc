@@ -86,7 +86,10 @@ Reason WaitReasons::Of(const Gang& gang, int64_t now_ms) const {
   if (eligibility_->SchedulesIndividually(gang)) return ReasonWhenPlaced(gang);
   if (gang.count(MemberState::kWaiting) > 0) return eligibility_->BarrierReason(gang);
   if (Reason plan = eligibility_->PlanReason(gang, now_ms); !plan.none()) {
-    // If a scheduler places the gang pod by pod, the last failure of a member is more specific.
+    // If a scheduler places the gang pod by pod, the queue's rejection and the last failure of a member are more
+    // specific.
+    Reason never = plan.code == ReasonCode::kNotServed ? queues_->PermanentRejection(gang) : Reason();
+    if (!never.none()) return never;
     if (plan.code == ReasonCode::kNotServed && !gang.root_cause.empty()) {
       return {ReasonCode::kMemberUnschedulable, gang.root_cause};
     }
