@@ -1,7 +1,6 @@
 #include "service/rpc/errors.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "proto/google/rpc/error_details.pb.h"
 #include "state/base/text.h"
 
@@ -55,28 +54,18 @@ grpc::Status Violations::ToStatus() const {
   return Build(grpc::StatusCode::INVALID_ARGUMENT, all, {&bad});
 }
 
-namespace {
-
-void AddLine(absl::string_view line, const FieldOfText& field_of, Violations* violations) {
-  if (field_of != nullptr) {
-    if (const std::string field = field_of(line); !field.empty()) return violations->Add(field, line);
-  }
-  const size_t colon = line.find(": ");
-  const bool begins_with_field = colon != absl::string_view::npos && line.find(' ') > colon;
-  if (begins_with_field) return violations->Add(line.substr(0, colon), line.substr(colon + 2));
-  violations->Add("", line);
-}
-
-}  // namespace
-
-grpc::Status ToGrpc(const absl::Status& status, absl::string_view reason, const FieldOfText& field_of) {
+grpc::Status ToGrpc(const absl::Status& status, absl::string_view reason, const FieldOfProblem& field_of) {
   if (status.ok()) return grpc::Status::OK;
   const std::string text(status.message());
   if (absl::IsInvalidArgument(status)) {
+    std::vector<Problem> problems = ProblemsOf(status);
+    if (problems.empty()) problems.push_back({Subject::kRequest, "", text});
     Violations violations;
-    for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    for (const Problem& problem : problems) {
       if (violations.full()) break;
-      AddLine(line, field_of, &violations);
+      std::string field = field_of == nullptr ? "" : field_of(problem);
+      if (field.empty() && problem.subject == Subject::kField) field = problem.name;
+      violations.Add(field, problem.text);
     }
     return violations.ToStatus();
   }

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "state/base/problem.h"
 
 namespace muster {
 
@@ -33,14 +34,14 @@ class Violations {
 // The name of a field within `path`; "" for the request itself.
 [[nodiscard]] std::string At(const std::string& path, absl::string_view field);
 
-// Returns the request field that a message of the core is about ("queue team: ..."); empty: unknown.
-using FieldOfText = std::function<std::string(absl::string_view text)>;
+// Returns the request field that a problem which the core found is about; empty: unknown.
+using FieldOfProblem = std::function<std::string(const Problem& problem)>;
 
 // Converts a status. Adds ErrorInfo if `reason` (UPPER_SNAKE_CASE) is given, and RetryInfo if the call may be repeated
-// soon. For InvalidArgument it adds BadRequest with each line. The field of a line is the result of `field_of`,
-// otherwise the beginning of the line ("gang.name: ...").
+// soon. For InvalidArgument it adds BadRequest with each attached problem. The field is the result of `field_of`,
+// otherwise the problem's own one.
 [[nodiscard]] grpc::Status ToGrpc(const absl::Status& status, absl::string_view reason = "",
-                                  const FieldOfText& field_of = nullptr);
+                                  const FieldOfProblem& field_of = nullptr);
 
 }  // namespace muster
 

@@ -7,7 +7,6 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/muster/v1/facts.grpc.pb.h"
 #include "service/rpc/reading.h"
@@ -83,21 +82,16 @@ void ReadFacts(const RpcGate& gate, const Message& message, Violations* violatio
   ReadManifests(gate, message.manifests(), "manifests", now_ms, violations, facts);
 }
 
-// Messages of the core begin with "node NAME: ..." or "pod uid UID: ...".
-template <typename Message>
-std::string FieldOf(const Message& message, absl::string_view text) {
-  for (int i = 0; i < message.pods_size(); ++i) {
-    if (absl::StartsWith(text, absl::StrCat("pod uid ", message.pods(i).uid(), ": "))) {
-      return absl::StrCat("pods[", i, "].uid");
-    }
+std::string FieldOf(const v1::UpdateFactsRequest& request, const Problem& problem) {
+  const bool of_pod = problem.subject == Subject::kPod;
+  const bool of_node = problem.subject == Subject::kNode;
+  for (int i = 0; i < request.pods_size() && of_pod; ++i) {
+    if (request.pods(i).uid() == problem.name) return absl::StrCat("pods[", i, "].uid");
   }
-  for (int i = 0; i < message.nodes_size(); ++i) {
-    if (absl::StartsWith(text, absl::StrCat("node ", message.nodes(i).name(), ": "))) {
-      return absl::StrCat("nodes[", i, "]");
-    }
+  for (int i = 0; i < request.nodes_size() && of_node; ++i) {
+    if (request.nodes(i).name() == problem.name) return absl::StrCat("nodes[", i, "]");
   }
-  const bool of_manifests = absl::StartsWith(text, "pod ") || absl::StartsWith(text, "node ");
-  return of_manifests && message.manifests_size() > 0 ? "manifests" : "";
+  return (of_pod || of_node) && request.manifests_size() > 0 ? "manifests" : "";
 }
 
 // An object must not be both updated and removed in one step.
@@ -250,8 +244,8 @@ class SnapshotReactor final : public grpc::ServerReadReactor<v1::SnapshotPart> {
     gate_->engine().AskAsync(
         std::move(facts_), DeadlineOf(*context_), [this, source](const absl::StatusOr<Reply>& reply) {
           // The part with the problem is no longer known.
-          const auto field_of = [](absl::string_view text) {
-            return absl::StartsWith(text, "pod ") ? "pods" : absl::StartsWith(text, "node ") ? "nodes" : "";
+          const auto field_of = [](const Problem& problem) {
+            return problem.subject == Subject::kPod ? "pods" : problem.subject == Subject::kNode ? "nodes" : "";
           };
           if (!reply.ok()) return Finish(ToGrpc(reply.status(), "", field_of));
           FillStatus(&gate_->engine(), source, std::get<FactsReply>(*reply).version, response_);
@@ -323,7 +317,7 @@ class FactsServiceImpl final : public v1::FactsService::CallbackService {
             FillStatus(machine.reader().present_nodes(), static_cast<int64_t>(machine.reader().pod_count()),
                        request->source(), std::get<FactsReply>(reply).version, response);
           },
-          /*reason=*/kSendSnapshot, [request](absl::string_view text) { return FieldOf(*request, text); });
+          /*reason=*/kSendSnapshot, [request](const Problem& problem) { return FieldOf(*request, problem); });
     };
     return ServeIdempotent(gate_, context, "UpdateFacts", request, response, update_facts, spoke);
   }

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/muster/v1/muster.grpc.pb.h"
 #include "service/rpc/errors.h"
@@ -90,12 +89,11 @@ std::string ExplainText(const v1::Queue& queue, const QueuePositionView& line) {
   return out;
 }
 
-// Messages of the core begin with "queue NAME: ..."; of a repeated name, the second one is wrong.
-std::string FieldOf(const v1::ApplyQueuesRequest& request, absl::string_view text) {
+// Of a repeated name, the last one is wrong.
+std::string FieldOf(const v1::ApplyQueuesRequest& request, const Problem& problem) {
+  if (problem.subject != Subject::kQueue) return "";
   for (int i = request.queues_size() - 1; i >= 0; --i) {
-    if (absl::StartsWith(text, absl::StrCat("queue ", request.queues(i).name(), ": "))) {
-      return absl::StrCat("queues[", i, "]");
-    }
+    if (request.queues(i).name() == problem.name) return absl::StrCat("queues[", i, "]");
   }
   return "";
 }
@@ -139,7 +137,8 @@ class QueueServiceImpl final : public v1::QueueService::CallbackService {
       }
       if (!violations.none()) return call.Finish(violations.ToStatus());
       command.only = request->prune();
-      call.Ask(std::move(command), nullptr, "", [request](absl::string_view text) { return FieldOf(*request, text); });
+      call.Ask(std::move(command), nullptr, "",
+               [request](const Problem& problem) { return FieldOf(*request, problem); });
     });
   }
   ServerUnaryReactor* DeleteQueue(CallbackServerContext* context, const v1::DeleteQueueRequest* request,

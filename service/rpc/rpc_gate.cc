@@ -115,7 +115,7 @@ void IdempotentCall::Finish(const grpc::Status& status) const {
   finish_(status);
 }
 
-void IdempotentCall::Ask(Command command, Fill fill, absl::string_view reason, const FieldOfText& field_of) const {
+void IdempotentCall::Ask(Command command, Fill fill, absl::string_view reason, const FieldOfProblem& field_of) const {
   const auto to_status = [reason, field_of](const absl::Status& status) {
     return ToGrpc(status, absl::IsFailedPrecondition(status) ? reason : "", field_of);
   };

@@ -95,7 +95,7 @@ class IdempotentCall {
   // `field_of` finds the field of an InvalidArgument, as for ToGrpc.
   using Fill = std::function<void(const Machine&, const Reply&)>;
   void Ask(Command command, Fill fill = nullptr, absl::string_view reason = "",
-           const FieldOfText& field_of = nullptr) const;
+           const FieldOfProblem& field_of = nullptr) const;
 
  private:
   RpcGate* gate_;

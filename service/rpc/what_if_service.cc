@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/muster/v1/decisions.grpc.pb.h"
 #include "service/rpc/job_reading.h"
@@ -135,13 +134,13 @@ WhatIf ReadQuestion(const v1::PlanGangRequest& request, const ManifestReader& ma
   return out;
 }
 
-// Messages of the core about queues concern `more_for_queues`: "queue team has neither a limit nor ...".
-std::string FieldOf(const v1::PlanGangRequest& request, absl::string_view text) {
+// Problems of queues concern `more_for_queues`.
+std::string FieldOf(const v1::PlanGangRequest& request, const Problem& problem) {
+  if (problem.subject != Subject::kQueue) return "";
   for (int i = 0; i < request.more_for_queues_size(); ++i) {
-    if (!absl::StartsWith(text, absl::StrCat("queue ", request.more_for_queues(i).queue(), " "))) continue;
-    return absl::StrCat("more_for_queues[", i, "].amounts");
+    if (request.more_for_queues(i).queue() == problem.name) return absl::StrCat("more_for_queues[", i, "].amounts");
   }
-  return absl::StartsWith(text, "queues with more ") ? "more_for_queues" : "";
+  return "more_for_queues";
 }
 
 void Fill(const WhatIfAnswer& answer, v1::PlanGangResponse* response) {
@@ -189,7 +188,7 @@ class WhatIfServiceImpl final : public v1::WhatIfService::CallbackService {
       const absl::StatusOr<WhatIfAnswer> found = AnswerWhatIf(*state, gate_->engine().settings(), question, now_ms);
       if (found.ok()) Fill(*found, response);
       busy_ = false;
-      finish(ToGrpc(found.status(), "", [&request](absl::string_view text) { return FieldOf(request, text); }));
+      finish(ToGrpc(found.status(), "", [&request](const Problem& problem) { return FieldOf(request, problem); }));
     };
     gate_->engine().ReadLatest(read, [this, answer, finish](const absl::Status& status) {
       if (status.ok()) return OnGrpcThread(answer);

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "state/base/checked.h"
+#include "state/base/problem.h"
 
 namespace muster {
 namespace {
@@ -19,16 +20,18 @@ absl::Status NotKnown(const std::string& id) {
 }  // namespace
 
 absl::StatusOr<bool> SubmissionsFrontend::ReplyIfKnown(const SubmitGang& command, ApplyContext* ctx) {
-  const absl::Status other =
-      absl::InvalidArgumentError("request_id: was used for another submission; expected a different id for each gang");
+  const auto other = [] {
+    return InvalidArgument(
+        {{Subject::kField, "request_id", "was used for another submission; expected a different id for each gang"}});
+  };
   if (const SubmissionReply* ended = r_.submissions->FindFinished(command.id); ended != nullptr) {
-    if (ended->fingerprint != command.fingerprint) return other;
+    if (ended->fingerprint != command.fingerprint) return other();
     ctx->ReplyWhenDurable(*ended);
     return true;
   }
   const Gang* known = r_.submissions->Find(command.id);
   if (known == nullptr) return false;
-  if (r_.submissions->Of(*known)->fingerprint != command.fingerprint) return other;
+  if (r_.submissions->Of(*known)->fingerprint != command.fingerprint) return other();
   r_.submissions->OnQueried(*known, r_.plans->Of(*known) != nullptr, ctx->now_ms());
   ctx->ReplyWhenDurable(CurrentReply(*known, ctx->now_ms()));
   return true;
@@ -42,8 +45,9 @@ absl::Status SubmissionsFrontend::CheckSum(const std::vector<PodDescription>& po
     for (const auto& [name, amount] : pod.shape->requests) {
       const std::optional<int64_t> more = CheckedAdd(sum[name], amount);
       if (!more.has_value()) {
-        return absl::InvalidArgumentError(absl::StrCat("pods: together they ask for more ", name,
-                                                       " than can be counted; expected less than 2^63 base units"));
+        return InvalidArgument({{Subject::kField, "pods",
+                                 absl::StrCat("together they ask for more ", name,
+                                              " than can be counted; expected less than 2^63 base units")}});
       }
       sum[name] = *more;
     }
@@ -64,27 +68,28 @@ absl::Status SubmissionsFrontend::Check(const SubmitGang& command) const {
   }
   const std::vector<SubgroupDeclaration>& subgroups = command.declaration->subgroups;
   const SubgroupParseResult tree = ParseSubgroups(subgroups, command.declaration->min_member);
-  if (!tree.problem.empty()) return absl::InvalidArgumentError(absl::StrCat("subgroups: ", tree.problem));
+  if (!tree.problem.empty()) return InvalidArgument({{Subject::kField, "subgroups", tree.problem}});
   const int64_t minimum = subgroups.empty() ? command.declaration->min_member.value_or(0) : tree.tree.Least();
   if (minimum < 1 || static_cast<size_t>(minimum) > command.pods.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("min_member: ", minimum, " of ", command.pods.size(),
-                                                   " pods; expected 1 to ", command.pods.size()));
+    return InvalidArgument(
+        {{Subject::kField, "min_member",
+          absl::StrCat(minimum, " of ", command.pods.size(), " pods; expected 1 to ", command.pods.size())}});
   }
   absl::flat_hash_set<absl::string_view> uids;
   for (const PodDescription& pod : command.pods) {
-    if (pod.uid.empty() || pod.name.empty()) return absl::InvalidArgumentError("pods: uid and name must not be empty");
-    if (!pod.invalid.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat("pod ", pod.name, ": ", pod.invalid));
+    if (pod.uid.empty() || pod.name.empty()) {
+      return InvalidArgument({{Subject::kField, "pods", "uid and name must not be empty"}});
     }
+    const auto invalid = [&pod](const auto&... why) {
+      return InvalidArgument({{Subject::kPod, pod.uid, absl::StrCat("pod ", pod.name, ": ", why...)}});
+    };
+    if (!pod.invalid.empty()) return invalid(pod.invalid);
     if (const absl::Status amounts = CheckAmounts(pod.shape->requests); !amounts.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat("pod ", pod.name, ": ", amounts.message()));
+      return invalid(amounts.message());
     }
-    if (!uids.insert(pod.uid).second) {
-      return absl::InvalidArgumentError(absl::StrCat("pod ", pod.name, ": uid ", pod.uid, " is given twice"));
-    }
+    if (!uids.insert(pod.uid).second) return invalid("uid ", pod.uid, " is given twice");
     if (!subgroups.empty() && tree.tree.FindLeaf(pod.gang.subgroup) < 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("pod ", pod.name, ": subgroup \"", pod.gang.subgroup, "\" is not in the gang, or has children"));
+      return invalid("subgroup \"", pod.gang.subgroup, "\" is not in the gang, or has children");
     }
     if (r_.gangs->FindPod(pod.uid) != nullptr) {
       return absl::AlreadyExistsError(absl::StrCat("pod ", pod.name, ": uid ", pod.uid, " is known already"));

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "state/base/problem.h"
 #include "state/planner/explain_no_room.h"
 
 namespace muster {
@@ -118,7 +119,8 @@ void VerbsFrontend::OnUnreserve(const Pod& pod, UnreserveCause cause, ApplyConte
 
 absl::Status VerbsFrontend::OnPostBind(const Pod& pod, const std::string& node, ApplyContext* ctx) {
   if (node.empty()) {
-    return absl::InvalidArgumentError("node: is empty; expected the name of the node that the pod is bound to");
+    return InvalidArgument(
+        {{Subject::kField, "node", "is empty; expected the name of the node that the pod is bound to"}});
   }
   if (!pod.facts.node_name.empty()) {
     if (pod.facts.node_name == node) return absl::OkStatus();

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "state/base/check.h"
+#include "state/base/problem.h"
 
 namespace muster {
 
@@ -292,19 +293,22 @@ void Ingest::RestoreFacts(ApplyContext* ctx) {
 absl::Status Ingest::Check(const std::vector<NodeDescription>& nodes, const std::vector<PodDescription>& pods) const {
   for (const NodeDescription& node : nodes) {
     if (const absl::Status amounts = CheckAmounts(node.allocatable); !amounts.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat("node ", node.name, ": ", amounts.message()));
+      return InvalidArgument({{Subject::kNode, node.name, absl::StrCat("node ", node.name, ": ", amounts.message())}});
     }
   }
   absl::flat_hash_map<absl::string_view, const PodDescription*> seen;
   for (const PodDescription& pod : pods) {
-    if (pod.uid.empty() || pod.name.empty()) return absl::InvalidArgumentError("pod: uid and name must not be empty");
+    if (pod.uid.empty() || pod.name.empty()) {
+      return InvalidArgument({{Subject::kField, "pod", "uid and name must not be empty"}});
+    }
     const Pod* known = r_.gangs->FindPod(pod.uid);
     const PodDescription* other = known == nullptr ? nullptr : &known->facts;
     if (const auto [at, fresh] = seen.emplace(pod.uid, &pod); !fresh) other = at->second;
     if (other == nullptr || (other->name == pod.name && other->name_space == pod.name_space)) continue;
-    return absl::InvalidArgumentError(absl::StrCat("pod uid ", pod.uid, ": is ", other->name_space, "/", other->name,
-                                                   ", announced as ", pod.name_space, "/", pod.name,
-                                                   "; a UID belongs to one pod"));
+    return InvalidArgument(
+        {{Subject::kPod, pod.uid,
+          absl::StrCat("pod uid ", pod.uid, ": is ", other->name_space, "/", other->name, ", announced as ",
+                       pod.name_space, "/", pod.name, "; a UID belongs to one pod")}});
   }
   return absl::OkStatus();
 }

@@ -5,15 +5,18 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "state/base/problem.h"
 #include "state/machine/machine.h"
 
 namespace muster {
 namespace {
 
 absl::Status Check(const QueueRules& rules) {
-  const std::vector<std::string> problems = ValidateQueues(rules);
-  return problems.empty() ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
+  std::vector<Problem> problems;
+  for (const QueueProblem& problem : ValidateQueuesByName(rules)) {
+    problems.push_back({Subject::kQueue, problem.queue, ToString(problem)});
+  }
+  return problems.empty() ? absl::OkStatus() : InvalidArgument(problems);
 }
 
 // The rules after `command`. A known queue keeps its position, which is its age; a new queue comes last.
@@ -21,7 +24,7 @@ absl::StatusOr<QueueRules> Applied(QueueRules rules, const ApplyQueues& command)
   absl::flat_hash_set<std::string> declared;
   for (const QueueSpec& queue : command.put) {
     if (!declared.insert(queue.name).second) {
-      return absl::InvalidArgumentError(absl::StrCat("queue ", queue.name, ": is declared twice"));
+      return InvalidArgument({{Subject::kQueue, queue.name, ToString(QueueProblem{queue.name, "is declared twice"})}});
     }
     const auto known = std::find_if(rules.queues.begin(), rules.queues.end(),
                                     [&](const QueueSpec& each) { return each.name == queue.name; });

@@ -130,13 +130,14 @@ std::vector<QueueProblem> ValidateQueuesByName(const QueueRules& rules) {
   return problems;
 }
 
+std::string ToString(const QueueProblem& problem) {
+  return IsQueueName(problem.queue) ? absl::StrCat("queue ", problem.queue, ": ", problem.text)
+                                    : absl::StrCat("queue \"", problem.queue, "\": ", problem.text);
+}
+
 std::vector<std::string> ValidateQueues(const QueueRules& rules) {
   std::vector<std::string> out;
-  for (const QueueProblem& problem : ValidateQueuesByName(rules)) {
-    const bool named = IsQueueName(problem.queue);
-    out.push_back(named ? absl::StrCat("queue ", problem.queue, ": ", problem.text)
-                        : absl::StrCat("queue \"", problem.queue, "\": ", problem.text));
-  }
+  for (const QueueProblem& problem : ValidateQueuesByName(rules)) out.push_back(ToString(problem));
   return out;
 }
 

@@ -63,6 +63,8 @@ struct QueueProblem {
 };
 // All errors in the declared queues; empty if there are none.
 [[nodiscard]] std::vector<QueueProblem> ValidateQueuesByName(const QueueRules& rules);
+// A sentence that names the queue.
+[[nodiscard]] std::string ToString(const QueueProblem& problem);
 // As ValidateQueuesByName, with a sentence for each error.
 [[nodiscard]] std::vector<std::string> ValidateQueues(const QueueRules& rules);
 

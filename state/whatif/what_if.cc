@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
+#include "state/base/problem.h"
 #include "state/recording/snapshot.h"
 
 namespace muster {
@@ -86,8 +87,9 @@ class HypotheticalMachine {
       NodeDescription node = pattern;
       node.name = added.count == 1 && added.like.empty() ? stem : absl::StrCat(stem, "-", i);
       if (Present(node.name)) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("node ", node.name, " exists already; expected a name that no node has"));
+        return InvalidArgument(
+            {{Subject::kNode, node.name,
+              absl::StrCat("node ", node.name, " exists already; expected a name that no node has")}});
       }
       for (auto& [label, value] : node.labels) {
         if (label == kHostname) value = node.name;
@@ -115,14 +117,16 @@ class HypotheticalMachine {
           any = true;
         }
         if (any) continue;
-        return absl::InvalidArgumentError(absl::StrCat("queue ", name, " has neither a limit nor a quota of ", resource,
-                                                       ": more of it would change nothing"));
+        return InvalidArgument({{Subject::kQueue, name,
+                                 absl::StrCat("queue ", name, " has neither a limit nor a quota of ", resource,
+                                              ": more of it would change nothing")}});
       }
     }
     absl::Status taken = Apply(SetQueues{std::move(rules)}).status;
     if (taken.ok()) return taken;
-    return absl::InvalidArgumentError(
-        absl::StrCat("queues with more would not be accepted: ", taken.message(), "; give more to that one too"));
+    return InvalidArgument(
+        {{Subject::kQueue, "",
+          absl::StrCat("queues with more would not be accepted: ", taken.message(), "; give more to that one too")}});
   }
 
   absl::Status Remove(const std::string& name, const std::string& asked, std::vector<std::string>* hit) {

@@ -14,16 +14,30 @@ namespace {
 
 // An invalid input may be very long; only the part that fits into a reply is examined.
 TEST(Errors, LongInput_IsExaminedToReplyLimit) {
-  std::string text;
-  for (int i = 0; i < 10'000; ++i) absl::StrAppend(&text, i == 0 ? "" : "\n", "queue ", i, ": is wrong");
+  std::vector<Problem> problems;
+  for (int i = 0; i < 10'000; ++i) {
+    problems.push_back({Subject::kQueue, absl::StrCat(i), absl::StrCat("queue ", i, ": is wrong")});
+  }
   int looks = 0;
-  const grpc::Status status = ToGrpc(absl::InvalidArgumentError(text), "", [&](absl::string_view line) {
+  const grpc::Status status = ToGrpc(InvalidArgument(problems), "", [&](const Problem& problem) {
     ++looks;
-    return absl::StrCat("queues[", line.substr(6, line.find(':') - 6), "]");
+    return absl::StrCat("queues[", problem.name, "]");
   });
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_LE(looks, 16);
   EXPECT_NE(status.error_message().find("queues[0]: queue 0: is wrong"), std::string::npos) << status.error_message();
+}
+
+// The field comes from the attached problem, never from the message.
+TEST(Errors, InvalidArgument_NamesFieldOfAttachedProblemOnly) {
+  const auto message = [](const absl::Status& status) { return ToGrpc(status).error_message(); };
+  const auto details = [](const absl::Status& status) { return ToGrpc(status).error_details(); };
+  const absl::Status typed = InvalidArgument({{Subject::kField, "min_member", "0 of 2 pods"}});
+  const absl::Status plain = absl::InvalidArgumentError("min_member: 0 of 2 pods");
+  EXPECT_EQ(message(typed), "min_member: 0 of 2 pods");
+  EXPECT_EQ(message(plain), message(typed));
+  EXPECT_NE(details(plain), details(typed)) << "without an attached problem no field is known";
+  EXPECT_EQ(message(InvalidArgument({{Subject::kPod, "u-1", "pod a: is wrong"}})), "pod a: is wrong");
 }
 
 // Beyond the retained change log a watch is resynchronised: nothing is queued for a slow reader, and nothing is lost.

@@ -11,6 +11,7 @@
 #include "state/base/checked.h"
 #include "state/base/hash.h"
 #include "state/base/names.h"
+#include "state/base/problem.h"
 #include "state/base/reason.h"
 #include "state/base/shared.h"
 #include "state/base/text.h"
@@ -216,6 +217,23 @@ TEST(SharedTest, Copies_ShareUntilFirstWrite) {
   EXPECT_TRUE(a == b) << "equal by value";
   EXPECT_FALSE(a.IsSameCopy(b));
   EXPECT_EQ(b->size(), 2U);
+}
+
+// Errors carry what they are about; the message is only for people.
+TEST(ProblemTest, InvalidArgument_KeepsProblemsAndWritesLines) {
+  const std::vector<Problem> problems = {{Subject::kField, "min_member", "0; expected 1 or more"},
+                                         {Subject::kQueue, "", ""},
+                                         {Subject::kPod, "u\n1", "pod a:\nits uid is wrong"},
+                                         {Subject::kRequest, "", "nothing fits"}};
+  const absl::Status status = InvalidArgument(problems);
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_EQ(status.message(), "min_member: 0; expected 1 or more\n\npod a:\nits uid is wrong\nnothing fits");
+  EXPECT_EQ(ProblemsOf(status), problems);
+}
+
+TEST(ProblemTest, PlainStatus_HasNoProblems) {
+  EXPECT_TRUE(ProblemsOf(absl::OkStatus()).empty());
+  EXPECT_TRUE(ProblemsOf(absl::InvalidArgumentError("min_member: 0")).empty());
 }
 
 }  // namespace
