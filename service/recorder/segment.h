@@ -21,7 +21,7 @@
 namespace muster {
 
 // Version of the layout above and of SegmentHeader.
-inline constexpr int32_t kRecordingFormat = 15;
+inline constexpr int32_t kRecordingFormat = 16;
 
 struct SegmentHeader {
   int32_t format = kRecordingFormat;

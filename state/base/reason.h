@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <tuple>
 
 #include "absl/strings/string_view.h"
 
@@ -56,9 +57,13 @@ enum class ReasonCode : uint8_t {
 
 struct Reason {
   ReasonCode code = ReasonCode::kNone;
-  std::string text;  // one sentence, without a final period; stable while the situation is (K-3)
+  std::string text;         // one sentence, without a final period; stable while the situation is (K-3)
+  bool names_gang = false;  // `text` begins with the name of a gang; not compared, as it follows from the text
 
   [[nodiscard]] bool none() const { return code == ReasonCode::kNone; }
+  // The members that a recording contains (state/recording/members.h).
+  static constexpr auto Recorded() { return std::tuple(&Reason::code, &Reason::text); }
+  static constexpr size_t kNotRecorded = 1;  // names_gang: read only in the command that makes the reason
   friend bool operator==(const Reason& a, const Reason& b) { return a.code == b.code && a.text == b.text; }
 };
 

@@ -140,7 +140,7 @@ FilterReply ExtenderFrontend::FilterExtra(const Pod& pod, const NodeOffer& offer
 
 FilterReply ExtenderFrontend::RefuseMember(const Pod& pod, Reason reason) {
   r_.activations->SetUnschedulable(pod, true);
-  if (reason.text.rfind("gang ", 0) != 0) reason.text = absl::StrCat("gang ", pod.gang->key, ": ", reason.text);
+  if (!reason.names_gang) reason.text = absl::StrCat("gang ", pod.gang->key, ": ", reason.text);
   r_.activations->SetLastRefusal(pod, reason);
   return Refuse(std::move(reason));
 }

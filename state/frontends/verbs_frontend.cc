@@ -201,7 +201,7 @@ NodesReply VerbsFrontend::FindFeasibleNodes(const Pod& pod, const std::vector<st
   }
   // Scores are reported as non-negative; nodes that would have a negative score keep their position in the order.
   for (NodesReply::Scored& node : reply.nodes) node.score = std::max(0, node.score);
-  if (reply.nodes.empty()) reply.reason = {ReasonCode::kNoRoom, ExplainNoRoom(*r_.cluster, pod.cls)};
+  if (reply.nodes.empty()) reply.reason = {ReasonCode::kNoRoom, ExplainNoRoom(*r_.cluster, pod.cls).text};
   return reply;
 }
 

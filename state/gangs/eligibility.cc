@@ -17,7 +17,8 @@ Reason InvalidPodReason(const Pod& pod) {
   if (!pod.facts.gang.problem.none()) return pod.facts.gang.problem;
   if (pod.foreign) {
     return {ReasonCode::kConflict,
-            absl::StrCat("gang ", pod.gang->key, " was submitted as a whole, without pod ", pod.facts.name)};
+            absl::StrCat("gang ", pod.gang->key, " was submitted as a whole, without pod ", pod.facts.name),
+            /*names_gang=*/true};
   }
   if (pod.leaf < 0) {
     const std::string& named = pod.facts.gang.subgroup;

@@ -328,7 +328,7 @@ void Gangs::ClearSubmitted(const Gang& gang) {
 }
 
 bool Gangs::SetReason(const Gang& gang, Reason reason, int64_t now_ms, int64_t notify_at_ms, int64_t reword_at_ms) {
-  if (reason.code == gang.reason.code && reason.text == gang.reason.text) return false;
+  if (reason == gang.reason) return false;
   Gang& changed = MutateUntracked(gang);
   if (reason.code != gang.reason.code) {
     changed.reason_since_ms = now_ms;

@@ -24,17 +24,21 @@ Reason Eligibility::Disagreement(const Gang& gang, const std::vector<std::string
   const GroupRegister& groups = gangs_->groups();
   for (const std::string& id : ids) {
     if (!cross_namespace_groups_ && id.substr(0, id.find('/')) != gang.name_space) {
-      return {ReasonCode::kGroupDisagrees, absl::StrCat("gang ", id, " of its group is in another namespace, which ",
-                                                        "gangs.crossNamespaceGroups forbids")};
+      return {ReasonCode::kGroupDisagrees,
+              absl::StrCat("gang ", id, " of its group is in another namespace, which ",
+                           "gangs.crossNamespaceGroups forbids"),
+              /*names_gang=*/true};
     }
     const Gang* other = gangs_->FindGang(id);
     if (other == nullptr)
-      return {ReasonCode::kUnknownGang, absl::StrCat("gang ", id, " of its group does not exist yet")};
+      return {ReasonCode::kUnknownGang, absl::StrCat("gang ", id, " of its group does not exist yet"),
+              /*names_gang=*/true};
     if (groups.Of(other->id) == groups.Of(gang.id)) continue;
     return {ReasonCode::kGroupDisagrees,
             absl::StrCat("gang ", id, " of its group lists ",
                          other->rules.group.empty() ? "no group" : absl::StrJoin(other->rules.group, ", "),
-                         " instead; every gang of a group must list the same gangs")};
+                         " instead; every gang of a group must list the same gangs"),
+            /*names_gang=*/true};
   }
   return {};
 }
@@ -119,11 +123,12 @@ Reason Eligibility::GroupMatesReason(const Gang& gang) const {
   if (other != nullptr && (lacks == nullptr || other->key <= lacks->key)) {
     return {ReasonCode::kGroupDisagrees,
             absl::StrCat("gang ", other->key, " of its group was ", other->submitted ? "" : "not ",
-                         "submitted as a whole; all gangs of a group must be, or none")};
+                         "submitted as a whole; all gangs of a group must be, or none"),
+            /*names_gang=*/true};
   }
   if (lacks == nullptr) return {};
   return {snapshot->lacks.reason.code,
-          absl::StrCat("gang ", lacks->key, " of its group: ", snapshot->lacks.reason.text)};
+          absl::StrCat("gang ", lacks->key, " of its group: ", snapshot->lacks.reason.text), /*names_gang=*/true};
 }
 
 std::string Eligibility::GroupHint(const Gang& gang) const {
@@ -145,13 +150,14 @@ Reason Eligibility::GroupMatesMembersReason(const Gang& gang, int64_t now_ms) co
   const GroupSnapshot* snapshot = FreshSnapshot(gang);
   if (snapshot == nullptr) return {};
   const auto about = [](const Gang& peer, ReasonCode code, absl::string_view text) {
-    return Reason{code, absl::StrCat("gang ", peer.key, " of its group: ", text)};
+    return Reason{code, absl::StrCat("gang ", peer.key, " of its group: ", text), /*names_gang=*/true};
   };
   if (snapshot->by_callers != nullptr && snapshot->by_plan != nullptr) {
     return {ReasonCode::kGroupDisagrees,
             absl::StrCat("gang ", snapshot->by_callers->key,
                          " of its group is placed pod by pod by a scheduler of its own, gang ", snapshot->by_plan->key,
-                         " as a whole by Muster; all gangs of a group must be placed alike")};
+                         " as a whole by Muster; all gangs of a group must be placed alike"),
+            /*names_gang=*/true};
   }
   const Gang* culprit = snapshot->short_of.gang;
   if (snapshot->last_retry_ms > now_ms) {

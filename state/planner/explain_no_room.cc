@@ -105,6 +105,7 @@ class Obstacles {
       return;
     }
   }
+  [[nodiscard]] bool Any(Obstacle obstacle) const { return nodes_[static_cast<size_t>(obstacle)] > 0; }
   // The number of nodes by obstacle, as a phrase.
   [[nodiscard]] absl::btree_map<std::string, int32_t> Phrases() const {
     absl::btree_map<std::string, int32_t> out;
@@ -148,7 +149,7 @@ bool MayEverTake(const Node& node, const PodClass& cls) {
 
 }  // namespace
 
-std::string ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together) {
+Explanation ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together) {
   const PodClass& wanted = cluster.pod_class(cls);
   Obstacles obstacles;
   int32_t ports_taken = 0;
@@ -198,7 +199,7 @@ std::string ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together)
   if (when_empty > 0 && when_empty < together) {
     absl::StrAppend(&out, "; can never fit: ", together, " are missing, its nodes hold ", when_empty, " when empty");
   }
-  return out;
+  return {std::move(out), /*counts_members=*/false, obstacles.Any(Obstacle::kStale)};
 }
 
 }  // namespace muster

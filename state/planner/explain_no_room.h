@@ -10,10 +10,18 @@
 
 namespace muster {
 
+// Why there is no room.
+struct Explanation {
+  std::string text;
+  bool counts_members = false;  // the text begins with the number of members that have room
+  bool stale_nodes = false;     // among others, because facts of some nodes are stale
+  [[nodiscard]] bool empty() const { return text.empty(); }
+};
+
 // Why nodes cannot take a pod of `cls`, most common reason first: "4 nodes: insufficient nvidia.com/gpu; 2 nodes: node
 // selector (zone)". With `together`, also whether that many pods could never run at once. Checks every node: for
 // explanations, not for decisions.
-[[nodiscard]] std::string ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together = 0);
+[[nodiscard]] Explanation ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together = 0);
 
 }  // namespace muster
 

@@ -123,7 +123,7 @@ GroupPlacement PlaceInTurn(absl::Span<const Demand> demands, ClassIndex* index, 
   }
   out.placed = out.parts.size() == demands.size() && PodAffinitySatisfied(*statement, start, cluster);
   if (out.placed) return out;
-  if (out.parts.size() == demands.size()) out.explanation = "where there is room, they exclude each other";
+  if (out.parts.size() == demands.size()) out.explanation = {"where there is room, they exclude each other"};
   statement->Rollback(start);
   out.parts.clear();
   return out;

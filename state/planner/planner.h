@@ -14,6 +14,7 @@
 #include "state/cluster/cluster.h"
 #include "state/cluster/region.h"
 #include "state/cluster/statement.h"
+#include "state/planner/explain_no_room.h"
 
 namespace muster {
 
@@ -22,7 +23,7 @@ struct PlacementResult {
   int32_t placed_pods = 0;      // the pods that fit before the search ended
   int32_t lowest_priority = 0;  // placed: the lowest priority of the placed pods
   ClassId lacking = kNoClass;   // not placed: the first class without room
-  std::string explanation;      // not placed, region everywhere: why no node takes one more pod (ExplainNoRoom)
+  Explanation explanation;      // not placed, region everywhere: why no node takes one more pod (ExplainNoRoom)
 };
 
 // Whether pods go to the nodes that they prefer (Preferences), or to the fullest ones.
@@ -57,7 +58,7 @@ struct GroupPlacement {
   size_t failed_demand = 0;
   int32_t placed_pods = 0;
   ClassId lacking = kNoClass;
-  std::string explanation;
+  Explanation explanation;
 
   int32_t tries = 0;                   // the used ones, at most max_tries
   bool out_of_tries = false;           // not placed, but more tries might succeed; false: proven that it does not fit

@@ -351,7 +351,7 @@ void RepackSearch::Adopt(GroupPlacement* out) {
   out->out_of_tries = false;
   out->lacking = kNoClass;
   out->placed_pods = 0;
-  out->explanation.clear();
+  out->explanation = {};
 }
 
 }  // namespace muster

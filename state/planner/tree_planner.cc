@@ -28,7 +28,7 @@ TreePlacement TreePlanner::Place(const TreeDemand& root) {
     out_.out_of_tries = out_.out_of_tries || (may_enable && !out_.placed);  // not every order is tried
     if (!out_.placed) return out_;
   }
-  out_.explanation.clear();
+  out_.explanation = {};
   out_.out_of_tries = false;
   std::vector<int32_t> parts;
   for (size_t i = start; i < statement_->Mark(); ++i) parts.push_back(statement_->operations()[i].part);
@@ -208,9 +208,10 @@ bool TreePlanner::PlaceFlat(const TreeDemand& demand, const Region& region, Next
     some_placed_ = some_placed_ || placement.out_of_tries;
     const TreeDemand& failed = *leaves[placement.failed_demand];
     if (out_.explanation.empty() && region.everywhere()) {
-      out_.explanation =
+      out_.explanation = {
           absl::StrCat("room for ", placement.placed_pods, " of ", failed.needed, " members",
-                       failed.name.empty() ? "" : absl::StrCat(" of ", failed.name), "; ", placement.explanation);
+                       failed.name.empty() ? "" : absl::StrCat(" of ", failed.name), "; ", placement.explanation.text),
+          /*counts_members=*/true, placement.explanation.stale_nodes};
     }
     return false;
   }
@@ -358,14 +359,14 @@ void TreePlanner::ExplainDomains(const TreeDemand& demand, const std::string& ke
   if (demand.home != kNoNode) {
     const DomainId home = topology_->DomainOf(key, demand.home);
     if (home == kNoDomain) {
-      out_.explanation =
-          absl::StrCat("members of ", subject, " are on a node without label ", key, ", which it requires");
+      out_.explanation = {
+          absl::StrCat("members of ", subject, " are on a node without label ", key, ", which it requires")};
       return;
     }
     domains = {home};
   }
   if (domains.empty()) {
-    out_.explanation = absl::StrCat("no node has label ", key, ", which ", subject, " requires");
+    out_.explanation = {absl::StrCat("no node has label ", key, ", which ", subject, " requires")};
     return;
   }
   struct Close {
@@ -385,11 +386,11 @@ void TreePlanner::ExplainDomains(const TreeDemand& demand, const std::string& ke
     parts.push_back(each.pods < needed ? absl::StrCat(each.name, ": ", each.pods, " of ", needed)
                                        : absl::StrCat(each.name, ": not all together"));
   }
-  out_.explanation = absl::StrCat(demand.home != kNoNode ? "its domain" : "no domain", " of ", key,
-                                  demand.home != kNoNode ? " has no room for the rest of " : " has room for ", subject,
-                                  ": ", absl::StrJoin(parts, ", "));
+  out_.explanation = {absl::StrCat(demand.home != kNoNode ? "its domain" : "no domain", " of ", key,
+                                   demand.home != kNoNode ? " has no room for the rest of " : " has room for ", subject,
+                                   ": ", absl::StrJoin(parts, ", "))};
   if (close.size() > kNamedDomains) {
-    absl::StrAppend(&out_.explanation, " and ", close.size() - kNamedDomains, " more with no more room");
+    absl::StrAppend(&out_.explanation.text, " and ", close.size() - kNamedDomains, " more with no more room");
   }
 }
 

@@ -28,7 +28,7 @@ struct TreePlacement {
   bool placed = false;
   std::vector<std::pair<int32_t, int32_t>> lowest_priorities;  // of each part that was placed, in order of parts
   // If not placed: what the first try could not place.
-  std::string explanation;
+  Explanation explanation;
   int32_t tries = 0;
   bool out_of_tries = false;  // as in GroupPlacement
 };

@@ -19,7 +19,8 @@ void Backlog::Add(int32_t item, QueueKey key, int32_t lane) {
   items_[item].lane = lane;
 }
 
-void Backlog::Block(int32_t item, QueueKey key, std::string needs, WakeCondition wait_for, Reason why, int32_t lane) {
+void Backlog::Block(int32_t item, QueueKey key, std::string needs, WakeCondition wait_for, Reason why, int32_t lane,
+                    BlockDetails details) {
   MUSTER_CHECK(!items_.Of(item).key.has_value());
   Bucket& bucket = blocked_[needs];
   MUSTER_CHECK(bucket.waiting.empty() || bucket.lane == lane);
@@ -28,7 +29,7 @@ void Backlog::Block(int32_t item, QueueKey key, std::string needs, WakeCondition
   bucket.waiting.emplace(key, item);
   if (key.partially_bound) partially_bound_.insert(key);
   List(&bucket);
-  items_[item] = {std::move(key), std::move(needs), std::move(why), lane};
+  items_[item] = {std::move(key), std::move(needs), std::move(why), lane, std::move(details)};
 }
 
 void Backlog::Remove(int32_t item) {
@@ -48,7 +49,13 @@ void Backlog::Remove(int32_t item) {
 }
 
 void Backlog::ClearReason(int32_t item) {
-  if (!items_.Of(item).why.none()) items_[item].why = Reason();
+  if (!items_.Of(item).why.none()) SetReason(item, Reason(), BlockDetails());
+}
+
+void Backlog::SetReason(int32_t item, Reason why, BlockDetails details) {
+  Item& of = items_[item];
+  of.why = std::move(why);
+  of.details = std::move(details);
 }
 
 const QueueKey* Backlog::queued(int32_t item) const {
@@ -138,6 +145,10 @@ std::optional<int32_t> Backlog::FirstOf(absl::string_view needs) const {
 
 const Reason& Backlog::BlockedReason(absl::string_view needs) const {
   return why(blocked_.find(needs)->second.waiting.begin()->second);
+}
+
+const BlockDetails& Backlog::BlockedDetails(absl::string_view needs) const {
+  return details(blocked_.find(needs)->second.waiting.begin()->second);
 }
 
 void Backlog::WakeSameNeeds(const std::string& needs, bool forced) {

@@ -25,6 +25,7 @@
 #include "state/base/by_id.h"
 #include "state/base/reason.h"
 #include "state/model/queue_order.h"
+#include "state/queueing/queue_bound.h"
 
 namespace muster {
 
@@ -36,20 +37,30 @@ struct WakeCondition {
   int32_t at_least = 0;  // one class only: the number of its pods that there must be room for; 0: not known
 };
 
+// What the reason of a blocked item is about, for decisions and hints.
+struct BlockDetails {
+  std::optional<QueueBound> queue_bound;  // the bound that its queue would exceed
+  bool stale_nodes = false;               // there is no room, and facts of some nodes are stale
+  friend bool operator==(const BlockDetails&, const BlockDetails&) = default;
+};
+
 class Backlog {
  public:
   // --- one item ---
   // REQUIRES: the item is not queued.
   void Add(int32_t item, QueueKey key, int32_t lane = 0);
   // The item was tried and joins the bucket of `needs`. REQUIRES: it is not queued; the bucket is of this lane.
-  void Block(int32_t item, QueueKey key, std::string needs, WakeCondition wait_for, Reason why, int32_t lane = 0);
+  void Block(int32_t item, QueueKey key, std::string needs, WakeCondition wait_for, Reason why, int32_t lane = 0,
+             BlockDetails details = {});
   // No effect when the item is not queued.
   void Remove(int32_t item);
   // Why the item was last blocked; cleared by ClearReason, not by waking.
   [[nodiscard]] const Reason& why(int32_t item) const { return items_.Of(item).why; }
+  // What why() is about.
+  [[nodiscard]] const BlockDetails& details(int32_t item) const { return items_.Of(item).details; }
   void ClearReason(int32_t item);
-  // Replaces the text; the item waits for the same condition.
-  void SetReason(int32_t item, Reason why) { items_[item].why = std::move(why); }
+  // Replaces the reason; the item waits for the same condition.
+  void SetReason(int32_t item, Reason why, BlockDetails details);
   // nullptr: not queued.
   [[nodiscard]] const QueueKey* queued(int32_t item) const;
   [[nodiscard]] int32_t lane(int32_t item) const { return items_.Of(item).lane; }
@@ -82,6 +93,8 @@ class Backlog {
   [[nodiscard]] std::optional<int32_t> FirstOf(absl::string_view needs) const;
   // Why the first item of the bucket was blocked. REQUIRES: the bucket exists.
   [[nodiscard]] const Reason& BlockedReason(absl::string_view needs) const;
+  // What this reason is about. REQUIRES: the bucket exists.
+  [[nodiscard]] const BlockDetails& BlockedDetails(absl::string_view needs) const;
   // The first item of the bucket is being tried: the bucket is no longer awake.
   void Sleep(absl::string_view needs);
   // Wakes the bucket of `needs`, for example because one of its items succeeded. `forced`: see Wake.
@@ -109,6 +122,7 @@ class Backlog {
     std::string needs;
     Reason why;
     int32_t lane = 0;
+    BlockDetails details;
   };
   // Blocked items with the same needs. The fields that Wake reads come first, because it visits every bucket.
   struct Bucket {

@@ -1,5 +1,6 @@
 // Whether the queues of gangs allow placing them (SPEC ).
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -103,15 +104,15 @@ Queues::DemandByQueue Queues::ComputeDemand(const Group& gangs) const {
   return asked;
 }
 
-Reason Queues::Check(const Group& gangs) const {
+Reason Queues::Check(const Group& gangs, std::optional<QueueBound>* bound) const {
   if (!tree_->any()) return {};
   for (const Gang* gang : gangs) {
     if (IsExempt(*gang)) return {};
   }
-  return CheckDemand(gangs, ComputeDemand(gangs));
+  return CheckDemand(gangs, ComputeDemand(gangs), bound);
 }
 
-Reason Queues::Check(const Group& gangs, const Places& places) const {
+Reason Queues::Check(const Group& gangs, const Places& places, std::optional<QueueBound>* bound) const {
   if (!tree_->any()) return {};
   DemandByQueue asked;
   for (size_t i = 0; i < gangs.size(); ++i) {
@@ -122,7 +123,7 @@ Reason Queues::Check(const Group& gangs, const Places& places) const {
     }
     AddRequest(Of(*gangs[i]), sum, !gangs[i]->rules.preemptible, running_queue_.Of(gangs[i]->id) == 0, &asked);
   }
-  return CheckDemand(gangs, asked);
+  return CheckDemand(gangs, asked, bound);
 }
 
 Reason Queues::Check(const Pod& pod) const {
@@ -246,14 +247,16 @@ double Queues::CostShareOf(ClassId cls) const {
 }
 
 // The queue nearest to the gang comes first. A permanent rejection is returned before a temporary reason.
-Reason Queues::CheckDemand(const Group& gangs, const DemandByQueue& asked) const {
-  Reason first;
+Reason Queues::CheckDemand(const Group& gangs, const DemandByQueue& asked, std::optional<QueueBound>* bound) const {
+  Refusal first;
   for (auto each = asked.rbegin(); each != asked.rend(); ++each) {
-    Reason reason = TooMuch(gangs, each->first, each->second);
-    if (reason.code == ReasonCode::kQueueRejected) return reason;
-    if (first.none()) first = std::move(reason);
+    Refusal refusal = TooMuch(gangs, each->first, each->second);
+    const bool rejected = refusal.reason.code == ReasonCode::kQueueRejected;
+    if (rejected || first.reason.none()) first = std::move(refusal);
+    if (rejected) break;
   }
-  return first;
+  if (bound != nullptr && !first.reason.none()) *bound = std::move(first.bound);
+  return std::move(first.reason);
 }
 
 absl::string_view Queues::ReservationRule() const {
@@ -263,14 +266,6 @@ absl::string_view Queues::ReservationRule() const {
 
 std::string Queues::ReservationText() const {
   return absl::StrCat("; it ", ReservationRule(), ": capacity that becomes free is reserved for it");
-}
-
-// In a text of TooMuch, the used and reserved amounts come last: the text before them names the bound.
-bool Queues::IsSameBound(const Reason& a, const Reason& b) {
-  const auto bound = [](const Reason& reason) {
-    return absl::string_view(reason.text).substr(0, reason.text.rfind(", ", reason.text.find(" is used")));
-  };
-  return a.code == b.code && bound(a) == bound(b);
 }
 
 // Of several gangs with reserved demand, the first has it.
@@ -298,13 +293,15 @@ Queues::QueueDemand Queues::ReservedFrom(const Group& gangs, QueueId queue, cons
   return sum;
 }
 
-Reason Queues::TooMuch(const Group& gangs, QueueId queue, const QueueDemand& asked) const {
+Queues::Refusal Queues::TooMuch(const Group& gangs, QueueId queue, const QueueDemand& asked) const {
   const QueueSpec& spec = tree_->at(queue).spec;
   const Gang* holder = nullptr;
   const QueueDemand reserved = reserved_demand_.empty() ? QueueDemand() : ReservedFrom(gangs, queue, &holder);
-  Reason now;
+  using Kind = QueueBound::Kind;
+  Refusal now;
   const auto judge = [&](const ResourceList& bounds, const ResourceSum& wanted, const ResourceSum& reserved_amounts,
-                         const Accounts& used, bool quota) {
+                         const Accounts& used, Kind kind) {
+    const bool quota = kind == Kind::kQuota;
     for (const auto& [resource, most] : bounds) {
       const ResourceId id = cluster_->names().Find(resource);
       const WideSum wants = id < 0 ? 0 : wanted.Get(id);
@@ -312,36 +309,40 @@ Reason Queues::TooMuch(const Group& gangs, QueueId queue, const QueueDemand& ask
       const std::string bound = absl::StrCat(quota ? "quota" : "limit", " of queue ", spec.name, ", ",
                                              Format(resource, most), quota ? " for non-preemptible gangs" : "");
       if (wants > most) {
-        return Reason{ReasonCode::kQueueRejected,
-                      absl::StrCat("asks for ", Format(resource, wants), ", more than the ", bound)};
+        return Refusal{
+            {ReasonCode::kQueueRejected, absl::StrCat("asks for ", Format(resource, wants), ", more than the ", bound)},
+            {spec.name, kind, /*permanent=*/true, resource, ClampToInt64(wants), 0}};
       }
       const WideSum has = used.Of(queue).Get(id);
-      if (has + wants + reserved_amounts.Get(id) <= most || !now.none()) continue;
-      now = {ReasonCode::kQueueLimit, absl::StrCat("asks for ", Format(resource, wants), ", of the ", bound, ", ",
-                                                   FormatQuantity(resource, ClampToInt64(has)), " is used")};
+      if (has + wants + reserved_amounts.Get(id) <= most || !now.reason.none()) continue;
+      now = {{ReasonCode::kQueueLimit, absl::StrCat("asks for ", Format(resource, wants), ", of the ", bound, ", ",
+                                                    FormatQuantity(resource, ClampToInt64(has)), " is used")},
+             {spec.name, kind, /*permanent=*/false, resource, ClampToInt64(wants), most}};
       if (reserved_amounts.Get(id) == 0) continue;
-      absl::StrAppend(&now.text, ", ", FormatQuantity(resource, ClampToInt64(reserved_amounts.Get(id))),
+      absl::StrAppend(&now.reason.text, ", ", FormatQuantity(resource, ClampToInt64(reserved_amounts.Get(id))),
                       " is reserved for gang ", holder->key, ", which ", ReservationRule());
     }
-    return Reason();
+    return Refusal();
   };
-  if (Reason never = judge(spec.limit, asked.all, reserved.all, ledger_->used(), /*quota=*/false); !never.none())
-    return never;
-  if (Reason never = judge(spec.quota, asked.fixed, reserved.fixed, ledger_->fixed(), /*quota=*/true); !never.none())
-    return never;
+  Refusal never = judge(spec.limit, asked.all, reserved.all, ledger_->used(), Kind::kLimit);
+  if (!never.reason.none()) return never;
+  never = judge(spec.quota, asked.fixed, reserved.fixed, ledger_->fixed(), Kind::kQuota);
+  if (!never.reason.none()) return never;
   if (spec.max_applications > 0 && asked.fresh > spec.max_applications) {
-    return {ReasonCode::kQueueRejected,
-            absl::StrCat("starts ", asked.fresh, " gangs together, more than queue ", spec.name, " lets run at once (",
-                         spec.max_applications, ", maxApplications)")};
+    return {{ReasonCode::kQueueRejected,
+             absl::StrCat("starts ", asked.fresh, " gangs together, more than queue ", spec.name, " lets run at once (",
+                          spec.max_applications, ", maxApplications)")},
+            {spec.name, Kind::kRunningGangs, /*permanent=*/true, "", asked.fresh, spec.max_applications}};
   }
   const int32_t runs = running_[static_cast<size_t>(queue)];
   const int32_t may_run = spec.max_applications - reserved.fresh;
-  if (now.none() && spec.max_applications > 0 && asked.fresh > 0 && runs + asked.fresh > may_run) {
-    now = {ReasonCode::kQueueLimit, absl::StrCat("queue ", spec.name, " lets ", spec.max_applications,
-                                                 spec.max_applications == 1 ? " gang" : " gangs",
-                                                 " run at once (maxApplications), and ", runs, " run")};
+  if (now.reason.none() && spec.max_applications > 0 && asked.fresh > 0 && runs + asked.fresh > may_run) {
+    now = {{ReasonCode::kQueueLimit, absl::StrCat("queue ", spec.name, " lets ", spec.max_applications,
+                                                  spec.max_applications == 1 ? " gang" : " gangs",
+                                                  " run at once (maxApplications), and ", runs, " run")},
+           {spec.name, Kind::kRunningGangs, /*permanent=*/false, "", 0, spec.max_applications}};
     if (reserved.fresh > 0)
-      absl::StrAppend(&now.text, "; gang ", holder->key, " is ahead of it and ", ReservationRule());
+      absl::StrAppend(&now.reason.text, "; gang ", holder->key, " is ahead of it and ", ReservationRule());
   }
   return now;
 }

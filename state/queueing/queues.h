@@ -7,6 +7,7 @@
 #define MUSTER_STATE_QUEUEING_QUEUES_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "state/cluster/statement.h"
 #include "state/gangs/eligibility.h"
 #include "state/model/queue_tree.h"
+#include "state/queueing/queue_bound.h"
 
 namespace muster {
 
@@ -50,11 +52,13 @@ class Queues {
 
   // --- admission ---
   // Why gangs that start together may not be placed now; none: they may. Checks the limit, the quota and the number of
-  // running gangs of every queue up to the root. kQueueRejected: they can never be placed as declared.
-  [[nodiscard]] Reason Check(const Group& gangs) const;
+  // running gangs of every queue up to the root. kQueueRejected: they can never be placed as declared. `bound`, unless
+  // nullptr, becomes what the reason is about.
+  [[nodiscard]] Reason Check(const Group& gangs, std::optional<QueueBound>* bound = nullptr) const;
   // The same for the places that were found for them, in order of gangs.
   using Places = std::vector<absl::Span<const Statement::Operation>>;
-  [[nodiscard]] Reason Check(const Group& gangs, const Places& places) const;
+  [[nodiscard]] Reason Check(const Group& gangs, const Places& places,
+                             std::optional<QueueBound>* bound = nullptr) const;
   // The same for one member that is placed alone.
   [[nodiscard]] Reason Check(const Pod& pod) const;
 
@@ -99,8 +103,6 @@ class Queues {
   [[nodiscard]] static bool IsQueueReason(const Reason& reason) {
     return reason.code == ReasonCode::kQueueLimit || reason.code == ReasonCode::kQueueRejected;
   }
-  // Both reasons are about the same bound of the same queue, whatever its usage. REQUIRES: IsQueueReason for both.
-  [[nodiscard]] static bool IsSameBound(const Reason& a, const Reason& b);
 
   // --- order ---
   // Queues are configured.
@@ -171,9 +173,14 @@ class Queues {
                                           bool whole) const;
   [[nodiscard]] absl::string_view ReservationRule() const;
   void AddRequest(QueueId queue, const ResourceSum& amounts, bool fixed, bool fresh, DemandByQueue* asked) const;
+  struct Refusal {
+    Reason reason;
+    QueueBound bound;  // unless `reason` is none
+  };
   // `gangs`: the gangs with this demand.
-  [[nodiscard]] Reason CheckDemand(const Group& gangs, const DemandByQueue& asked) const;
-  [[nodiscard]] Reason TooMuch(const Group& gangs, QueueId queue, const QueueDemand& asked) const;
+  [[nodiscard]] Reason CheckDemand(const Group& gangs, const DemandByQueue& asked,
+                                   std::optional<QueueBound>* bound = nullptr) const;
+  [[nodiscard]] Refusal TooMuch(const Group& gangs, QueueId queue, const QueueDemand& asked) const;
   [[nodiscard]] DemandByQueue ComputeDemand(const Group& gangs) const;
   // The demand that is reserved in the queue against these gangs; `holder`: the first gang that reserves it, if any.
   [[nodiscard]] QueueDemand ReservedFrom(const Group& gangs, QueueId queue, const Gang** holder) const;

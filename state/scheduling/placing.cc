@@ -27,17 +27,19 @@ Reason Planning::FindPlacement(const Group& gangs, int32_t tries, Statement* sta
   *placed = PlaceGroups(gangs, choices, tries, statement);
   stats_.tries += placed->tries;
   if (!placed->placed) return {};
-  Reason reason = CheckQueueRules(gangs, *placed);
+  std::optional<QueueBound> bound;
+  Reason reason = CheckQueueRules(gangs, *placed, &bound);
   for (int drops = 0; !reason.none() && drops < kMaxDrops && DropCostliestOptional(gangs, &choices); ++drops) {
     statement->Rollback(0);
     *placed = PlaceGroups(gangs, choices, tries, statement);
     stats_.tries += placed->tries;
     if (!placed->placed) {
-      absl::StrAppend(&reason.text, "; without the pods that request most: ", placed->why);
+      absl::StrAppend(&reason.text, "; without the pods that request most: ", placed->why.text);
       break;
     }
     if (CheckQueueRules(gangs, *placed).none()) return {};
   }
+  placed->queue_bound = std::move(bound);
   return reason;
 }
 
@@ -82,12 +84,12 @@ std::vector<Statement::Operation> Planning::FindPlaces(const Group& gangs) const
 
 // The placement may request more than the check before it assumed: the planner chooses among members of several
 // classes.
-Reason Planning::CheckQueueRules(const Group& gangs, const Placed& placed) const {
+Reason Planning::CheckQueueRules(const Group& gangs, const Placed& placed, std::optional<QueueBound>* bound) const {
   if (!r_.queues->any()) return {};
   Queues::Places places;
   places.reserve(gangs.size());
   for (const Placed::Part& part : placed.parts) places.emplace_back(part.operations);
-  Reason reason = r_.queues->Check(gangs, places);
+  Reason reason = r_.queues->Check(gangs, places, bound);
   // The rejection is no proof: other members of the gang may request less.
   if (reason.code == ReasonCode::kQueueRejected) reason.code = ReasonCode::kQueueLimit;
   return reason;
@@ -142,15 +144,17 @@ Planning::Placed Planning::PlaceWithoutTree(const Group& gangs, const Choices& c
     demand.needed = r_.eligibility->Missing(*gangs[i]);
   }
   const GroupPlacement placement = PlaceTogether(demands, tries, r_.index, *r_.cluster, statement);
-  Placed out{placement.placed, placement.tries, placement.out_of_tries, "", {}};
+  Placed out{placement.placed, placement.tries, placement.out_of_tries, {}, {}, {}};
   if (!placement.placed) {
     const Gang& failed = *gangs[placement.failed_demand];
     const bool unexplained =
         placement.out_of_tries && (!placement.undecided_by_affinity || placement.explanation.empty());
     const std::string gang_name =
         gangs.size() == 1 ? "" : absl::StrCat(" of gang ", failed.key, ", which starts with its group");
-    out.why = absl::StrCat("room for ", placement.placed_pods, " of ", r_.eligibility->Missing(failed), " members",
-                           gang_name, unexplained ? "" : "; ", unexplained ? "" : placement.explanation);
+    out.why.text = absl::StrCat("room for ", placement.placed_pods, " of ", r_.eligibility->Missing(failed), " members",
+                                gang_name, unexplained ? "" : "; ", unexplained ? "" : placement.explanation.text);
+    out.why.counts_members = true;
+    out.why.stale_nodes = !unexplained && placement.explanation.stale_nodes;
     return out;
   }
   auto begin = statement->operations().begin();
@@ -193,11 +197,11 @@ Planning::Placed Planning::PlaceTrees(const Group& gangs, const Choices& choices
   };
   TreePlacement placement = place(Choice::kPreferred);
   if (!placement.placed && HasPreferences(root, *r_.cluster)) placement = place(Choice::kTightest);
-  Placed out{placement.placed, placement.tries, placement.out_of_tries, std::move(placement.explanation), {}};
+  Placed out{placement.placed, placement.tries, placement.out_of_tries, std::move(placement.explanation), {}, {}};
   if (!placement.placed) return out;
   if (!PodAffinitySatisfied(*statement, 0, *r_.cluster)) {
     statement->Rollback(0);
-    return {false, placement.tries, true, "where there is room, its members exclude each other", {}};
+    return {false, placement.tries, true, {"where there is room, its members exclude each other"}, {}, {}};
   }
   out.parts.resize(gangs.size());
   for (const auto& [part, lowest] : placement.lowest_priorities) {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "state/base/check.h"
@@ -118,7 +117,7 @@ bool Planning::Try(const Gang& gang, int64_t* charge_budget, ApplyContext* ctx) 
   std::string needs = GroupDemandKey(gang, ctx->now_ms());
   if (const WakeCondition* asleep = r_.backlog->SleepingCondition(needs); asleep != nullptr) {
     // P-9: an identical gang failed and nothing changed since that could help.
-    Block(gang, needs, *asleep, r_.backlog->BlockedReason(needs));
+    Block(gang, needs, *asleep, r_.backlog->BlockedReason(needs), r_.backlog->BlockedDetails(needs));
     return false;
   }
   if (r_.backlog->needs_of(gang.id) == needs) r_.backlog->Sleep(needs);
@@ -126,7 +125,8 @@ bool Planning::Try(const Gang& gang, int64_t* charge_budget, ApplyContext* ctx) 
   const std::vector<GangId> passed = r_.backfill->BypassedHeads(gang);
   FutureReservations::Suspended suspended(r_.cluster);
   r_.future_reservations->Suspend(gang, {ProjectedEnd(gangs, ctx->now_ms()), RankOf(gang, ctx->now_ms())}, &suspended);
-  Reason reason = Attempt(gangs, ctx);
+  BlockDetails details;
+  Reason reason = Attempt(gangs, &details, ctx);
   if (reason.none()) {
     r_.future_reservations->Resume(gang, /*placed=*/true, /*keeps_own=*/false, &suspended);
     r_.backfill->MarkBypassed(passed, ctx->now_ms());
@@ -137,7 +137,7 @@ bool Planning::Try(const Gang& gang, int64_t* charge_budget, ApplyContext* ctx) 
   if (reserved) r_.backlog->WakeSameNeeds(needs, /*forced=*/true);  // the next gang with the same needs may fit as well
   if (reserved || !suspended.own.empty()) needs = GroupDemandKey(gang, ctx->now_ms());
   WakeCondition wait_for = WaitsFor(gang, reason);
-  Block(gang, std::move(needs), std::move(wait_for), std::move(reason));
+  Block(gang, std::move(needs), std::move(wait_for), std::move(reason), std::move(details));
   r_.gangs->Touch(gang);
   return false;
 }
@@ -150,13 +150,13 @@ FutureReservations::Claimant::Rank Planning::RankOf(const Gang& gang, int64_t no
   return CanReserve(r_.eligibility->Unplaced(gang)) ? Rank::kStarved : Rank::kBlocksQueue;
 }
 
-Reason Planning::Attempt(const Group& gangs, ApplyContext* ctx) {
-  Reason reason = ImpossibleReason(gangs);
-  return reason.none() ? Place(gangs, ctx) : reason;
+Reason Planning::Attempt(const Group& gangs, BlockDetails* details, ApplyContext* ctx) {
+  Reason reason = ImpossibleReason(gangs, &details->queue_bound);
+  return reason.none() ? Place(gangs, details, ctx) : reason;
 }
 
 // Places all members that the gangs' minimums need and adopts the plans. Otherwise changes nothing and returns why.
-Reason Planning::Place(const Group& gangs, ApplyContext* ctx) {
+Reason Planning::Place(const Group& gangs, BlockDetails* details, ApplyContext* ctx) {
   r_.nominations->Charge();  // nominated pods have the first claim to capacity that became free since (K-3)
   if (!r_.nominations->uids().empty())
     r_.nominations->ReleaseBelowPriority(r_.eligibility->KeyOf(*gangs.front()).priority);
@@ -174,7 +174,9 @@ Reason Planning::Place(const Group& gangs, ApplyContext* ctx) {
     AdoptPlans(gangs, placed, ctx);
   } else {
     reason = NoPlaceReason(gangs, placed, ctx->now_ms());
+    details->stale_nodes = placed.why.stale_nodes;
   }
+  details->queue_bound = std::move(placed.queue_bound);
   r_.nominations->Charge();
   return reason;
 }
@@ -184,15 +186,14 @@ Reason Planning::NoPlaceReason(const Group& gangs, const Placed& placed, int64_t
   GiveUpState& given_up = given_up_[gangs.front()->id];
   if (!placed.out_of_tries) {
     given_up = GiveUpState();
-    return {ReasonCode::kNoRoom, placed.why};
+    return {ReasonCode::kNoRoom, placed.why.text};
   }
   ++stats_.given_up;
   given_up.retry_at_ms = now_ms + std::min(kMaxRetryMs, kFirstRetryMs << std::min(given_up.times, 10));
   ++given_up.times;
-  const bool counted = absl::StartsWith(placed.why, "room for ");
-  return {ReasonCode::kNoPlaceFound,
-          absl::StrCat("no place found in ", placed.tries, " tries, the first ", counted ? "had " : "found that ",
-                       placed.why, "; Muster tries again at growing intervals")};
+  return {ReasonCode::kNoPlaceFound, absl::StrCat("no place found in ", placed.tries, " tries, the first ",
+                                                  placed.why.counts_members ? "had " : "found that ", placed.why.text,
+                                                  "; Muster tries again at growing intervals")};
 }
 
 void Planning::AdoptPlans(const Group& gangs, const Placed& placed, ApplyContext* ctx) {
@@ -253,13 +254,14 @@ void Planning::RefreshExplanation(const Gang& gang) {
   statement.Rollback(0);
   r_.nominations->Charge();
   if (!still) return r_.backlog->WakeSameNeeds(r_.backlog->needs_of(leader.id), /*forced=*/true);
-  r_.backlog->SetReason(leader.id, {ReasonCode::kNoRoom, std::move(placed.why)});
+  r_.backlog->SetReason(leader.id, {ReasonCode::kNoRoom, std::move(placed.why.text)},
+                        {std::nullopt, placed.why.stale_nodes});
   for (const Gang* each : gangs) r_.gangs->Touch(*each);
 }
 
 // What prevents planning independent of the capacity of single nodes: holds, queues, minResources (K-4, P-10); none:
 // nothing.
-Reason Planning::ImpossibleReason(const Group& gangs) const {
+Reason Planning::ImpossibleReason(const Group& gangs, std::optional<QueueBound>* bound) const {
   int32_t needed = 0;  // held binds
   for (const Gang* each : gangs) {
     if (!each->submitted) needed += r_.eligibility->Missing(*each) - each->quorum().FutureMembers();
@@ -272,7 +274,7 @@ Reason Planning::ImpossibleReason(const Group& gangs) const {
     return {ReasonCode::kTooManyHolds, absl::StrCat("needs ", needed, " held binds, other gangs use too many of the ",
                                                     settings_.max_holds, " allowed (holds.max)")};
   }
-  if (Reason queue = r_.queues->Check(gangs); !queue.none()) return queue;
+  if (Reason queue = r_.queues->Check(gangs, bound); !queue.none()) return queue;
   return CheckMinResources(gangs);
 }
 

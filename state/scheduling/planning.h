@@ -6,6 +6,7 @@
 #define MUSTER_STATE_SCHEDULING_PLANNING_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -112,8 +113,8 @@ class Planning {
   [[nodiscard]] std::optional<int32_t> Next() const;
   [[nodiscard]] bool Try(const Gang& gang, int64_t* charge_budget, ApplyContext* ctx);
   // Returns why the gangs were not placed; none: they were placed.
-  [[nodiscard]] Reason Attempt(const Group& gangs, ApplyContext* ctx);
-  [[nodiscard]] Reason Place(const Group& gangs, ApplyContext* ctx);
+  [[nodiscard]] Reason Attempt(const Group& gangs, BlockDetails* details, ApplyContext* ctx);
+  [[nodiscard]] Reason Place(const Group& gangs, BlockDetails* details, ApplyContext* ctx);
   // Tries to make a future reservation for a gang that was not placed for `reason`, and describes it in `reason`.
   // Returns whether a reservation on terminating pods was made (P-8).
   [[nodiscard]] bool ReserveIfPossible(const Gang& gang, const Group& gangs,
@@ -146,7 +147,7 @@ class Planning {
   [[nodiscard]] static int64_t ProjectedEnd(const Group& gangs, int64_t now_ms);
   // Where the gangs fit on the cluster as it is now, apart from their queues; empty: nowhere.
   [[nodiscard]] std::vector<Statement::Operation> FindPlaces(const Group& gangs) const;
-  [[nodiscard]] Reason ImpossibleReason(const Group& gangs) const;
+  [[nodiscard]] Reason ImpossibleReason(const Group& gangs, std::optional<QueueBound>* bound = nullptr) const;
   [[nodiscard]] Reason CheckMinResources(const Group& gangs) const;
   [[nodiscard]] static ResourceList PlacedRequests(const Gang& gang);
   [[nodiscard]] bool QueueVerdictChanged(GangId blocked) const;
@@ -154,7 +155,7 @@ class Planning {
   // Whether the capacity that the item waits for may be available.
   [[nodiscard]] bool MayFit(const WakeCondition& wait_for) const;
   [[nodiscard]] WakeCondition WaitsFor(const Gang& gang, const Reason& reason) const;
-  void Block(const Gang& gang, std::string needs, WakeCondition wait_for, Reason reason);
+  void Block(const Gang& gang, std::string needs, WakeCondition wait_for, Reason reason, BlockDetails details);
 
   struct GiveUpState {
     int32_t times = 0;
@@ -165,12 +166,13 @@ class Planning {
     bool placed = false;
     int32_t tries = 0;
     bool out_of_tries = false;
-    std::string why;  // why the gangs were not placed
+    Explanation why;  // why the gangs were not placed
     struct Part {
       absl::InlinedVector<Statement::Operation, 4> operations;  // their `part` is the leaf
       int32_t lowest_priority = 0;
     };
-    std::vector<Part> parts;  // by gang
+    std::vector<Part> parts;                // by gang
+    std::optional<QueueBound> queue_bound;  // what the reason of FindPlacement is about
   };
   // The candidate members of each gang, by index of the gang; empty: all that can be placed.
   using Choices = std::vector<std::vector<Candidates>>;
@@ -187,7 +189,8 @@ class Planning {
   [[nodiscard]] Placed PlaceTrees(const Group& gangs, const Choices& choices, int32_t tries,
                                   Statement* statement) const;
   // Returns why the gangs' queues reject the placement; none: they allow it.
-  [[nodiscard]] Reason CheckQueueRules(const Group& gangs, const Placed& placed) const;
+  [[nodiscard]] Reason CheckQueueRules(const Group& gangs, const Placed& placed,
+                                       std::optional<QueueBound>* bound = nullptr) const;
   [[nodiscard]] Reason NoPlaceReason(const Group& gangs, const Placed& placed, int64_t now_ms);
   void AdoptPlans(const Group& gangs, const Placed& placed, ApplyContext* ctx);
 

@@ -92,9 +92,9 @@ void Planning::InvalidateRunnable(const Gang& gang) {
 
 // Whether the gang's queue now admits it, or rejects it because of another limit, which its reason must name.
 bool Planning::QueueVerdictChanged(GangId blocked) const {
-  const Reason now = r_.queues->Check(r_.eligibility->Unplaced(r_.gangs->gang(blocked)));
-  const Reason& previous = r_.backlog->why(blocked);
-  return now.none() || !Queues::IsQueueReason(previous) || !Queues::IsSameBound(now, previous);
+  std::optional<QueueBound> bound;
+  const Reason now = r_.queues->Check(r_.eligibility->Unplaced(r_.gangs->gang(blocked)), &bound);
+  return now.none() || now.code != r_.backlog->why(blocked).code || bound != r_.backlog->details(blocked).queue_bound;
 }
 
 bool Planning::MayFit(const WakeCondition& wait_for) const {
@@ -132,10 +132,10 @@ WakeCondition Planning::WaitsFor(const Gang& gang, const Reason& reason) const {
   return out;
 }
 
-void Planning::Block(const Gang& gang, std::string needs, WakeCondition wait_for, Reason reason) {
+void Planning::Block(const Gang& gang, std::string needs, WakeCondition wait_for, Reason reason, BlockDetails details) {
   r_.backlog->Remove(gang.id);
   r_.backlog->Block(gang.id, r_.eligibility->KeyOf(gang), std::move(needs), std::move(wait_for), std::move(reason),
-                    r_.queues->Of(gang) + 1);
+                    r_.queues->Of(gang) + 1, std::move(details));
 }
 
 }  // namespace muster

@@ -289,7 +289,7 @@ absl::StatusOr<int32_t> CheckPlan(const Gang& gang, const Plan& plan, const Plan
 // The stored reason equals the reason computed now. The caller skips this check when a Tick is due: time may then have
 // changed the reason.
 absl::Status CheckReason(const Gang& gang, const Reason& now) {
-  if (now.code == gang.reason.code && now.text == gang.reason.text) return absl::OkStatus();
+  if (now == gang.reason) return absl::OkStatus();
   return Broken(absl::StrCat(gang.key, " says \"", gang.reason.text, "\" and means \"", now.text, "\""));
 }
 

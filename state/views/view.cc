@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "state/planner/explain_no_room.h"
 #include "state/views/reader.h"
@@ -142,10 +141,10 @@ absl::string_view ToString(GangPhase phase) {
 namespace {
 
 // HintFor, adapted to how this gang was declared.
-std::string HintForGang(const Gang& gang, ReasonCode code, const Eligibility& eligibility) {
+std::string HintForGang(const Gang& gang, ReasonCode code, const Eligibility& eligibility, const Backlog& backlog) {
   switch (code) {
     case ReasonCode::kNoRoom:
-      if (!absl::StrContains(gang.reason.text, ObstaclePhrase(Obstacle::kStale))) break;
+      if (!backlog.details(eligibility.LeaderOf(gang).id).stale_nodes) break;
       return "announce the nodes again: their source has sent nothing since musterd started";
     case ReasonCode::kGroupDisagrees:
       return eligibility.GroupHint(gang);
@@ -208,7 +207,7 @@ GangView Reader::ViewGang(const Gang& gang, bool with_members) const {
     view.asked = static_cast<int32_t>(
         absl::c_count_if(plan->slots, [](const Slot& slot) { return slot.state != SlotState::kFree; }));
   }
-  view.would_help = HintForGang(gang, view.reason.code, *r_.eligibility);
+  view.would_help = HintForGang(gang, view.reason.code, *r_.eligibility, *r_.backlog);
   view.warnings = gang.warnings;
   if (std::string warning = r_.queues->tree().WarningOf(gang.rules.queue); !warning.empty()) {
     view.warnings.push_back(std::move(warning));
@@ -291,7 +290,7 @@ Reason Reader::WhyNoRoom(const Pod& pod) const {
   for (NodeId id = 0; id < r_.cluster->node_limit(); ++id) {
     if (r_.cluster->FindObstacle(id, pod.cls) == Obstacle::kNone && r_.cluster->Room(id, pod.cls, 1) > 0) return {};
   }
-  return {ReasonCode::kNoRoom, ExplainNoRoom(*r_.cluster, pod.cls)};
+  return {ReasonCode::kNoRoom, ExplainNoRoom(*r_.cluster, pod.cls).text};
 }
 
 PodView Reader::ViewPod(const Pod& pod) const {

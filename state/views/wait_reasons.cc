@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -99,15 +98,23 @@ Reason WaitReasons::Of(const Gang& gang, int64_t now_ms) const {
   if (!blocked.none()) return blocked;
   if (!sources_->complete()) return sources_->Reading();
   if (const std::string* partial = backlog_->BlockingItem(); partial != nullptr) {
-    return {ReasonCode::kQueued, absl::StrCat("gang ", *partial, " is partially bound and is completed first")};
+    return {ReasonCode::kQueued, absl::StrCat("gang ", *partial, " is partially bound and is completed first"),
+            /*names_gang=*/true};
   }
-  const GangId leader = eligibility_->LeaderOf(gang).id;
-  if (backlog_->queued(leader) != nullptr && backfill_->block_reported()) {
-    return {ReasonCode::kQueued,
-            absl::StrCat("another gang is the head of the queue and waits for room; no gang behind it starts (",
-                         backfill_->BlockingRule(), ")")};
-  }
+  if (IsBehindHead(gang)) return BehindHeadReason("another gang");
   return {ReasonCode::kQueued, "about to be planned"};
+}
+
+bool WaitReasons::IsBehindHead(const Gang& gang) const {
+  const GangId leader = eligibility_->LeaderOf(gang).id;
+  return backlog_->why(leader).none() && sources_->complete() && backlog_->BlockingItem() == nullptr &&
+         backlog_->queued(leader) != nullptr && backfill_->block_reported();
+}
+
+Reason WaitReasons::BehindHeadReason(absl::string_view head) const {
+  return {ReasonCode::kQueued,
+          absl::StrCat(head, " is the head of the queue and waits for room; no gang behind it starts (",
+                       backfill_->BlockingRule(), ")")};
 }
 
 Reason WaitReasons::WithCurrentFigures(const Gang& gang, const Reason& reason) const {
@@ -120,13 +127,9 @@ Reason WaitReasons::WithCurrentFigures(const Gang& gang, const Reason& reason) c
 
 Reason WaitReasons::WithBlockerName(const Gang& gang, const Reason& reason) const {
   Reason out = WithCurrentFigures(gang, reason);
-  if (out.code != ReasonCode::kQueued) return out;
+  if (out.code != ReasonCode::kQueued || !IsBehindHead(gang)) return out;
   const Gang* head = backfill_->FindBlockingHead(eligibility_->LeaderOf(gang));
-  constexpr absl::string_view kAnother = "another gang";
-  if (head != nullptr && absl::StartsWith(out.text, kAnother)) {
-    out.text = absl::StrCat("gang ", head->key, out.text.substr(kAnother.size()));
-  }
-  return out;
+  return head == nullptr ? out : BehindHeadReason(absl::StrCat("gang ", head->key));
 }
 
 }  // namespace muster

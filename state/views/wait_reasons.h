@@ -35,6 +35,9 @@ class WaitReasons {
   [[nodiscard]] Reason WithBlockerName(const Gang& gang, const Reason& reason) const;
 
  private:
+  // The gang may be planned, but no gang behind the head of its queue starts. REQUIRES: it waits to be planned.
+  [[nodiscard]] bool IsBehindHead(const Gang& gang) const;
+  [[nodiscard]] Reason BehindHeadReason(absl::string_view head) const;
   [[nodiscard]] Reason ReasonWithPlan(const Gang& gang, const Plan& plan) const;
   [[nodiscard]] Reason ReasonWhenPlaced(const Gang& gang) const;
 

@@ -112,7 +112,8 @@ std::string PlacedByName(const Instance& instance) {
   World world(instance);
   Statement statement(&world.cluster);
   const GroupPlacement result = PlaceTogether(world.demands, kDefaultTries, &world.index, world.cluster, &statement);
-  std::string out = absl::StrCat(result.tries, " tries, out of them: ", result.out_of_tries, ", ", result.explanation);
+  std::string out =
+      absl::StrCat(result.tries, " tries, out of them: ", result.out_of_tries, ", ", result.explanation.text);
   size_t at = 0;
   for (size_t i = 0; i < result.parts.size(); ++i) {
     absl::StrAppend(&out, ", gang ", i, ":");

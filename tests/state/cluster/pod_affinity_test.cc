@@ -543,7 +543,7 @@ TEST_P(PodAffinityGangs, RandomGangs_AgreeWithExhaustiveSearch) {
       EXPECT_TRUE(fits);
     } else if (!result.out_of_tries) {
       ++disproved;
-      EXPECT_FALSE(fits) << "reported as impossible: " << result.explanation;
+      EXPECT_FALSE(fits) << "reported as impossible: " << result.explanation.text;
     }
     if (testing::Test::HasFailure()) return;
   }

@@ -85,6 +85,14 @@ TEST_F(ExtenderFrontendTest, Filter_LonePodOfHigherPriority_ReservationYields) {
   EXPECT_EQ(Ask("higher", {"n"}), "pass but n");
 }
 
+// A reason begins with the name of the gang that it is about, once.
+TEST_F(ExtenderFrontendTest, Filter_ReasonNamesAnotherGang_OwnNameNotAdded) {
+  PodDescription facts = Facts("g-1", 1, "g", 1);
+  facts.gang.declaration.Mutable().groups = {"d/g", "d/h"};
+  Put(facts);
+  EXPECT_EQ(Filter("g-1", {"n"}).reason.text, "gang d/h of its group does not exist yet");
+}
+
 TEST_F(ExtenderFrontendTest, Filter_MemberWithoutPlan_ReturnsReason) {
   PutMember("g-1", 1, "g", 2);
   activations_.SetActivated(PodAt("g-1"), true);

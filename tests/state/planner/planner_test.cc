@@ -110,7 +110,7 @@ TEST_F(PlannerTest, TooFewFit_NothingIsPlaced) {
   EXPECT_TRUE(result.placed);
   EXPECT_EQ(result.placed_pods, 3);
   EXPECT_EQ(result.lacking, kNoClass);
-  EXPECT_EQ(result.explanation, "");
+  EXPECT_EQ(result.explanation.text, "");
   EXPECT_EQ(Operations(), (Lines{absl::StrCat("a ", two, " 2"), absl::StrCat("b ", two, " 1")}));
   statement_.Rollback(0);
 
@@ -118,7 +118,8 @@ TEST_F(PlannerTest, TooFewFit_NothingIsPlaced) {
   EXPECT_FALSE(result.placed);
   EXPECT_EQ(result.placed_pods, 3);
   EXPECT_EQ(result.lacking, two);
-  EXPECT_EQ(result.explanation, "2 nodes: insufficient cpu; can never fit: 4 are missing, its nodes hold 3 when empty")
+  EXPECT_EQ(result.explanation.text,
+            "2 nodes: insufficient cpu; can never fit: 4 are missing, its nodes hold 3 when empty")
       << "as it was when the gang was given up";
   EXPECT_TRUE(statement_.operations().empty());
   EXPECT_EQ(HashOf(cluster_), start);
@@ -127,7 +128,7 @@ TEST_F(PlannerTest, TooFewFit_NothingIsPlaced) {
   EXPECT_FALSE(result.placed) << "there are fewer candidates";
   EXPECT_EQ(result.placed_pods, 2);
   EXPECT_EQ(result.lacking, kNoClass);
-  EXPECT_EQ(result.explanation, "");
+  EXPECT_EQ(result.explanation.text, "");
   EXPECT_EQ(HashOf(cluster_), start);
 
   result = Place({}, 0);
@@ -185,7 +186,7 @@ TEST_F(PlannerTest, SeveralClassesLack_FirstIsNamed) {
   const ClassId bigger = Acquire(Wants({{"nvidia.com/gpu", 1}}));
   const PlacementResult result = Place({{big, 5, 1}, {bigger, 5, 1}}, 1);
   EXPECT_EQ(result.lacking, big);
-  EXPECT_EQ(result.explanation, "1 node: insufficient cpu; a pod needs cpu: 5m, no node has more than cpu: 2m");
+  EXPECT_EQ(result.explanation.text, "1 node: insufficient cpu; a pod needs cpu: 5m, no node has more than cpu: 2m");
 }
 
 TEST_F(PlannerTest, LowestPriority_IsOfPlacedMembers) {
@@ -225,7 +226,7 @@ TEST_F(PlannerTest, GangGroup_PlacedTogether) {
   EXPECT_EQ(group.failed_demand, 1U);
   EXPECT_EQ(group.placed_pods, 1) << "of the second";
   EXPECT_EQ(group.lacking, two);
-  EXPECT_EQ(group.explanation, "1 node: insufficient cpu");
+  EXPECT_EQ(group.explanation.text, "1 node: insufficient cpu");
   EXPECT_EQ(HashOf(cluster_), start);
   EXPECT_TRUE(Together({}, 1).placed) << "nothing is wanted";
 }
@@ -274,19 +275,19 @@ TEST_F(PlannerTest, Explanation_CountsNodesPerReason) {
   PodTemplate shape = Wants({{"cpu", 2}});
   shape.host_ports = {{Protocol::kTcp, 80, "0.0.0.0"}};
   const ClassId cls = Acquire(shape);
-  EXPECT_EQ(ExplainNoRoom(cluster_, cls), "there are no nodes");
+  EXPECT_EQ(ExplainNoRoom(cluster_, cls).text, "there are no nodes");
   cluster_.InternNode("absent");
-  EXPECT_EQ(ExplainNoRoom(cluster_, cls), "there are no nodes");
+  EXPECT_EQ(ExplainNoRoom(cluster_, cls).text, "there are no nodes");
   Put("small-1", 1);
-  EXPECT_EQ(ExplainNoRoom(cluster_, cls),
+  EXPECT_EQ(ExplainNoRoom(cluster_, cls).text,
             "1 node: insufficient cpu; a pod needs cpu: 2m, no node has more than cpu: 1m");
   Put("small-2", 1);
   const NodeId taken = Put("taken", 9);
   Use(taken, cls);
-  EXPECT_EQ(ExplainNoRoom(cluster_, cls), "2 nodes: insufficient cpu; 1 node: host port taken");
+  EXPECT_EQ(ExplainNoRoom(cluster_, cls).text, "2 nodes: insufficient cpu; 1 node: host port taken");
   Put("full", 9, 0);
   Put("free", 9);
-  EXPECT_EQ(ExplainNoRoom(cluster_, cls),
+  EXPECT_EQ(ExplainNoRoom(cluster_, cls).text,
             "2 nodes: insufficient cpu; 1 node: host port taken; 1 node: insufficient pods")
       << "equally common ones in order of their words; a node with room is not a reason";
   for (int i = 0; i < 3; ++i) {
@@ -294,16 +295,30 @@ TEST_F(PlannerTest, Explanation_CountsNodesPerReason) {
     node.unschedulable = true;
     Put(node);
   }
-  EXPECT_EQ(ExplainNoRoom(cluster_, cls),
+  EXPECT_EQ(ExplainNoRoom(cluster_, cls).text,
             "3 nodes: marked unschedulable; 2 nodes: insufficient cpu; 1 node: host port taken; 1 node: insufficient "
             "pods");
+}
+
+TEST_F(PlannerTest, Explanation_TellsStaleNodesAndCountsApart) {
+  const ClassId cls = Acquire(Wants({{"cpu", 2}}));
+  Put("small", 1);
+  EXPECT_FALSE(ExplainNoRoom(cluster_, cls).stale_nodes);
+  cluster_.SetFreshness(Put("stale", 9), Freshness::kExpired);
+  EXPECT_TRUE(ExplainNoRoom(cluster_, cls).stale_nodes);
+  EXPECT_FALSE(ExplainNoRoom(cluster_, cls).counts_members);
+  const PlacementResult result = Place({{cls, 0, 1}}, 1);
+  EXPECT_FALSE(result.placed);
+  EXPECT_TRUE(result.explanation.stale_nodes);
 }
 
 // S-5: the explanation says so if no freed capacity can help.
 TEST_F(PlannerTest, Explanation_NamesWhatCanNeverFit) {
   Put("a", 4);
   const NodeId b = Put("b", 8);
-  const auto why = [&](ResourceList requests) { return ExplainNoRoom(cluster_, Acquire(Wants(std::move(requests)))); };
+  const auto why = [&](ResourceList requests) {
+    return ExplainNoRoom(cluster_, Acquire(Wants(std::move(requests)))).text;
+  };
   EXPECT_EQ(why({{"cpu", 9}}), "2 nodes: insufficient cpu; a pod needs cpu: 9m, no node has more than cpu: 8m");
   EXPECT_EQ(why({{"cpu", 1}, {"nvidia.com/gpus", 1}}),
             "2 nodes: insufficient nvidia.com/gpus; no node offers nvidia.com/gpus");
@@ -327,7 +342,7 @@ TEST_F(PlannerTest, NeverFits_OnlyForPermanentObstacles) {
   NodeDescription b = NodeWith("b", {{"cpu", 4}, {"pods", 9}});
   const ClassId two = Acquire(2);
   const auto never = [&] {
-    return Place({{two, 0, 3}}, 3).explanation.find("can never fit: 3 are missing, its nodes hold 2 when empty") !=
+    return Place({{two, 0, 3}}, 3).explanation.text.find("can never fit: 3 are missing, its nodes hold 2 when empty") !=
            std::string::npos;
   };
   EXPECT_TRUE(never());
@@ -360,7 +375,7 @@ TEST_F(PlannerTest, NeverFits_OnlyForPermanentObstacles) {
   choosy.node_selector = {{"zone", "a"}};
   b.unschedulable = true;
   Put(b);
-  EXPECT_NE(Place({{Acquire(choosy), 0, 3}}, 3).explanation.find("can never fit: 3 are missing, its nodes hold 2"),
+  EXPECT_NE(Place({{Acquire(choosy), 0, 3}}, 3).explanation.text.find("can never fit: 3 are missing, its nodes hold 2"),
             std::string::npos);
 }
 

@@ -81,7 +81,7 @@ TEST_F(PlaceTogetherTest, ConstrainedPod_PlacedFirst) {
   EXPECT_EQ(Place({gang}), "n1:1 n2:1");
   EXPECT_EQ(result_.tries, 2);
   EXPECT_EQ(Place({gang}, 1), "");
-  EXPECT_EQ(result_.explanation, "1 node: insufficient cpu; 1 node: node selector (zone)");
+  EXPECT_EQ(result_.explanation.text, "1 node: insufficient cpu; 1 node: node selector (zone)");
   EXPECT_EQ(result_.placed_pods, 1);
   EXPECT_EQ(result_.tries, 1);
   EXPECT_TRUE(result_.out_of_tries) << "one try is no proof";
@@ -219,7 +219,7 @@ TEST_F(PlaceTogetherTest, EmptyDemand_IsPlaced) {
   EXPECT_EQ(Place({{{}, 0}}), "");
   EXPECT_TRUE(result_.placed);
   EXPECT_EQ(Place({{{{Class(1), 0, 1}}, 1}}), "");
-  EXPECT_EQ(result_.explanation, "there are no nodes");
+  EXPECT_EQ(result_.explanation.text, "there are no nodes");
   EXPECT_FALSE(result_.out_of_tries);
 }
 

@@ -272,7 +272,7 @@ TEST_P(TreePlannerSearch, RandomTrees_AgreeWithExhaustiveSearch) {
     if (planned.placement.placed) {
       ASSERT_TRUE(possible) << "placed what cannot be";
       ASSERT_EQ(Verifier(planned).Wrong(world.demand), "");
-      ASSERT_EQ(planned.placement.explanation, "");
+      ASSERT_EQ(planned.placement.explanation.text, "");
     } else {
       ASSERT_FALSE(planned.placement.explanation.empty());
       ASSERT_TRUE(!possible || planned.placement.out_of_tries) << "disproved what fits: " << FreeIn(world);
@@ -410,11 +410,11 @@ TEST(TreePlannerTest, NoDomainFits_NamesClosestDomains) {
   world.demand.candidates = {{0, 0, 6}};
   world.demand.needed = 6;
   EXPECT_EQ(
-      PlanIt(world).placement.explanation,
+      PlanIt(world).placement.explanation.text,
       "no domain of rack has room for the gang: b/r5: 5 of 6, b/r4: 4 of 6, b/r3: 3 of 6, b/r2: 2 of 6 and 2 more with "
       "no more room");
   world.demand.topology.required = "row";
-  EXPECT_EQ(PlanIt(world).placement.explanation, "no node has label row, which the gang requires");
+  EXPECT_EQ(PlanIt(world).placement.explanation.text, "no node has label row, which the gang requires");
 }
 
 }  // namespace tree_planner_test

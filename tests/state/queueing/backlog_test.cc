@@ -228,6 +228,19 @@ TEST(BacklogTest, EmptyBacklog_HasNothingDue) {
   EXPECT_FALSE(backlog.Due()) << "there is no gang to wake";
 }
 
+TEST(BacklogTest, Details_FollowTheReason) {
+  Backlog backlog;
+  const BlockDetails details{QueueBound{"team", QueueBound::Kind::kQuota, false, "cpu", 2, 4}, true};
+  backlog.Block(1, Key(1, "a/1"), "big", {}, {ReasonCode::kQueueLimit, "one"}, 0, details);
+  EXPECT_EQ(backlog.details(1), details);
+  EXPECT_EQ(backlog.BlockedDetails("big"), details);
+  backlog.SetReason(1, {ReasonCode::kNoRoom, "two"}, {});
+  EXPECT_EQ(backlog.details(1), BlockDetails());
+  backlog.SetReason(1, {ReasonCode::kQueueLimit, "one"}, details);
+  backlog.ClearReason(1);
+  EXPECT_EQ(backlog.details(1), BlockDetails());
+}
+
 // SPEC P-9: a gang with the same needs as a blocked one is not tried; of the gangs that wait together only the first
 // is.
 TEST(BacklogTest, SameNeeds_TriedOneByOne) {

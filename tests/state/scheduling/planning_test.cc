@@ -43,6 +43,48 @@ TEST_F(PlanningTest, Round_FactsNotRead_PlansNothing) {
   EXPECT_FALSE(planning_.IsRoundDue());
 }
 
+// P-9: whether a queue refuses a gang for another bound than before is decided by the bound, not by the sentence.
+TEST_F(PlanningTest, QueueRefusal_IsKeptWithItsBound) {
+  QueueSpec queue;
+  queue.name = kDefaultQueue;
+  queue.limit = {{"cpu", 4}};
+  QueueRules rules;
+  rules.queues = {queue};
+  queues_.Set(rules);
+  AddNode("n", 10);
+  for (const auto& [name, members] : {std::pair("a", 3), std::pair("b", 2), std::pair("c", 5)}) {
+    queues_.SetPayers(PutGang(name, members));
+    Queue(name);
+  }
+  Round();
+  EXPECT_TRUE(Planned("a"));
+  EXPECT_EQ(backlog_.details(GangAt("b").id).queue_bound,
+            (QueueBound{kDefaultQueue, QueueBound::Kind::kLimit, /*permanent=*/false, "cpu", 2, 4}))
+      << Why("b").text;
+  EXPECT_EQ(backlog_.details(GangAt("c").id).queue_bound,
+            (QueueBound{kDefaultQueue, QueueBound::Kind::kLimit, /*permanent=*/true, "cpu", 5, 0}))
+      << Why("c").text;
+}
+
+TEST_F(PlanningTest, QueueRefusal_OfRunningGangs_IsKeptWithItsBound) {
+  QueueSpec queue;
+  queue.name = kDefaultQueue;
+  queue.max_applications = 1;
+  QueueRules rules;
+  rules.queues = {queue};
+  queues_.Set(rules);
+  AddNode("n", 10);
+  for (const char* name : {"a", "b"}) {
+    queues_.SetPayers(PutGang(name, 1));
+    Queue(name);
+  }
+  Round();
+  EXPECT_TRUE(Planned("a"));
+  EXPECT_EQ(backlog_.details(GangAt("b").id).queue_bound,
+            (QueueBound{kDefaultQueue, QueueBound::Kind::kRunningGangs, /*permanent=*/false, "", 0, 1}))
+      << Why("b").text;
+}
+
 TEST_F(PlanningTest, Round_WithLimit_TriesThatManyInOrder) {
   AddNode("n", 9);
   for (const char* name : {"a", "b", "c"}) {
