@@ -50,6 +50,9 @@ MAY_INCLUDE = {
 # Folders that only the named folders may include, besides themselves. Hashes and invariants are not part of musterd,
 # except that its recorder ends a recording with the hash of the state.
 ONLY_FOR = {"state/verify": ["service/recorder", "clients/musterctl/replay"]}
+# The text of a reason and the message of a status are for people. Whether they changed may be compared.
+TEXT = r"(\.text\b(?!\()|\bwhy\b(?!\()|\bmessage\(\))"
+BY_TEXT = "errors and reasons are not recognised by their text: give them a type, as in state/base/problem.h"
 # (pattern, where, why). The core has no clock, randomness, threads or I/O.
 BANS = [
     (r'#include ".*\.cc"', "", "a source is compiled, not included"),
@@ -67,6 +70,10 @@ BANS = [
     (r"gangs(_|)(->|\.)SetState\(", "state/(?!binding/pod_lifecycle)", "PodLifecycle::Apply changes the state of a pod"),
     (r"\bassert\(", "", "use MUSTER_CHECK: it stays on in production"),
     (r"std::string_view", "", "use absl::string_view: Debian's Abseil has a type of its own"),
+    *[(pattern, "", BY_TEXT) for pattern in (
+        rf"\b(StartsWith|EndsWith|StrContains|ConsumePrefix|ConsumeSuffix)(IgnoreCase)?\([^;]*{TEXT}",
+        rf"{TEXT}\)?\.(find|rfind|substr|starts_with|ends_with|compare)\(",
+        rf"{TEXT} [!=]= (\"|k[A-Z])")],
 ]
 # Members of classes with Recorded() that a recording does not contain, and why. Pointers, constants and names that end
 # in "settings_" need not be listed: they are given at construction.
@@ -197,6 +204,10 @@ def self_test():
         ("service/http/d.cc", "absl::Mutex m;", "sync.h"),
         ("service/config/a.cc", "std::ifstream in(path);", "ReadFile"),
         ("k8s-extender/apiserver/a.cc", "YAML::LoadFile(path);", "ReadFile"),
+        ("service/rpc/c.cc", 'if (absl::StartsWith(status.message(), "queue ")) return;', "by their text"),
+        ("state/views/a.cc", "if (!absl::StrContains(gang.reason.text, kStale)) return;", "by their text"),
+        ("state/views/b.cc", 'const bool head = reason.text.rfind("another gang", 0) == 0;', "by their text"),
+        ("state/gangs/e.cc", "return status.message() == kStopped;", "by their text"),
         ("state/gangs/c.h", RECORDED.replace("new_;", "new_;\n  int64_t lost_ = 0;"),
          "A::lost_ is neither"),
     ]
@@ -206,6 +217,7 @@ def self_test():
         ("k8s-extender/apiserver/fine.cc", '#include "k8s-extender/dialects/keys.h"\n#include "support/json.h"\n'),
         ("service/app.h", '#include "k8s-extender/webhook/extender.h"\n#include "service/engine/engine.h"\n'),
         ("service/main.cc", '#include "k8s-extender/dialects/dialects.h"\n#include "service/app.h"\n'),
+        ("service/engine/fine.cc", "if (last_error_ != status.message()) Log(reason.text);"),
         ("service/recorder/fine.cc", '#include "state/verify/hash.h"\n'),
     ]
     with tempfile.TemporaryDirectory() as folder:
