@@ -26,6 +26,15 @@ expect 'there is no gang default/nobody' "$musterctl" get gang nobody
 expect 'muster_decisions_total{outcome="bound",verb="bind"} 4' curl -s http://127.0.0.1:9090/metrics
 expect 'muster_refused_facts_total{kind="node"} 0' curl -s http://127.0.0.1:9090/metrics
 expect 'ok' curl -s http://127.0.0.1:9090/readyz
+
+# Prometheus' own linter: base units, _total for counters, a help text for each metric. Without it, the test fails.
+promtool=$(command -v promtool || true)
+[ -n "$promtool" ] || promtool="$(dirname "$0")/../../build/tools/promtool"
+[ -x "$promtool" ] || { echo "promtool is missing: run tools/install-deps.sh --test"; exit 1; }
+metrics=$(curl -s http://127.0.0.1:9090/metrics)
+[ "$(grep -c '^# TYPE muster_' <<<"$metrics")" -ge 20 ] || { echo "too few metrics to check: $metrics"; exit 1; }
+found=$("$promtool" check metrics <<<"$metrics" 2>&1) || { echo "promtool check metrics: $found"; exit 1; }
+[ -z "$found" ] || { echo "promtool check metrics: $found"; exit 1; }
 watched=$(mktemp)
 "$musterctl" watch gangs >"$watched" &
 watcher=$!
