@@ -75,8 +75,9 @@ endfunction()
 
 add_custom_target(generated_headers)
 
-# muster_proto(NAME FILES... [GRPC]): generated code for .proto files, compiled without our warnings.
-function(muster_proto name)
+# muster_proto(NAME ROOT FILES... [GRPC]): generated code for the .proto files below ROOT, the import root, compiled without
+# our warnings.
+function(muster_proto name root)
   cmake_parse_arguments(ARG "GRPC" "" "" ${ARGN})
   set(out ${PROJECT_BINARY_DIR}/gen)
   set(args --cpp_out=${out})
@@ -87,7 +88,7 @@ function(muster_proto name)
   file(MAKE_DIRECTORY ${out})
   foreach(file ${ARG_UNPARSED_ARGUMENTS})
     string(REPLACE ".proto" "" stem ${file})
-    list(APPEND inputs ${PROJECT_SOURCE_DIR}/${file})
+    list(APPEND inputs ${root}/${file})
     list(APPEND sources ${out}/${stem}.pb.cc)
     list(APPEND headers ${out}/${stem}.pb.h)
     if(ARG_GRPC)
@@ -97,7 +98,7 @@ function(muster_proto name)
   endforeach()
   add_custom_command(
     OUTPUT ${sources} ${headers}
-    COMMAND protobuf::protoc -I${PROJECT_SOURCE_DIR} ${args} ${inputs}
+    COMMAND protobuf::protoc -I${root} ${args} ${inputs}
     DEPENDS ${inputs} VERBATIM)
   add_custom_target(${name}_headers DEPENDS ${headers})
   add_dependencies(generated_headers ${name}_headers)

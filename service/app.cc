@@ -207,6 +207,7 @@ absl::Status App::StartRpc() {
   options.limits = config_.limits;
   options.max_message_bytes = config_.max_message_bytes;
   options.facts_from_kubernetes = config_.kubernetes;
+  options.version = MUSTER_VERSION;
   if (config_.queue_source == "config") options.queue_source_text = "the configuration (queues.source: config)";
   if (config_.queue_source == "kubernetes") options.queue_source_text = "Kubernetes (queues.source: kubernetes)";
   options.manifests = &ReadManifest;
@@ -406,6 +407,7 @@ void App::ReadGauges(const Metrics::SetGauge& set) const {
   for (size_t phase = 0; phase < kGangPhases; ++phase) {
     set("muster_gangs", "phase", ToString(static_cast<GangPhase>(phase)), static_cast<double>(view->phases[phase]));
   }
+  set("muster_build_info", "version", MUSTER_VERSION, 1);
   set("muster_nodes", "", "", static_cast<double>(view->present_nodes));
   set("muster_stale_nodes", "", "", static_cast<double>(view->stale_nodes));
   for (size_t kind = 0; kind < kFactKinds; ++kind) {

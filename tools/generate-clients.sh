@@ -10,27 +10,27 @@ root=$PWD
 tools="$root/build/tools"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# Python and Go name packages by path: without the leading proto/.
-mkdir -p "$work/in/muster/v1" "$work/python" "$work/go"
-for name in muster facts decisions; do
-  sed 's#import "proto/muster/#import "muster/#' "proto/muster/v1/$name.proto" >"$work/in/muster/v1/$name.proto"
-done
-"$tools/venv/bin/python" -m grpc_tools.protoc -I"$work/in" --python_out="$work/python" --pyi_out="$work/python" \
-  --grpc_python_out="$work/python" "$work"/in/muster/v1/*.proto
+mkdir -p "$work/python" "$work/go" "$work/docs"
+protos=(proto/muster/v1/*.proto)
+compile() { "$tools/venv/bin/python" -m grpc_tools.protoc -Iproto "$@" "${protos[@]}"; }
+compile --python_out="$work/python" --pyi_out="$work/python" --grpc_python_out="$work/python"
+# grpc_tools writes such a file for messages without a service, too.
+grep -L Stub "$work"/python/muster/v1/*_pb2_grpc.py | xargs -r rm
 module=muster.dev/clients/go/musterv1
-map=""
-for name in muster facts decisions; do map="$map,Mmuster/v1/$name.proto=$module"; done
-PATH="$tools/go:$PATH" "$tools/venv/bin/python" -m grpc_tools.protoc -I"$work/in" \
-  --go_out="$work/go" --go_opt="module=$module$map" --go-grpc_out="$work/go" --go-grpc_opt="module=$module$map" \
-  "$work"/in/muster/v1/*.proto
+PATH="$tools/go:$PATH" compile --go_out="$work/go" --go_opt="module=$module" --go-grpc_out="$work/go" \
+  --go-grpc_opt="module=$module"
 status=0
-place() { # FROM TO: the generated files of one folder
+place() { # FROM TO: the generated files of one folder; of a folder with code, those of earlier contracts go
   if [ "${check:-}" = yes ]; then
     for file in "$1"/*; do
       cmp -s "$file" "$2/$(basename "$file")" || { echo "$2/$(basename "$file") is out of date: run tools/generate-clients.sh"; status=1; }
     done
+    for file in "$2"/*_pb2* "$2"/*.pb.go; do
+      [ ! -e "$file" ] || [ -e "$1/$(basename "$file")" ] || { echo "$file is not generated any more: run tools/generate-clients.sh"; status=1; }
+    done
   else
     mkdir -p "$2"
+    rm -f "$2"/*_pb2* "$2"/*.pb.go
     cp "$1"/* "$2/"
   fi
 }
@@ -39,9 +39,7 @@ place "$work/python/muster/v1" clients/python/src/muster/v1
 place "$work/go" clients/go/musterv1
 
 # The reference is read from the current clients.
-mkdir -p "$work/docs"
-"$tools/venv/bin/python" -m grpc_tools.protoc -I"$root" --include_source_info --descriptor_set_out="$work/api.pb" \
-  proto/muster/v1/muster.proto proto/muster/v1/facts.proto proto/muster/v1/decisions.proto
+compile --include_source_info --descriptor_set_out="$work/api.pb"
 "$tools/venv/bin/python" tools/reference.py api "$work/api.pb" >"$work/docs/api.md"
 PYTHONPATH="$root/clients/python/src" "$tools/venv/bin/python" tools/reference.py python >"$work/docs/python-client.md"
 {

@@ -17,10 +17,17 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "proto/google/rpc/error_details.pb.h"
-#include "proto/muster/v1/decisions.grpc.pb.h"
-#include "proto/muster/v1/facts.grpc.pb.h"
-#include "proto/muster/v1/muster.grpc.pb.h"
+#include "google/rpc/error_details.pb.h"
+#include "muster/v1/decision.grpc.pb.h"
+#include "muster/v1/event.grpc.pb.h"
+#include "muster/v1/facts.grpc.pb.h"
+#include "muster/v1/gang.grpc.pb.h"
+#include "muster/v1/node.grpc.pb.h"
+#include "muster/v1/placement.grpc.pb.h"
+#include "muster/v1/queue.grpc.pb.h"
+#include "muster/v1/trace.grpc.pb.h"
+#include "muster/v1/version.grpc.pb.h"
+#include "muster/v1/what_if.grpc.pb.h"
 
 namespace muster {
 namespace {
@@ -110,6 +117,7 @@ struct MusterClient::Impl {
     events = v1::EventService::NewStub(channel);
     traces = v1::TraceService::NewStub(channel);
     what_ifs = v1::WhatIfService::NewStub(channel);
+    versions = v1::VersionService::NewStub(channel);
   }
 
   void Prepare(grpc::ClientContext* context) const {
@@ -143,6 +151,21 @@ struct MusterClient::Impl {
     return Try<Response>(
         [&](grpc::ClientContext* context, Response* response) { return (stub->*method)(context, request, response); });
   }
+  // Makes the call for every page and returns all objects in one response.
+  template <typename Response, typename Stub, typename Request>
+  absl::StatusOr<Response> AllPages(Stub* stub,
+                                    grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                                    Request request) {
+    Response all;
+    do {
+      absl::StatusOr<Response> page = Call(stub, method, request);
+      if (!page.ok()) return page.status();
+      request.set_page_token(page->next_page_token());
+      page->clear_next_page_token();
+      all.MergeFrom(*page);
+    } while (!request.page_token().empty());
+    return all;
+  }
   template <typename Response, typename Reader>
   absl::Status ReadAll(grpc::ClientContext* context, Reader reader, const std::function<bool(const Response&)>& event) {
     Response received;
@@ -168,6 +191,7 @@ struct MusterClient::Impl {
   std::unique_ptr<v1::EventService::Stub> events;
   std::unique_ptr<v1::TraceService::Stub> traces;
   std::unique_ptr<v1::WhatIfService::Stub> what_ifs;
+  std::unique_ptr<v1::VersionService::Stub> versions;
 };
 
 MusterClient::MusterClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -223,7 +247,7 @@ absl::StatusOr<v1::Gang> MusterClient::GetGang(const std::string& name_space, co
 absl::StatusOr<v1::ListGangsResponse> MusterClient::ListGangs(const std::string& name_space) {
   v1::ListGangsRequest request;
   request.set_namespace_(name_space);
-  return impl_->Call(impl_->gangs.get(), &v1::GangService::Stub::ListGangs, request);
+  return impl_->AllPages(impl_->gangs.get(), &v1::GangService::Stub::ListGangs, std::move(request));
 }
 
 absl::StatusOr<v1::ExplainGangResponse> MusterClient::ExplainGang(const std::string& name_space,
@@ -242,8 +266,14 @@ absl::StatusOr<v1::ExplainPodResponse> MusterClient::ExplainPod(const std::strin
   return impl_->Call(impl_->gangs.get(), &v1::GangService::Stub::ExplainPod, request);
 }
 
+absl::StatusOr<v1::Node> MusterClient::GetNode(const std::string& name) {
+  v1::GetNodeRequest request;
+  request.set_name(name);
+  return impl_->Call(impl_->nodes.get(), &v1::NodeService::Stub::GetNode, request);
+}
+
 absl::StatusOr<v1::ListNodesResponse> MusterClient::ListNodes() {
-  return impl_->Call(impl_->nodes.get(), &v1::NodeService::Stub::ListNodes, v1::ListNodesRequest());
+  return impl_->AllPages(impl_->nodes.get(), &v1::NodeService::Stub::ListNodes, v1::ListNodesRequest());
 }
 
 absl::StatusOr<v1::Queue> MusterClient::GetQueue(const std::string& name) {
@@ -259,7 +289,7 @@ absl::StatusOr<v1::ExplainQueueResponse> MusterClient::ExplainQueue(const std::s
 }
 
 absl::StatusOr<v1::ListQueuesResponse> MusterClient::ListQueues() {
-  return impl_->Call(impl_->queues.get(), &v1::QueueService::Stub::ListQueues, v1::ListQueuesRequest());
+  return impl_->AllPages(impl_->queues.get(), &v1::QueueService::Stub::ListQueues, v1::ListQueuesRequest());
 }
 
 absl::Status MusterClient::ApplyQueues(v1::ApplyQueuesRequest request) {
@@ -289,11 +319,18 @@ absl::Status MusterClient::WatchNodes(const std::function<bool(const v1::NodeEve
   return impl_->ReadAll<v1::NodeEvent>(&context, impl_->nodes->WatchNodes(&context, v1::WatchNodesRequest()), event);
 }
 
-absl::StatusOr<v1::FactsStatus> MusterClient::SendSnapshot(std::vector<v1::SnapshotPart> parts) {
+absl::Status MusterClient::WatchQueues(const std::function<bool(const v1::QueueEvent&)>& event) {
+  grpc::ClientContext context;
+  impl_->Prepare(&context);
+  return impl_->ReadAll<v1::QueueEvent>(&context, impl_->queues->WatchQueues(&context, v1::WatchQueuesRequest()),
+                                        event);
+}
+
+absl::StatusOr<v1::FactsStatus> MusterClient::SendSnapshot(std::vector<v1::SendSnapshotRequest> parts) {
   if (!parts.empty()) parts.back().set_last(true);
   return impl_->Try<v1::FactsStatus>([&](grpc::ClientContext* context, v1::FactsStatus* response) {
     const auto writer = impl_->facts->SendSnapshot(context, response);
-    for (const v1::SnapshotPart& part : parts) {
+    for (const v1::SendSnapshotRequest& part : parts) {
       if (!writer->Write(part)) break;  // Finish returns the reason
     }
     writer->WritesDone();
@@ -330,9 +367,23 @@ absl::Status MusterClient::WatchSubmission(const std::string& id,
                                            const std::function<bool(const v1::Submission&)>& event) {
   grpc::ClientContext context;
   impl_->Prepare(&context);
-  v1::GetSubmissionRequest request;
+  v1::WatchSubmissionRequest request;
   request.set_id(id);
   return impl_->ReadAll<v1::Submission>(&context, impl_->placements->WatchSubmission(&context, request), event);
+}
+
+absl::StatusOr<v1::ListSubmissionsResponse> MusterClient::ListSubmissions(const std::string& name_space) {
+  v1::ListSubmissionsRequest request;
+  request.set_namespace_(name_space);
+  return impl_->AllPages(impl_->placements.get(), &v1::PlacementService::Stub::ListSubmissions, std::move(request));
+}
+absl::Status MusterClient::WatchSubmissions(const std::string& name_space,
+                                            const std::function<bool(const v1::SubmissionEvent&)>& event) {
+  grpc::ClientContext context;
+  impl_->Prepare(&context);
+  v1::WatchSubmissionsRequest request;
+  request.set_namespace_(name_space);
+  return impl_->ReadAll<v1::SubmissionEvent>(&context, impl_->placements->WatchSubmissions(&context, request), event);
 }
 
 absl::Status MusterClient::AwaitSubmission(const std::string& id,
@@ -377,11 +428,14 @@ absl::Status MusterClient::PostBind(v1::PostBindRequest request) {
   return impl_->Call(impl_->decisions.get(), &v1::DecisionService::Stub::PostBind, WithId(std::move(request))).status();
 }
 
-absl::StatusOr<v1::ListEventsResponse> MusterClient::ListEvents(const v1::ListEventsRequest& request) {
-  return impl_->Call(impl_->events.get(), &v1::EventService::Stub::ListEvents, request);
+absl::StatusOr<v1::ListEventsResponse> MusterClient::ListEvents(v1::ListEventsRequest request) {
+  return impl_->AllPages(impl_->events.get(), &v1::EventService::Stub::ListEvents, std::move(request));
 }
 absl::StatusOr<v1::PlanGangResponse> MusterClient::PlanGang(const v1::PlanGangRequest& request) {
   return impl_->Call(impl_->what_ifs.get(), &v1::WhatIfService::Stub::PlanGang, request);
+}
+absl::StatusOr<v1::Version> MusterClient::GetVersion() {
+  return impl_->Call(impl_->versions.get(), &v1::VersionService::Stub::GetVersion, v1::GetVersionRequest());
 }
 absl::StatusOr<v1::GetTraceResponse> MusterClient::GetTrace(const v1::GetTraceRequest& request) {
   return impl_->Call(impl_->traces.get(), &v1::TraceService::Stub::GetTrace, request);

@@ -14,9 +14,16 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "proto/muster/v1/decisions.pb.h"
-#include "proto/muster/v1/facts.pb.h"
-#include "proto/muster/v1/muster.pb.h"
+#include "muster/v1/decision.pb.h"
+#include "muster/v1/event.pb.h"
+#include "muster/v1/facts.pb.h"
+#include "muster/v1/gang.pb.h"
+#include "muster/v1/node.pb.h"
+#include "muster/v1/placement.pb.h"
+#include "muster/v1/queue.pb.h"
+#include "muster/v1/trace.pb.h"
+#include "muster/v1/version.pb.h"
+#include "muster/v1/what_if.pb.h"
 
 namespace muster {
 
@@ -48,11 +55,14 @@ class MusterClient {
   [[nodiscard]] absl::Status DeleteGang(v1::DeleteGangRequest request);
   // NotFound when there is no such gang.
   [[nodiscard]] absl::StatusOr<v1::Gang> GetGang(const std::string& name_space, const std::string& name);
+  // Lists return all pages, each with the timeout of a call.
   [[nodiscard]] absl::StatusOr<v1::ListGangsResponse> ListGangs(const std::string& name_space);
   [[nodiscard]] absl::StatusOr<v1::ExplainGangResponse> ExplainGang(const std::string& name_space,
                                                                     const std::string& name);
   [[nodiscard]] absl::StatusOr<v1::ExplainPodResponse> ExplainPod(const std::string& name_space,
                                                                   const std::string& name);
+  // NotFound when there is no such node.
+  [[nodiscard]] absl::StatusOr<v1::Node> GetNode(const std::string& name);
   [[nodiscard]] absl::StatusOr<v1::ListNodesResponse> ListNodes();
   // NotFound when there is no such queue.
   [[nodiscard]] absl::StatusOr<v1::Queue> GetQueue(const std::string& name);
@@ -65,9 +75,10 @@ class MusterClient {
   [[nodiscard]] absl::Status WatchGangs(const std::string& name_space,
                                         const std::function<bool(const v1::GangEvent&)>& event);
   [[nodiscard]] absl::Status WatchNodes(const std::function<bool(const v1::NodeEvent&)>& event);
+  [[nodiscard]] absl::Status WatchQueues(const std::function<bool(const v1::QueueEvent&)>& event);
 
   // --- facts --- Sends all nodes and pods, in parts of one message each; the first part names source and version.
-  [[nodiscard]] absl::StatusOr<v1::FactsStatus> SendSnapshot(std::vector<v1::SnapshotPart> parts);
+  [[nodiscard]] absl::StatusOr<v1::FactsStatus> SendSnapshot(std::vector<v1::SendSnapshotRequest> parts);
   [[nodiscard]] absl::StatusOr<v1::FactsStatus> UpdateFacts(v1::UpdateFactsRequest request);
   [[nodiscard]] absl::StatusOr<v1::FactsStatus> GetFactsStatus();
 
@@ -78,6 +89,10 @@ class MusterClient {
   [[nodiscard]] absl::StatusOr<v1::Submission> GetSubmission(const std::string& id);
   [[nodiscard]] absl::Status WatchSubmission(const std::string& id,
                                              const std::function<bool(const v1::Submission&)>& event);
+  // Submissions of the namespace (empty: all) that have not ended, and the last ones that have. Renews none.
+  [[nodiscard]] absl::StatusOr<v1::ListSubmissionsResponse> ListSubmissions(const std::string& name_space);
+  [[nodiscard]] absl::Status WatchSubmissions(const std::string& name_space,
+                                              const std::function<bool(const v1::SubmissionEvent&)>& event);
   // Awaits a submission without a deadline. A lost connection is made again one second later. `lost` receives the
   // reason each time and returns whether to continue.
   [[nodiscard]] absl::Status AwaitSubmission(const std::string& id,
@@ -96,12 +111,16 @@ class MusterClient {
   [[nodiscard]] absl::Status PostBind(v1::PostBindRequest request);
 
   // --- events ---
-  [[nodiscard]] absl::StatusOr<v1::ListEventsResponse> ListEvents(const v1::ListEventsRequest& request);
+  // All pages; dropped_events counts those that were missing before the first one.
+  [[nodiscard]] absl::StatusOr<v1::ListEventsResponse> ListEvents(v1::ListEventsRequest request);
   [[nodiscard]] absl::Status WatchEvents(const v1::WatchEventsRequest& request,
                                          const std::function<bool(const v1::Event&)>& event);
 
   // --- what if ---
   [[nodiscard]] absl::StatusOr<v1::PlanGangResponse> PlanGang(const v1::PlanGangRequest& request);
+
+  // --- the server ---
+  [[nodiscard]] absl::StatusOr<v1::Version> GetVersion();
 
   // --- traces ---
   [[nodiscard]] absl::StatusOr<v1::GetTraceResponse> GetTrace(const v1::GetTraceRequest& request);

@@ -2,7 +2,8 @@
 //
 // Every call takes a context; its deadline bounds the call with all retries. A call that cannot reach musterd, or that
 // musterd asks to repeat, is retried with a growing pause. Mutating calls carry a request id (generated if the caller
-// gives none), so that a retry has no second effect. Errors are *Error, with the invalid fields.
+// gives none), so that a retry has no second effect. Errors are *Error, with the invalid fields; status.Code and
+// status.Convert read them too. Lists return all pages.
 package muster
 
 import (
@@ -53,6 +54,7 @@ type Client struct {
 	events     pb.EventServiceClient
 	traces     pb.TraceServiceClient
 	whatIfs    pb.WhatIfServiceClient
+	versions   pb.VersionServiceClient
 }
 
 const (
@@ -103,6 +105,7 @@ func New(options Options) (*Client, error) {
 		events:     pb.NewEventServiceClient(connection),
 		traces:     pb.NewTraceServiceClient(connection),
 		whatIfs:    pb.NewWhatIfServiceClient(connection),
+		versions:   pb.NewVersionServiceClient(connection),
 	}, nil
 }
 
@@ -177,6 +180,27 @@ func call[Request, Response any](ctx context.Context, c *Client, request Request
 			return response, failure
 		case <-time.After(pause):
 		}
+	}
+}
+
+// page is a response of a List call.
+type page interface{ GetNextPageToken() string }
+
+// pages makes the call for every page; next puts the token of the next one into the request.
+func pages[Request any, Response page, Object any](ctx context.Context, c *Client, request Request,
+	method func(context.Context, Request, ...grpc.CallOption) (Response, error),
+	objects func(Response) []Object, next func(Request, string)) ([]Object, error) {
+	var all []Object
+	for {
+		response, err := call(ctx, c, request, method)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, objects(response)...)
+		if response.GetNextPageToken() == "" {
+			return all, nil
+		}
+		next(request, response.GetNextPageToken())
 	}
 }
 

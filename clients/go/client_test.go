@@ -3,10 +3,12 @@ package muster_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"sync"
@@ -14,6 +16,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	muster "muster.dev/clients/go"
 	pb "muster.dev/clients/go/musterv1"
@@ -79,7 +83,7 @@ func context10(t *testing.T) context.Context {
 
 func describe(t *testing.T, client *muster.Client) {
 	t.Helper()
-	part := &pb.SnapshotPart{Source: "test", Version: 1}
+	part := &pb.SendSnapshotRequest{Source: "test", Version: 1}
 	for _, name := range []string{"a", "b"} {
 		part.Nodes = append(part.Nodes, &pb.NodeFacts{Name: name, Allocatable: map[string]string{"cpu": "8", gpu: "4"}})
 	}
@@ -93,7 +97,7 @@ func submission(name, id string, count int32, ttl time.Duration) *pb.SubmitGangR
 		RequestId: id,
 		Gang:      &pb.GangSpec{Name: name, MinMember: count},
 		Members:   []*pb.MemberSet{{Count: count, Shape: &pb.PodShape{Requests: map[string]string{gpu: "1"}}}},
-		TtlMs:     ttl.Milliseconds(),
+		Ttl:       durationpb.New(ttl),
 	}
 }
 
@@ -144,7 +148,7 @@ func TestTheExampleSchedulesThreeGangs(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, want := range []string{"train CONFIRMED 8 pods", "serve CONFIRMED 4 pods", "sweep CONFIRMED 10 pods"} {
+	for _, want := range []string{"train STATE_CONFIRMED 8 pods", "serve STATE_CONFIRMED 4 pods", "sweep STATE_CONFIRMED 10 pods"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
@@ -244,7 +248,7 @@ func TestPermitPodByPod(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	event, err := client.PermitWait(context10(t), "u1", "a")
-	if err != nil || event.GetVerdict() != pb.PermitEvent_PERMIT || <-verdict != pb.PermitEvent_PERMIT {
+	if err != nil || event.GetVerdict() != pb.PermitEvent_VERDICT_PERMIT || <-verdict != pb.PermitEvent_VERDICT_PERMIT {
 		t.Errorf("%v, %v; want both permitted", event, err)
 	}
 	if err := client.PostBind(context10(t), "u0", "a"); err != nil {
@@ -259,6 +263,9 @@ func TestErrorsNameFieldsAndReasons(t *testing.T) {
 	if !ok || failure.Code != codes.InvalidArgument || len(failure.Violations) != 1 || failure.Violations[0].Field != "gang.name" {
 		t.Errorf("%#v", err)
 	}
+	if status.Code(err) != codes.InvalidArgument || len(status.Convert(err).Details()) != 1 || errors.Unwrap(err) == nil {
+		t.Errorf("%#v is no status of gRPC with details", err)
+	}
 	if _, err := client.UpdateFacts(context10(t), &pb.UpdateFactsRequest{Source: "test", Version: 3}); !muster.NeedsSnapshot(err) {
 		t.Errorf("%v; want a snapshot to be asked for", err)
 	}
@@ -272,5 +279,75 @@ func TestErrorsNameFieldsAndReasons(t *testing.T) {
 	}
 	if _, err := muster.New(muster.Options{Server: "muster.example:9091", Token: "secret"}); err == nil {
 		t.Error("the token would be sent unencrypted")
+	}
+}
+
+func TestUpdateMask_ReplacesNamedFields(t *testing.T) {
+	client := newClient(t, startMusterd(t))
+	total := int32(4)
+	spec := &pb.GangSpec{Name: "g", MinMember: 2, TotalNumber: &total}
+	if _, err := client.CreateGang(context10(t), &pb.CreateGangRequest{Gang: spec}); err != nil {
+		t.Fatal(err)
+	}
+	gang, err := client.UpdateGang(context10(t), &pb.UpdateGangRequest{Gang: &pb.GangSpec{Name: "g", MinMember: 3}}, "min_member")
+	if err != nil || gang.GetRules().GetMinMember() != 3 || gang.GetRules().GetTotalNumber() != 4 {
+		t.Errorf("%v, %v", gang, err)
+	}
+}
+
+func TestSubmissions_AreListedAndWatched(t *testing.T) {
+	client := newClient(t, startMusterd(t))
+	describe(t, client)
+	for _, name := range []string{"a", "b"} {
+		if _, err := client.SubmitGang(context10(t), submission(name, "id-"+name, 2, time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := client.ListSubmissions(context10(t), "")
+	if err != nil || len(list) != 2 || list[0].GetId() != "id-a" || list[1].GetGang() != "default/b" {
+		t.Fatalf("%v, %v", list, err)
+	}
+	enough := errors.New("enough")
+	open := 0
+	err = client.WatchSubmissions(context10(t), "default", func(event *pb.SubmissionEvent) error {
+		switch {
+		case event.GetSynced():
+			_, err := client.AbandonGang(context10(t), "id-a")
+			return err
+		case event.GetUpserted().GetState() == pb.Submission_STATE_PLANNED:
+			open++
+		case event.GetUpserted().GetState() == pb.Submission_STATE_ABANDONED:
+			return enough
+		}
+		return nil
+	})
+	if !errors.Is(err, enough) || open != 2 {
+		t.Errorf("%v, %d were open, want 2", err, open)
+	}
+}
+
+func TestVersion_IsTold(t *testing.T) {
+	version, err := newClient(t, startMusterd(t)).Version(context10(t))
+	if err != nil || version.GetApiVersion() != "muster.v1" || strings.Count(version.GetServerVersion(), ".") != 2 {
+		t.Errorf("%v, %v", version, err)
+	}
+}
+
+// The client offers every call of the contract.
+func TestClient_OffersEveryCall(t *testing.T) {
+	renamed := map[string]string{"GetFactsStatus": "FactsStatus", "GetVersion": "Version"}
+	for _, service := range []any{(*pb.GangServiceClient)(nil), (*pb.NodeServiceClient)(nil), (*pb.QueueServiceClient)(nil),
+		(*pb.FactsServiceClient)(nil), (*pb.DecisionServiceClient)(nil), (*pb.PlacementServiceClient)(nil),
+		(*pb.EventServiceClient)(nil), (*pb.TraceServiceClient)(nil), (*pb.WhatIfServiceClient)(nil), (*pb.VersionServiceClient)(nil)} {
+		calls := reflect.TypeOf(service).Elem()
+		for i := 0; i < calls.NumMethod(); i++ {
+			name := calls.Method(i).Name
+			if to := renamed[name]; to != "" {
+				name = to
+			}
+			if _, found := reflect.TypeOf((*muster.Client)(nil)).MethodByName(name); !found {
+				t.Errorf("%s.%s is not offered", calls.Name(), name)
+			}
+		}
 	}
 }

@@ -29,11 +29,35 @@ func (c *Client) GetSubmission(ctx context.Context, id string) (*pb.Submission, 
 	return call(ctx, c, &pb.GetSubmissionRequest{Id: id}, c.placements.GetSubmission)
 }
 
+// ListSubmissions lists the submissions of a namespace, or of all when it is empty, that have not ended, and the last ones
+// that have. The call renews none.
+func (c *Client) ListSubmissions(ctx context.Context, namespace string) ([]*pb.Submission, error) {
+	return pages(ctx, c, &pb.ListSubmissionsRequest{Namespace: namespace}, c.placements.ListSubmissions,
+		(*pb.ListSubmissionsResponse).GetSubmissions, func(r *pb.ListSubmissionsRequest, token string) { r.PageToken = token })
+}
+
+// WatchSubmission calls event with the state of a submitted gang and then with every change, until it ends. Meanwhile a
+// waiting gang does not expire.
+func (c *Client) WatchSubmission(ctx context.Context, id string, event func(*pb.Submission) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := c.placements.WatchSubmission(ctx, &pb.WatchSubmissionRequest{Id: id})
+	return each(stream, err, event)
+}
+
+// WatchSubmissions calls event with every submission that has not ended and then with every change. It renews none.
+func (c *Client) WatchSubmissions(ctx context.Context, namespace string, event func(*pb.SubmissionEvent) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := c.placements.WatchSubmissions(ctx, &pb.WatchSubmissionsRequest{Namespace: namespace})
+	return each(stream, err, event)
+}
+
 // WaitPlanned returns when a submitted gang has a plan, or has ended. Meanwhile a waiting gang does not expire.
 func (c *Client) WaitPlanned(ctx context.Context, id string) (*pb.Submission, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := c.placements.WatchSubmission(ctx, &pb.GetSubmissionRequest{Id: id})
+	stream, err := c.placements.WatchSubmission(ctx, &pb.WatchSubmissionRequest{Id: id})
 	if err != nil {
 		return nil, errorOf(err)
 	}
@@ -42,7 +66,7 @@ func (c *Client) WaitPlanned(ctx context.Context, id string) (*pb.Submission, er
 		if err != nil {
 			return nil, errorOf(err)
 		}
-		if now.GetState() != pb.Submission_WAITING {
+		if now.GetState() != pb.Submission_STATE_WAITING {
 			return now, nil
 		}
 	}

@@ -24,9 +24,22 @@ type Error struct {
 	Reason string
 	// Again reports that the same call may succeed later: nothing happened, or musterd asks for a retry.
 	Again bool
+	// The error of the call, as gRPC returned it.
+	cause error
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Code, e.Message) }
+
+// GRPCStatus returns the status with its details, for status.FromError, status.Convert and status.Code.
+func (e *Error) GRPCStatus() *status.Status {
+	if e.cause == nil {
+		return status.New(e.Code, e.Message)
+	}
+	return status.Convert(e.cause)
+}
+
+// Unwrap returns the error of the call, as gRPC returned it.
+func (e *Error) Unwrap() error { return e.cause }
 
 // NeedsSnapshot reports that a snapshot is required: an update came after a gap, musterd's store does not have the
 // earlier steps, or another announcer took over.
@@ -37,7 +50,7 @@ func NeedsSnapshot(err error) bool {
 
 func errorOf(err error) *Error {
 	s := status.Convert(err)
-	out := &Error{Code: s.Code(), Message: s.Message(), Again: s.Code() == codes.Unavailable}
+	out := &Error{Code: s.Code(), Message: s.Message(), Again: s.Code() == codes.Unavailable, cause: err}
 	for _, detail := range s.Details() {
 		switch d := detail.(type) {
 		case *errdetails.BadRequest:

@@ -109,7 +109,7 @@ int Events(muster::MusterClient* client, const Options& options, const std::stri
   request.set_namespace_(name_space);
   request.set_after_sequence(options.after);
   return Show(client->ListEvents(request), options, [](const muster::v1::ListEventsResponse& list) {
-    if (list.missed() > 0) std::cout << muster::MissedEventsText(list.missed()) << "\n";
+    if (list.dropped_events() > 0) std::cout << muster::MissedEventsText(list.dropped_events()) << "\n";
     for (const auto& event : list.events()) muster::PrintEvent(event);
     if (list.events().empty()) std::cout << "no events\n";
   });
@@ -118,13 +118,13 @@ int Events(muster::MusterClient* client, const Options& options, const std::stri
 // The subcommands that call musterd.
 struct Commands {
   CLI::App *get_gangs, *get_gang;
-  CLI::App* get_nodes;
+  CLI::App *get_nodes, *get_node;
   CLI::App *get_queues, *get_queue, *describe_queue, *explain_queue;
-  CLI::App* get_submission;
+  CLI::App *get_submission, *get_submissions;
   CLI::App* describe_gang;
   CLI::App* explain_gang;
   CLI::App* explain_pod;
-  CLI::App *watch_gangs, *watch_nodes;
+  CLI::App *watch_gangs, *watch_nodes, *watch_queues, *watch_submissions;
   CLI::App* apply;
   CLI::App* remove;
   CLI::App* submit;
@@ -132,6 +132,7 @@ struct Commands {
   CLI::App *confirm, *abandon;
   CLI::App* events;
   CLI::App *trace_gang, *trace_pod;
+  CLI::App* version;
 };
 
 Commands Define(CLI::App* cli, Options* options) {
@@ -155,13 +156,16 @@ Commands Define(CLI::App* cli, Options* options) {
     parent->require_subcommand(1);
     return parent;
   };
-  CLI::App* get = group("get", "list gangs, nodes or queues, or show one gang, queue or submission");
+  CLI::App* get = group("get", "list gangs, nodes, queues or submissions, or show one of them");
   commands.get_gangs = scoped(get->add_subcommand("gangs", "list gangs"));
   commands.get_gang = named(get->add_subcommand("gang", "one gang"), "name or namespace/name");
   commands.get_nodes = output(get->add_subcommand("nodes", "capacity of nodes: allocatable, used and reserved"));
+  commands.get_node = named(get->add_subcommand("node", "one node"), "its name");
   commands.get_queues = output(get->add_subcommand("queues", "quota, limit and usage of queues, and pending requests"));
   commands.get_queue = named(get->add_subcommand("queue", "one queue"), "its name");
   commands.get_submission = named(get->add_subcommand("submission", "state of a submitted gang"), "its id");
+  commands.get_submissions =
+      scoped(get->add_subcommand("submissions", "submitted gangs that have not ended, and the last ones that have"));
   CLI::App* describe = group("describe", "a gang with its rules and members, or a queue with its gangs");
   commands.describe_gang = named(describe->add_subcommand("gang", "one gang"), "name or namespace/name");
   commands.describe_queue = named(describe->add_subcommand("queue", "one queue"), "its name");
@@ -175,6 +179,9 @@ Commands Define(CLI::App* cli, Options* options) {
   CLI::App* watch = group("watch", "changes as they happen, until interrupted");
   commands.watch_gangs = scoped(watch->add_subcommand("gangs", "gangs: the current list, then every change"));
   commands.watch_nodes = output(watch->add_subcommand("nodes", "nodes: the current list, then every change"));
+  commands.watch_queues = output(watch->add_subcommand("queues", "queues: the current list, then every change"));
+  commands.watch_submissions =
+      scoped(watch->add_subcommand("submissions", "submitted gangs: those that have not ended, then every change"));
   commands.events = scoped(cli->add_subcommand("events", "what Muster decided about pods"));
   commands.events->add_flag("-f,--follow", options->follow, "and new decisions until interrupted");
   const auto sequence = [](const std::string& text) -> std::string {
@@ -182,6 +189,7 @@ Commands Define(CLI::App* cli, Options* options) {
     return absl::SimpleAtoi(text, &number) && number >= 0 ? "" : text + "; expected a whole number, 0 or more";
   };
   commands.events->add_option("--after", options->after, "only events after this sequence number")->check(sequence);
+  commands.version = output(cli->add_subcommand("version", "the versions of musterctl and musterd"));
   commands.apply = cli->add_subcommand("apply", "announce nodes, pods and PodGroups (Kubernetes YAML)");
   commands.remove = cli->add_subcommand("delete", "announce that these objects were deleted");
   commands.submit =
@@ -237,6 +245,16 @@ int Run(const Commands& commands, muster::MusterClient* client, Options* options
     if (list.ok() && options->output != "table") muster::AddZeroAmounts(&*list);
     return Show(list, *options, &muster::PrintNodes);
   }
+  if (commands.get_node->parsed()) {
+    return Show(client->GetNode(options->name), *options, [](const muster::v1::Node& node) {
+      muster::v1::ListNodesResponse one;
+      *one.add_nodes() = node;
+      muster::PrintNodes(one);
+    });
+  }
+  if (commands.get_submissions->parsed()) {
+    return Show(client->ListSubmissions(everywhere), *options, &muster::PrintSubmissions);
+  }
   if (commands.get_submission->parsed()) {
     return Show(client->GetSubmission(options->name), *options, &muster::PrintSubmission);
   }
@@ -267,7 +285,23 @@ int Run(const Commands& commands, muster::MusterClient* client, Options* options
     const absl::Status ended = client->WatchNodes(EachLine<muster::v1::NodeEvent>(*options, &muster::PrintNodeEvent));
     return ended.ok() ? 0 : Fail(ended);
   }
+  if (commands.watch_queues->parsed()) {
+    const absl::Status ended =
+        client->WatchQueues(EachLine<muster::v1::QueueEvent>(*options, &muster::PrintQueueEvent));
+    return ended.ok() ? 0 : Fail(ended);
+  }
+  if (commands.watch_submissions->parsed()) {
+    const absl::Status ended = client->WatchSubmissions(
+        everywhere, EachLine<muster::v1::SubmissionEvent>(*options, &muster::PrintSubmissionEvent));
+    return ended.ok() ? 0 : Fail(ended);
+  }
   if (commands.events->parsed()) return Events(client, *options, everywhere);
+  if (commands.version->parsed()) {
+    return Show(client->GetVersion(), *options, [](const muster::v1::Version& version) {
+      std::cout << "musterctl " << MUSTER_VERSION << "\nmusterd " << muster::Printable(version.server_version()) << ", "
+                << muster::Printable(version.api_version()) << "\n";
+    });
+  }
   if (commands.apply->parsed()) return muster::Apply(client, *options, /*remove=*/false);
   if (commands.remove->parsed()) return muster::Apply(client, *options, /*remove=*/true);
   if (commands.submit->parsed()) return muster::Submit(client, *options);

@@ -82,7 +82,7 @@ absl::Status ReadLike(const std::string& text, v1::AddedNodes* out) {
 }
 
 // "team:nvidia.com/gpu=8": queue team may use 8 more.
-absl::Status ReadMore(const std::string& text, v1::MoreForQueue* out) {
+absl::Status ReadMore(const std::string& text, v1::QueueCapacityChange* out) {
   const size_t colon = text.find(':');
   const size_t equals = text.find('=', colon == std::string::npos ? 0 : colon);
   if (colon == std::string::npos || equals == std::string::npos || colon == 0 || equals == colon + 1 ||
@@ -157,7 +157,7 @@ int Apply(MusterClient* client, const Options& options, bool remove) {
 namespace {
 
 bool IsOver(const v1::Submission& submission) {
-  return submission.state() != v1::Submission::WAITING && submission.state() != v1::Submission::PLANNED;
+  return submission.state() != v1::Submission::STATE_WAITING && submission.state() != v1::Submission::STATE_PLANNED;
 }
 
 // Waits until the submission has a plan other than `taken`, or has ended. A restart of musterd does not end a
@@ -170,7 +170,7 @@ absl::Status AwaitPlan(MusterClient* client, int64_t taken, v1::Submission* subm
       [&](const v1::Submission& now) {
         *submission = now;
         away = false;
-        if (IsOver(now) || (now.state() == v1::Submission::PLANNED && now.plan() != taken)) return false;
+        if (IsOver(now) || (now.state() == v1::Submission::STATE_PLANNED && now.plan() != taken)) return false;
         if (now.reason().text() != printed) std::cerr << "waits: " << Printable(printed = now.reason().text()) << "\n";
         return true;
       },
@@ -186,7 +186,7 @@ absl::Status Await(MusterClient* client, const Options& options, v1::Submission*
   int64_t taken = 0;
   bool named = false;
   while (!IsOver(*submission)) {
-    const bool planned = submission->state() == v1::Submission::PLANNED && submission->plan() != taken;
+    const bool planned = submission->state() == v1::Submission::STATE_PLANNED && submission->plan() != taken;
     if (planned && !options.confirm) return absl::OkStatus();
     if (planned) {
       taken = submission->plan();
@@ -218,7 +218,11 @@ int Submit(MusterClient* client, const Options& options) {
   if (!manifests.ok()) return Fail(manifests.status());
   v1::SubmitGangRequest request;
   request.set_request_id(options.request_id.empty() ? NewRequestId() : options.request_id);
-  request.set_ttl_ms(static_cast<int64_t>(options.ttl_s * 1000));
+  if (options.ttl_s > 0) {
+    const auto ms = static_cast<int64_t>(options.ttl_s * 1000);
+    request.mutable_ttl()->set_seconds(ms / 1000);
+    request.mutable_ttl()->set_nanos(static_cast<int32_t>(ms % 1000) * 1'000'000);
+  }
   for (const Manifest& manifest : *manifests) request.add_manifests(manifest.json);
   absl::StatusOr<v1::Submission> submission = client->SubmitGang(request);
   if (!submission.ok()) return Fail(NameManifests(submission.status(), *manifests));
@@ -227,15 +231,15 @@ int Submit(MusterClient* client, const Options& options) {
   }
   const int shown = Show(submission, options, [](const v1::Submission& shown) {
     PrintSubmission(shown);
-    if (shown.state() == v1::Submission::PLANNED) {
+    if (shown.state() == v1::Submission::STATE_PLANNED) {
       std::cout << "\nConfirm: musterctl confirm " << shown.id() << "     release: musterctl abandon " << shown.id()
                 << "\n";
     }
   });
   if (shown != 0) return shown;
   const auto state = submission->state();
-  const bool over = state == v1::Submission::EXPIRED || state == v1::Submission::ABANDONED;
-  return over || (options.confirm && state != v1::Submission::CONFIRMED) ? 1 : 0;
+  const bool over = state == v1::Submission::STATE_EXPIRED || state == v1::Submission::STATE_ABANDONED;
+  return over || (options.confirm && state != v1::Submission::STATE_CONFIRMED) ? 1 : 0;
 }
 
 namespace {
@@ -267,12 +271,13 @@ int Plan(MusterClient* client, const Options& options, const std::string& name_s
     request.set_name(options.name);
     gang = absl::StrCat(name_space, "/", options.name);
   }
-  for (const std::string& node : options.without) request.add_without_nodes(node);
+  for (const std::string& node : options.without) request.add_removed_nodes(node);
   for (const std::string& text : options.add) {
     if (const absl::Status read = ReadLike(text, request.add_added_nodes()); !read.ok()) return NoAnswer(read);
   }
   for (const std::string& text : options.more) {
-    if (const absl::Status read = ReadMore(text, request.add_more_for_queues()); !read.ok()) return NoAnswer(read);
+    if (const absl::Status read = ReadMore(text, request.add_queue_capacity_changes()); !read.ok())
+      return NoAnswer(read);
   }
   absl::StatusOr<v1::PlanGangResponse> plan = client->PlanGang(request);
   if (absl::IsAlreadyExists(plan.status()) && !job.empty()) {

@@ -263,7 +263,14 @@ absl::StatusOr<v1::QueueSpec> QueueOf(const std::string& manifest) {
     const std::string field = absl::StrCat("spec.", key);
     if (key == "parent" || key == "sort") {
       if (!value.is_string()) return wrong(field, value, "a text");
-      key == "parent" ? out.set_parent(value.get<std::string>()) : out.set_sort(value.get<std::string>());
+      const auto text = value.get<std::string>();
+      if (key == "parent") {
+        out.set_parent(text);
+      } else if (text == "fifo" || text == "stateaware" || text == "fair") {
+        out.set_sort(text == "fair" ? v1::QUEUE_SORT_FAIR : v1::QUEUE_SORT_FIFO);
+      } else if (!text.empty()) {
+        return wrong(field, value, "fifo (or stateaware) or fair");
+      }
     } else if (key == "quota" || key == "limit") {
       if (!value.is_object()) return wrong(field, value, "amounts by resource");
       for (const auto& [resource, amount] : value.items()) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "proto/muster/v1/muster.pb.h"
+#include "muster/v1/queue.pb.h"
 
 namespace muster {
 

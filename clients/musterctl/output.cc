@@ -49,9 +49,17 @@ void PrintTable(Rows rows) {
 
 namespace {
 
-std::string Age(int64_t unix_ms) {
-  if (unix_ms <= 0) return "-";
-  const absl::Duration age = absl::Now() - absl::FromUnixMillis(unix_ms);
+absl::Time TimeOf(const google::protobuf::Timestamp& time) {
+  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
+}
+
+std::string Text(const google::protobuf::Duration& duration) {
+  return absl::FormatDuration(absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos()));
+}
+
+std::string Age(const google::protobuf::Timestamp& time) {
+  if (time.seconds() <= 0) return "-";
+  const absl::Duration age = absl::Now() - TimeOf(time);
   if (age >= absl::Hours(48)) return absl::StrCat(age / absl::Hours(24), "d");
   return absl::FormatDuration(std::max(absl::Trunc(age, absl::Seconds(1)), absl::Seconds(1)));
 }
@@ -70,7 +78,6 @@ void PrintMessage(const google::protobuf::Message& message, const std::string& o
   google::protobuf::util::JsonPrintOptions options;
   options.add_whitespace = output == "json";
   options.always_print_primitive_fields = true;
-  options.preserve_proto_field_names = true;
   std::string json;
   if (!google::protobuf::util::MessageToJsonString(message, &json, options).ok()) return;
   if (output == "json") {
@@ -83,10 +90,11 @@ void PrintMessage(const google::protobuf::Message& message, const std::string& o
 void PrintGangs(const v1::ListGangsResponse& list) {
   Rows rows = {{"NAMESPACE", "NAME", "PHASE", "BOUND/MIN", "PODS", "PRIORITY", "AGE", "REASON"}};
   for (const auto& gang : list.gangs()) {
-    rows.push_back(
-        {gang.namespace_(), gang.name(), gang.phase(), Members(gang), absl::StrCat(gang.counts().children()),
-         absl::StrCat(gang.priority()), Age(gang.created_unix_ms()),
-         gang.reason().code() == "None" ? "" : absl::StrCat(gang.reason().code(), ": ", gang.reason().text())});
+    rows.push_back({gang.namespace_(), gang.name(), EnumText(gang.phase()), Members(gang),
+                    absl::StrCat(gang.counts().members()), absl::StrCat(gang.priority()), Age(gang.create_time()),
+                    gang.reason().code() == v1::REASON_CODE_UNSPECIFIED
+                        ? ""
+                        : absl::StrCat(EnumText(gang.reason().code()), ": ", gang.reason().text())});
   }
   if (rows.size() == 1) {
     std::cout << "no gangs\n";
@@ -131,41 +139,80 @@ std::string Subgroup(const v1::Subgroup& subgroup) {
 
 }  // namespace
 
+namespace {
+
+std::string Sources(const v1::Gang& gang) {
+  return absl::StrJoin(gang.sources(), ", ", [](std::string* out, int source) {
+    switch (source) {
+      case v1::Gang::SOURCE_KOORDINATOR_ANNOTATIONS:
+        return absl::StrAppend(out, "gang.scheduling.koordinator.sh annotations");
+      case v1::Gang::SOURCE_POD_GROUP_ANNOTATIONS:
+        return absl::StrAppend(out, "pod-group.scheduling.sigs.k8s.io labels or annotations");
+      case v1::Gang::SOURCE_POD_GROUP_SIGS:
+        return absl::StrAppend(out, "PodGroup scheduling.sigs.k8s.io/v1alpha1");
+      case v1::Gang::SOURCE_POD_GROUP_X:
+        return absl::StrAppend(out, "PodGroup scheduling.x-k8s.io/v1alpha1");
+      case v1::Gang::SOURCE_POD_GROUP_NATIVE:
+        return absl::StrAppend(out, "PodGroup scheduling.k8s.io");
+      case v1::Gang::SOURCE_POD_GROUP_KAI:
+        return absl::StrAppend(out, "PodGroup scheduling.run.ai/v2alpha2");
+      case v1::Gang::SOURCE_POD_GROUP_VOLCANO:
+        return absl::StrAppend(out, "PodGroup scheduling.volcano.sh/v1beta1");
+      case v1::Gang::SOURCE_API:
+        return absl::StrAppend(out, "gRPC API");
+      case v1::Gang::SOURCE_OWNER:
+        return absl::StrAppend(out, "its owner");
+      default:
+        return absl::StrAppend(out, "?");  // of a newer server
+    }
+  });
+}
+
+// "Failed (3), next in 12s"
+std::string Attempts(const v1::Member& member) {
+  if (!member.has_binding()) return "-";
+  const v1::Binding& binding = member.binding();
+  std::string out = absl::StrCat(EnumText(binding.phase()), " (", binding.attempts(), ")");
+  if (!binding.has_next_try_time()) return out;
+  const absl::Duration left = std::max(TimeOf(binding.next_try_time()) - absl::Now(), absl::ZeroDuration());
+  return absl::StrCat(out, ", next in ", absl::FormatDuration(absl::Trunc(left, absl::Seconds(1))));
+}
+
+}  // namespace
+
 void DescribeGang(const v1::Gang& gang) {
   const auto& rules = gang.rules();
   std::vector<std::vector<std::string>> head = {
       {"Gang:", absl::StrCat(gang.namespace_(), "/", gang.name())},
-      {"Declared by:", gang.source()},
-      {"Phase:", gang.phase()},
-      {"Reason:",
-       absl::StrCat(gang.reason().text(), " [", gang.reason().code(), "], since ", Age(gang.reason().since_unix_ms()))},
+      {"Declared by:", Sources(gang)},
+      {"Phase:", EnumText(gang.phase())},
+      {"Reason:", absl::StrCat(gang.reason().text(), " [", EnumText(gang.reason().code()), "], since ",
+                               Age(gang.reason().since_time()))},
       {"Minimum:", rules.min_member() < 0 ? "not declared, or not readable"
                                           : absl::StrCat(rules.min_member(), ", of a total of ", rules.total_number())},
-      {"Rules:", absl::StrCat(rules.mode(), ", ", rules.match_policy(), ", wait ",
-                              absl::FormatDuration(absl::Milliseconds(rules.wait_time_ms())), ", then ",
-                              rules.on_timeout(), "; on member failure ", rules.on_member_failure())},
+      {"Rules:", absl::StrCat(EnumText(rules.mode()), ", ", PolicyText(rules.match_policy()), ", wait ",
+                              Text(rules.wait_timeout()), ", then ", PolicyText(rules.on_timeout()),
+                              "; on member failure ", PolicyText(rules.on_member_failure()))},
       {"Queue:", absl::StrCat(rules.queue(), rules.preemptible() ? "" : ", within its quota", ", priority ",
                               gang.priority(), ", requeued ", gang.requeues(), " times")},
   };
-  if (rules.duration_ms() > 0) {
-    head.push_back(
-        {"Duration:", absl::StrCat("declared as ", absl::FormatDuration(absl::Milliseconds(rules.duration_ms())))});
+  if (rules.has_expected_duration()) {
+    head.push_back({"Duration:", absl::StrCat("declared as ", Text(rules.expected_duration()))});
   }
   for (const auto& subgroup : rules.subgroups()) {
     head.push_back({"Subgroup:", Subgroup(subgroup)});
   }
   if (const std::string where = Where(rules.topology()); !where.empty()) head.push_back({"Domain:", where});
   if (rules.group_size() > 0) head.push_back({"Starts with:", absl::StrJoin(rules.group(), ", ")});
-  if (!gang.reason().would_help().empty()) head.push_back({"Suggestion:", gang.reason().would_help()});
+  if (!gang.reason().suggestion().empty()) head.push_back({"Suggestion:", gang.reason().suggestion()});
   PrintTable(head);
   for (const std::string& warning : gang.warnings()) std::cout << "Warning: " << Printable(warning) << "\n";
   Rows rows = {{"MEMBER", "STATE", "NODE", "PRIORITY", "BINDING", "REASON"}};
   for (const auto& member : gang.members()) {
     const auto& binding = member.binding();
-    rows.push_back({member.name(), member.state(), member.node().empty() ? "-" : member.node(),
-                    absl::StrCat(member.priority()),
-                    binding.phase().empty() ? "-" : absl::StrCat(binding.phase(), " (", binding.attempts(), ")"),
-                    binding.reason().empty() ? member.reason().text() : binding.reason()});
+    rows.push_back({member.name(), EnumText(member.state()), member.node().empty() ? "-" : member.node(),
+                    absl::StrCat(member.priority()), Attempts(member),
+                    binding.message().empty() ? member.reason().text() : binding.message()});
   }
   std::cout << "\n";
   PrintTable(rows);
@@ -183,7 +230,7 @@ namespace {
 
 std::string Schedulable(const v1::Node& node) {
   if (node.unschedulable() || node.stale_too_long()) return node.stale_too_long() ? "no (stale)" : "no";
-  return node.stale_since_unix_ms() > 0 ? "yes (stale)" : "yes";
+  return node.has_stale_since_time() ? "yes (stale)" : "yes";
 }
 
 }  // namespace
@@ -199,7 +246,7 @@ void PrintNodes(const v1::ListNodesResponse& list) {
       const auto found = map.find(name);
       return found == map.end() ? std::string("0") : found->second;
     };
-    if (names.empty() && !node.refused().empty()) {
+    if (names.empty() && !node.refusal().empty()) {
       rows.push_back({node.name(), "no", "(refused)"});
     } else if (names.empty()) {
       rows.push_back({node.name(), Schedulable(node), "(offers nothing)"});
@@ -212,33 +259,33 @@ void PrintNodes(const v1::ListNodesResponse& list) {
   }
   PrintTable(rows);
   const auto stale = std::find_if(list.nodes().begin(), list.nodes().end(),
-                                  [](const v1::Node& node) { return node.stale_since_unix_ms() > 0; });
+                                  [](const v1::Node& node) { return node.has_stale_since_time(); });
   if (stale != list.nodes().end()) {
-    std::cout << "Warning: stale nodes are known from before a restart of musterd ("
-              << Age(stale->stale_since_unix_ms()) << " ago), and their source has sent nothing since\n";
+    std::cout << "Warning: stale nodes are known from before a restart of musterd (" << Age(stale->stale_since_time())
+              << " ago), and their source has sent nothing since\n";
   }
   for (const auto& node : list.nodes()) {
-    if (node.refused().empty()) continue;
+    if (node.refusal().empty()) continue;
     std::cout << "Warning: the last announcement of node " << Printable(node.name())
-              << " was refused: " << Printable(node.refused()) << "\n";
+              << " was refused: " << Printable(node.refusal()) << "\n";
   }
 }
 
 void PrintLine(const google::protobuf::Message& message) {
   google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
   std::string json;
   if (google::protobuf::util::MessageToJsonString(message, &json, options).ok())
     std::cout << json << "\n" << std::flush;
 }
 
 void PrintSubmission(const v1::Submission& submission) {
-  Rows head = {{"Submission:", submission.id()}, {"State:", v1::Submission::State_Name(submission.state())}};
+  Rows head = {{"Submission:", submission.id()}, {"State:", EnumText(submission.state())}};
   if (!submission.reason().text().empty()) {
-    head.push_back({"Reason:", absl::StrCat(submission.reason().text(), " [", submission.reason().code(), "]")});
+    head.push_back(
+        {"Reason:", absl::StrCat(submission.reason().text(), " [", EnumText(submission.reason().code()), "]")});
   }
-  if (submission.state() == v1::Submission::PLANNED) {
-    const absl::Duration left = absl::FromUnixMillis(submission.expires_unix_ms()) - absl::Now();
+  if (submission.state() == v1::Submission::STATE_PLANNED) {
+    const absl::Duration left = TimeOf(submission.expire_time()) - absl::Now();
     head.push_back({"Plan:", absl::StrCat(submission.plan(), ", expires in ",
                                           absl::FormatDuration(absl::Trunc(left, absl::Seconds(1))))});
   }
@@ -252,17 +299,30 @@ void PrintSubmission(const v1::Submission& submission) {
   PrintTable(rows);
 }
 
+void PrintSubmissions(const v1::ListSubmissionsResponse& list) {
+  if (list.submissions().empty()) {
+    std::cout << "no submissions\n";
+    return;
+  }
+  Rows rows = {{"ID", "GANG", "STATE", "PODS", "REASON"}};
+  for (const v1::Submission& submission : list.submissions()) {
+    rows.push_back({submission.id(), submission.gang(), EnumText(submission.state()),
+                    absl::StrCat(submission.placements_size()), submission.reason().text()});
+  }
+  PrintTable(rows);
+}
+
 void PrintPlan(const std::string& gang, const v1::PlanGangResponse& plan) {
   std::cout << Printable(gang) << (plan.starts() ? " would start" : " would wait") << ": "
-            << Printable(plan.reason().text()) << " [" << Printable(plan.reason().code()) << "]\n";
-  if (!plan.reason().would_help().empty() && !plan.starts()) {
-    std::cout << "Suggestion: " << Printable(plan.reason().would_help()) << "\n";
+            << Printable(plan.reason().text()) << " [" << EnumText(plan.reason().code()) << "]\n";
+  if (!plan.reason().suggestion().empty() && !plan.starts()) {
+    std::cout << "Suggestion: " << Printable(plan.reason().suggestion()) << "\n";
   }
   const auto list = [](const char* what, const auto& gangs) {
     if (!gangs.empty()) std::cout << what << Printable(absl::StrJoin(gangs, ", ")) << "\n";
   };
-  list("Gangs that would be planned first: ", plan.others());
-  list("Gangs with members on the removed nodes: ", plan.hit());
+  list("Gangs that would be planned first: ", plan.planned_before());
+  list("Gangs with members on the removed nodes: ", plan.affected_gangs());
   if (plan.placements().empty()) return;
   std::map<std::string, std::vector<std::string>> pods;  // by node
   for (const auto& placement : plan.placements()) {
@@ -284,10 +344,10 @@ std::string MissedEventsText(int64_t events) {
 }
 
 void PrintEvent(const v1::Event& event) {
-  if (event.missed() > 0) std::cout << MissedEventsText(event.missed()) << "\n";
-  const std::string at = absl::FormatTime("%H:%M:%S", absl::FromUnixMillis(event.unix_ms()), absl::LocalTimeZone());
-  std::cout << at << "  " << event.type() << "  " << event.namespace_() << "/" << event.pod_name()
-            << (event.node().empty() ? "" : " on " + event.node()) << "  " << event.reason().code() << ": "
+  if (event.dropped_events() > 0) std::cout << MissedEventsText(event.dropped_events()) << "\n";
+  const std::string at = absl::FormatTime("%H:%M:%S", TimeOf(event.event_time()), absl::LocalTimeZone());
+  std::cout << at << "  " << EnumText(event.type()) << "  " << event.namespace_() << "/" << event.pod_name()
+            << (event.node().empty() ? "" : " on " + event.node()) << "  " << EnumText(event.reason().code()) << ": "
             << Printable(event.reason().text()) << "\n"
             << std::flush;
 }
@@ -295,8 +355,8 @@ void PrintEvent(const v1::Event& event) {
 void PrintGangEvent(const v1::GangEvent& event) {
   if (event.has_upserted()) {
     const v1::Gang& gang = event.upserted();
-    std::cout << Clock() << "  " << Printable(gang.namespace_() + "/" + gang.name()) << "  " << gang.phase() << "  "
-              << Members(gang) << "  " << Printable(gang.reason().text()) << "\n";
+    std::cout << Clock() << "  " << Printable(gang.namespace_() + "/" + gang.name()) << "  " << EnumText(gang.phase())
+              << "  " << Members(gang) << "  " << Printable(gang.reason().text()) << "\n";
   } else if (event.event_case() == v1::GangEvent::kRemoved) {
     std::cout << Clock() << "  " << Printable(event.removed()) << "  removed\n";
   } else if (event.resync()) {
@@ -318,6 +378,31 @@ void PrintNodeEvent(const v1::NodeEvent& event) {
     std::cout << "\n";
   } else if (event.event_case() == v1::NodeEvent::kRemoved) {
     std::cout << Clock() << "  " << Printable(event.removed()) << "  removed\n";
+  } else if (event.resync()) {
+    std::cout << Clock() << "  resync: the client was too slow; the full list follows\n";
+  }
+  std::cout << std::flush;
+}
+
+void PrintQueueEvent(const v1::QueueEvent& event) {
+  if (event.has_upserted()) {
+    const v1::Queue& queue = event.upserted();
+    std::cout << Clock() << "  " << Printable(queue.name()) << "  " << queue.running_gangs() << " running  "
+              << queue.waiting_gangs() << " waiting";
+    const std::map<std::string, std::string> used(queue.used().begin(), queue.used().end());
+    for (const auto& [resource, amount] : used) std::cout << "  " << Printable(resource) << " " << amount << " used";
+    std::cout << "\n";
+  } else if (event.event_case() == v1::QueueEvent::kRemoved) {
+    std::cout << Clock() << "  " << Printable(event.removed()) << "  removed\n";
+  }
+  std::cout << std::flush;
+}
+
+void PrintSubmissionEvent(const v1::SubmissionEvent& event) {
+  if (event.has_upserted()) {
+    const v1::Submission& submission = event.upserted();
+    std::cout << Clock() << "  " << Printable(submission.id()) << "  " << Printable(submission.gang()) << "  "
+              << EnumText(submission.state()) << "  " << Printable(submission.reason().text()) << "\n";
   } else if (event.resync()) {
     std::cout << Clock() << "  resync: the client was too slow; the full list follows\n";
   }

@@ -7,8 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "proto/muster/v1/decisions.pb.h"
-#include "proto/muster/v1/muster.pb.h"
+#include "clients/cpp/enum_text.h"
+#include "muster/v1/event.pb.h"
+#include "muster/v1/gang.pb.h"
+#include "muster/v1/node.pb.h"
+#include "muster/v1/placement.pb.h"
+#include "muster/v1/queue.pb.h"
+#include "muster/v1/trace.pb.h"
+#include "muster/v1/what_if.pb.h"
 
 namespace muster {
 
@@ -34,6 +40,8 @@ void PrintGangsOf(const v1::Queue& queue, const v1::ListGangsResponse& all);
 // Adds explicit zeros for used, reserved and free amounts of every resource of a node, for programs.
 void AddZeroAmounts(v1::ListNodesResponse* list);
 void PrintSubmission(const v1::Submission& submission);
+// One row per submission.
+void PrintSubmissions(const v1::ListSubmissionsResponse& list);
 // Prints where gang `gang` would be placed, or what prevents it.
 void PrintPlan(const std::string& gang, const v1::PlanGangResponse& plan);
 // Reports that events are no longer retained. Across a restart their exact number is unknown.
@@ -43,6 +51,8 @@ void PrintEvent(const v1::Event& event);
 void PrintTrace(const v1::GetTraceResponse& trace);
 void PrintGangEvent(const v1::GangEvent& event);
 void PrintNodeEvent(const v1::NodeEvent& event);
+void PrintQueueEvent(const v1::QueueEvent& event);
+void PrintSubmissionEvent(const v1::SubmissionEvent& event);
 
 }  // namespace muster
 

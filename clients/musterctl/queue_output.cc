@@ -19,11 +19,12 @@ std::string In(const Amounts& amounts, const std::string& resource, const char* 
 
 std::set<std::string> ResourcesOf(const v1::Queue& queue) {
   std::set<std::string> names;
-  for (const Amounts* amounts : {&queue.quota(), &queue.limit(), &queue.share(), &queue.used(), &queue.waiting()}) {
+  for (const Amounts* amounts :
+       {&queue.quota(), &queue.limit(), &queue.fair_share(), &queue.used(), &queue.waiting()}) {
     for (const auto& [resource, amount] : *amounts) names.insert(resource);
   }
   // Each pod counts as one, which is no information unless a rule limits the number of pods.
-  if (!queue.share().contains("pods")) names.erase("pods");
+  if (!queue.fair_share().contains("pods")) names.erase("pods");
   return names;
 }
 
@@ -32,7 +33,7 @@ std::vector<std::string> Figures(const v1::Queue& queue, const std::string& reso
   return {resource,
           In(queue.quota(), resource, "-"),
           In(queue.limit(), resource, "-"),
-          In(queue.share(), resource, "-"),
+          In(queue.fair_share(), resource, "-"),
           In(queue.used(), resource, "0"),
           In(queue.waiting(), resource, "0")};
 }
@@ -90,7 +91,7 @@ void DescribeQueue(const v1::Queue& queue) {
        absl::StrCat(queue.running_gangs(), " running",
                     queue.max_applications() > 0 ? absl::StrCat(" of at most ", queue.max_applications()) : "", ", ",
                     queue.waiting_gangs(), " waiting", queue.leaf() ? "" : ", in the queues below it")},
-      {"Rules:", absl::StrCat("priority ", queue.priority(), ", ", queue.sort(), ", over-quota weight ",
+      {"Rules:", absl::StrCat("priority ", queue.priority(), ", ", PolicyText(queue.sort()), ", over-quota weight ",
                               weights.empty() ? "1" : absl::StrJoin(weights, ", "))},
   });
   Rows rows = {{"RESOURCE", "QUOTA", "LIMIT", "FAIR SHARE", "USED", "ASKED FOR"}};

@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "clients/musterctl/output.h"
-#include "proto/muster/store/v1/records.pb.h"
+#include "muster/store/v1/records.pb.h"
 #include "service/store/sqlite_store.h"
 #include "state/persistence/answers.h"
 #include "state/persistence/records.h"

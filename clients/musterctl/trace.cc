@@ -16,6 +16,12 @@ namespace {
 
 constexpr int kBar = 40;  // characters
 
+// Of a duration, or of a time since 1970.
+template <typename Time>
+int64_t Microseconds(const Time& time) {
+  return time.seconds() * 1'000'000 + time.nanos() / 1'000;
+}
+
 std::string Duration(int64_t us) {
   if (us >= 10'000'000) return absl::StrFormat("%.1fs", static_cast<double>(us) / 1e6);
   if (us >= 10'000) return absl::StrCat(us / 1000, "ms");
@@ -26,14 +32,15 @@ std::string Duration(int64_t us) {
 std::string Parts(const v1::Span& span) {
   const v1::Span::Parts& parts = span.parts();
   std::vector<std::pair<int64_t, const char*>> order;
-  const auto add = [&](bool has, int64_t us, const char* name) {
-    if (has && us > 0 && us * 10 >= span.duration_us()) order.emplace_back(-us, name);
+  const auto add = [&](const google::protobuf::Duration& part, const char* name) {
+    const int64_t us = Microseconds(part);
+    if (us > 0 && us * 10 >= Microseconds(span.duration())) order.emplace_back(-us, name);
   };
-  add(parts.has_waited_us(), parts.waited_us(), "queued");
-  add(parts.has_decided_us(), parts.decided_us(), "decided");
-  add(parts.has_held_us(), parts.held_us(), "held");
-  add(parts.has_bound_us(), parts.bound_us(), "bound");
-  add(parts.has_stored_us(), parts.stored_us(), "stored");
+  add(parts.queued(), "queued");
+  add(parts.decided(), "decided");
+  add(parts.held(), "held");
+  add(parts.bound(), "bound");
+  add(parts.stored(), "stored");
   std::sort(order.begin(), order.end());
   return absl::StrJoin(order, ", ", [](std::string* out, const auto& part) {
     absl::StrAppend(out, part.second, " ", Duration(-part.first));
@@ -56,17 +63,19 @@ void PrintTrace(const v1::GetTraceResponse& trace) {
     std::cout << "no decisions since musterd started, or their spans were dropped (tracing.maxSpans)\n";
     return;
   }
-  int64_t begin = trace.spans(0).begin_unix_us();
+  int64_t begin = Microseconds(trace.spans(0).start_time());
   int64_t end = begin;
-  for (const v1::Span& span : trace.spans()) end = std::max(end, span.begin_unix_us() + span.duration_us());
+  for (const v1::Span& span : trace.spans())
+    end = std::max(end, Microseconds(span.start_time()) + Microseconds(span.duration()));
   for (const v1::Span& span : trace.spans()) {
     if (span.name() != "gang start") continue;
-    std::cout << "Gang " << Printable(span.gang()) << " started: " << span.pods() << " pods in "
-              << Duration(span.duration_us()) << "   trace " << span.trace_id() << "\n";
+    std::cout << "Gang " << Printable(span.gang()) << " started: " << span.pod_count() << " pods in "
+              << Duration(Microseconds(span.duration())) << "   trace " << span.trace_id() << "\n";
   }
-  if (trace.kept_since_unix_us() > 0) {
+  if (trace.has_retained_since_time()) {
     std::cout << "spans that ended before "
-              << absl::FormatTime("%H:%M:%S", absl::FromUnixMicros(trace.kept_since_unix_us()), absl::LocalTimeZone())
+              << absl::FormatTime("%H:%M:%S", absl::FromUnixMicros(Microseconds(trace.retained_since_time())),
+                                  absl::LocalTimeZone())
               << " were dropped\n";
   }
   std::vector<std::vector<std::string>> rows = {
@@ -74,10 +83,10 @@ void PrintTrace(const v1::GetTraceResponse& trace) {
   for (const v1::Span& span : trace.spans()) {
     const std::string pod = span.pod().substr(span.pod().find('/') + 1);
     rows.push_back(
-        {"+" + Duration(span.begin_unix_us() - begin), pod.empty() ? "-" : pod, span.name(),
-         span.reason().code().empty() ? span.outcome() : absl::StrCat(span.outcome(), " (", span.reason().code(), ")"),
-         span.node(), Duration(span.duration_us()), Parts(span),
-         Bar(span.begin_unix_us() - begin, span.duration_us(), end - begin)});
+        {"+" + Duration(Microseconds(span.start_time()) - begin), pod.empty() ? "-" : pod, span.name(),
+         span.has_reason() ? absl::StrCat(span.outcome(), " (", EnumText(span.reason().code()), ")") : span.outcome(),
+         span.node(), Duration(Microseconds(span.duration())), Parts(span),
+         Bar(Microseconds(span.start_time()) - begin, Microseconds(span.duration()), end - begin)});
   }
   PrintTable(std::move(rows));
 }

@@ -12,25 +12,25 @@ namespace {
 EventRecord Describe(const Effect& effect) {
   EventRecord event;
   if (const auto* bind = std::get_if<BindPod>(&effect)) {
-    event.type = "Bind";
+    event.type = EventType::kBind;
     event.pod = bind->pod;
     event.node = bind->node;
     event.reason = {ReasonCode::kBinding, "its gang is permitted"};
   } else if (const auto* call = std::get_if<ActivatePod>(&effect)) {
-    event.type = "Activate";
+    event.type = EventType::kActivate;
     event.pod = call->pod;
     event.node = call->nominated_node;
     event.reason = {ReasonCode::kPlanned, "a node may have room for it now"};
   } else if (const auto* mark = std::get_if<MarkTimedOut>(&effect)) {
-    event.type = "TimedOut";
+    event.type = EventType::kTimedOut;
     event.pod = mark->pod;
     event.reason = {ReasonCode::kTimedOut, "its gang's wait time ran out; the pod is rejected until it is deleted"};
   } else if (const auto* evict = std::get_if<EvictPod>(&effect)) {
-    event.type = "Evict";
+    event.type = EventType::kEvict;
     event.pod = evict->pod;
     event.reason = {ReasonCode::kEvicted, evict->note};
   } else if (const auto* tell = std::get_if<EmitPodEvent>(&effect)) {
-    event.type = tell->warning ? "Warning" : "Note";
+    event.type = tell->warning ? EventType::kWarning : EventType::kNote;
     event.pod = tell->pod;
     event.reason = tell->reason;
   }

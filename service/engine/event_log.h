@@ -16,10 +16,12 @@
 
 namespace muster {
 
+enum class EventType : uint8_t { kBind, kActivate, kTimedOut, kEvict, kNote, kWarning };
+
 struct EventRecord {
   int64_t sequence = 0;  // increases by one; after a restart, by more
   int64_t unix_ms = 0;
-  absl::string_view type;  // Bind, Call, TimedOut, Evict, Note or Warning
+  EventType type = EventType::kNote;
   PodRef pod;
   std::string node;
   Reason reason;

@@ -2,11 +2,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "proto/muster/v1/decisions.grpc.pb.h"
+#include "muster/v1/decision.grpc.pb.h"
 #include "service/rpc/mapping.h"
 #include "service/rpc/rpc_gate.h"
 #include "service/rpc/services.h"
 #include "service/rpc/stream.h"
+#include "service/rpc/times.h"
 #include "state/base/text.h"
 
 namespace muster {
@@ -33,20 +34,17 @@ class PermitReactor final : public StreamReactor<v1::PermitEvent> {
       : StreamReactor(gate), context_(context) {
     permit_.uid = request.pod_uid();
     permit_.node = request.node();
-    permit_.bind_within_ms = request.bind_within_ms();
+    permit_.bind_within_ms =
+        ReadDuration(request.bind_timeout(), kMaxBindWithinMs, "bind_timeout", "the default", &violations_);
   }
 
  protected:
   void OnAdmitted() override {
-    Violations violations;
-    if (permit_.uid.empty()) violations.Add("pod_uid", "is empty");
-    if (permit_.node.empty()) violations.Add("node", "is empty; expected the node that the caller chose");
-    if (permit_.bind_within_ms < 0 || permit_.bind_within_ms > kMaxBindWithinMs) {
-      violations.Add("bind_within_ms", absl::StrCat(permit_.bind_within_ms, "; expected 0 to ", kMaxBindWithinMs));
-    }
-    if (!violations.none()) {
+    if (permit_.uid.empty()) violations_.Add("pod_uid", "is empty");
+    if (permit_.node.empty()) violations_.Add("node", "is empty; expected the node that the caller chose");
+    if (!violations_.none()) {
       Count("refused");
-      return Close(violations.ToStatus());
+      return Close(violations_.ToStatus());
     }
     const auto token = gate()->engine().AskPermit(
         permit_, DeadlineOf(*context_),
@@ -87,22 +85,22 @@ class PermitReactor final : public StreamReactor<v1::PermitEvent> {
     v1::PermitEvent event;
     if (!permit.reason.none()) FillReason(permit.reason, event.mutable_reason());
     if (permit.kind == PermitReply::Kind::kWait) {
-      event.set_verdict(v1::PermitEvent::WAIT);
-      event.set_wait_left_ms(permit.wait_ms);
+      event.set_verdict(v1::PermitEvent::VERDICT_WAIT);
+      *event.mutable_remaining_wait() = DurationOfMs(permit.wait_ms);
       for (const std::string& uid : permit.activate) event.add_activate_pod_uids(uid);
       Send(std::move(event));
       return;
     }
     const bool permitted = permit.kind == PermitReply::Kind::kPermit;
     SetEnded(permitted ? "permitted" : "rejected");
-    event.set_verdict(permitted ? v1::PermitEvent::PERMIT : v1::PermitEvent::REJECT);
+    event.set_verdict(permitted ? v1::PermitEvent::VERDICT_PERMIT : v1::PermitEvent::VERDICT_REJECT);
     Send(std::move(event));
     Close(grpc::Status::OK);
   }
   void OnAnswer(const HoldAnswer& answer) {
     SetEnded(answer.permitted ? "permitted" : "rejected");
     v1::PermitEvent event;
-    event.set_verdict(answer.permitted ? v1::PermitEvent::PERMIT : v1::PermitEvent::REJECT);
+    event.set_verdict(answer.permitted ? v1::PermitEvent::VERDICT_PERMIT : v1::PermitEvent::VERDICT_REJECT);
     if (!answer.reason.none()) FillReason(answer.reason, event.mutable_reason());
     Send(std::move(event));
     Close(grpc::Status::OK);
@@ -115,6 +113,7 @@ class PermitReactor final : public StreamReactor<v1::PermitEvent> {
   CallbackServerContext* const context_;
   const absl::Time begun_ = SteadyNow();
   muster::Permit permit_;
+  Violations violations_;  // of the request
   Mutex mutex_;
   HoldToken token_ ABSL_GUARDED_BY(mutex_) = 0;
   bool asked_ ABSL_GUARDED_BY(mutex_) = false;  // the core has received the call
@@ -135,7 +134,7 @@ class DecisionServiceImpl final : public v1::DecisionService::CallbackService {
                                [=](const absl::StatusOr<Reply>& reply) {
                                  if (!reply.ok()) return call.Finish(ToGrpc(reply.status()));
                                  const auto& answer = std::get<PreFilterReply>(*reply);
-                                 response->set_passes(answer.passes);
+                                 response->set_allowed(answer.passes);
                                  if (!answer.passes) FillReason(answer.reason, response->mutable_reason());
                                  call.Finish(grpc::Status::OK);
                                });
@@ -146,7 +145,7 @@ class DecisionServiceImpl final : public v1::DecisionService::CallbackService {
     return Find(context, "Filter", request, [response](const NodesReply& found) {
       for (const NodesReply::Scored& node : found.nodes) response->add_nodes(node.node);
       for (const NodesReply::Refused& node : found.refused) {
-        v1::NodeRefusal* refusal = response->add_refused();
+        v1::NodeRefusal* refusal = response->add_refusals();
         refusal->set_node(node.node);
         FillReason(node.reason, refusal->mutable_reason());
       }
@@ -157,7 +156,7 @@ class DecisionServiceImpl final : public v1::DecisionService::CallbackService {
                                  v1::PrioritizeResponse* response) override {
     return Find(context, "Prioritize", request, [response](const NodesReply& found) {
       for (const NodesReply::Scored& node : found.nodes) {
-        v1::NodeScore* score = response->add_nodes();
+        v1::NodeScore* score = response->add_scores();
         score->set_node(node.node);
         score->set_score(node.score / 10);
       }
@@ -183,17 +182,17 @@ class DecisionServiceImpl final : public v1::DecisionService::CallbackService {
       if (request->pod_uid().empty()) violations.Add("pod_uid", "is empty");
       UnreserveCause cause = UnreserveCause::kRejected;
       switch (request->cause()) {
-        case v1::UnreserveRequest::PERMIT_TIMEOUT:
+        case v1::UnreserveRequest::CAUSE_PERMIT_TIMEOUT:
           cause = UnreserveCause::kPermitTimeout;
           break;
-        case v1::UnreserveRequest::REJECTED:
+        case v1::UnreserveRequest::CAUSE_REJECTED:
           break;
-        case v1::UnreserveRequest::BIND_FAILED:
+        case v1::UnreserveRequest::CAUSE_BIND_FAILED:
           cause = UnreserveCause::kBindFailed;
           break;
         default:
           violations.Add("cause", absl::StrCat(static_cast<int>(request->cause()),
-                                               "; expected PERMIT_TIMEOUT, REJECTED or BIND_FAILED"));
+                                               "; expected CAUSE_PERMIT_TIMEOUT, CAUSE_REJECTED or CAUSE_BIND_FAILED"));
       }
       if (!violations.none()) return call.Finish(violations.ToStatus());
       call.Ask(muster::Unreserve{request->pod_uid(), cause});

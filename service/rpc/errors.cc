@@ -1,7 +1,7 @@
 #include "service/rpc/errors.h"
 
 #include "absl/strings/str_cat.h"
-#include "proto/google/rpc/error_details.pb.h"
+#include "google/rpc/error_details.pb.h"
 #include "state/base/text.h"
 
 namespace muster {

@@ -3,22 +3,44 @@
 #include <atomic>
 #include <utility>
 
-#include "proto/muster/v1/decisions.grpc.pb.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "muster/v1/event.grpc.pb.h"
 #include "service/engine/event_log.h"
 #include "service/rpc/mapping.h"
+#include "service/rpc/pages.h"
 #include "service/rpc/rpc_gate.h"
 #include "service/rpc/services.h"
 #include "service/rpc/stream.h"
 #include "service/rpc/stream_notifier.h"
+#include "service/rpc/times.h"
 
 namespace muster {
 namespace {
 
+v1::Event::Type TypeOf(EventType type) {
+  switch (type) {
+    case EventType::kBind:
+      return v1::Event::TYPE_BIND;
+    case EventType::kActivate:
+      return v1::Event::TYPE_ACTIVATE;
+    case EventType::kTimedOut:
+      return v1::Event::TYPE_TIMED_OUT;
+    case EventType::kEvict:
+      return v1::Event::TYPE_EVICT;
+    case EventType::kNote:
+      return v1::Event::TYPE_NOTE;
+    case EventType::kWarning:
+      return v1::Event::TYPE_WARNING;
+  }
+  return v1::Event::TYPE_UNSPECIFIED;
+}
+
 v1::Event ToMessage(const EventRecord& event) {
   v1::Event out;
   out.set_sequence(event.sequence);
-  out.set_unix_ms(event.unix_ms);
-  out.set_type(std::string(event.type));
+  *out.mutable_event_time() = TimestampOfMs(event.unix_ms);
+  out.set_type(TypeOf(event.type));
   out.set_namespace_(event.pod.name_space);
   out.set_pod_name(event.pod.name);
   out.set_pod_uid(event.pod.uid);
@@ -67,7 +89,7 @@ class EventReactor final : public StreamReactor<v1::Event> {
         after_ = event->sequence;
         if (!wanted_.empty() && event->pod.name_space != wanted_) continue;
         v1::Event message = ToMessage(*event);
-        message.set_missed(std::exchange(missed_, 0));
+        message.set_dropped_events(std::exchange(missed_, 0));
         Send(std::move(message));
       }
     }
@@ -80,6 +102,29 @@ class EventReactor final : public StreamReactor<v1::Event> {
   StreamNotifier::Reader reader_;  // set once, before the first message
   std::atomic<bool> joined_{false};
 };
+
+grpc::Status List(const EventLog& log, const v1::ListEventsRequest& request, v1::ListEventsResponse* response) {
+  Violations violations;
+  const PageStart start = ReadPage(request, &violations);
+  int64_t after = request.after_sequence();
+  if (!start.after.empty() && !absl::SimpleAtoi(start.after, &after)) {
+    violations.Add("page_token", "is no token of a page of events; expected next_page_token of the page before");
+  }
+  if (!violations.none()) return violations.ToStatus();
+  const EventLog::Page page = log.After(after);
+  response->set_dropped_events(page.missed);
+  const v1::Event* last = nullptr;
+  for (const auto& event : page.events) {
+    if (!request.namespace_().empty() && event->pod.name_space != request.namespace_()) continue;
+    if (static_cast<size_t>(response->events_size()) == start.size) {
+      response->set_next_page_token(PageToken(absl::StrCat(last->sequence())));
+      break;
+    }
+    *response->add_events() = ToMessage(*event);
+    last = &response->events(response->events_size() - 1);
+  }
+  return grpc::Status::OK;
+}
 
 class EventServiceImpl final : public v1::EventService::CallbackService {
  public:
@@ -97,14 +142,7 @@ class EventServiceImpl final : public v1::EventService::CallbackService {
                    const EventLog* log = gate_->options().events;
                    if (log == nullptr)
                      return finish({grpc::StatusCode::UNIMPLEMENTED, "this server records no events"});
-                   const EventLog::Page page = log->After(request->after_sequence());
-                   response->set_missed(page.missed);
-                   for (const auto& event : page.events) {
-                     if (request->namespace_().empty() || event->pod.name_space == request->namespace_()) {
-                       *response->add_events() = ToMessage(*event);
-                     }
-                   }
-                   finish(grpc::Status::OK);
+                   finish(List(*log, *request, response));
                  });
   }
   grpc::ServerWriteReactor<v1::Event>* WatchEvents(grpc::CallbackServerContext* context,

@@ -8,7 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "proto/muster/v1/facts.grpc.pb.h"
+#include "muster/v1/facts.grpc.pb.h"
 #include "service/rpc/reading.h"
 #include "service/rpc/rpc_gate.h"
 #include "service/rpc/services.h"
@@ -26,6 +26,8 @@ constexpr size_t kMaxSnapshotBytes = size_t{512} << 20;
 constexpr size_t kMaxSnapshots = 4;
 // Limit for one message: an object takes a few bytes there, and a thousand times as many when read.
 constexpr int kMaxObjects = 100'000;
+// Limit for the warnings of one step.
+constexpr int kMaxWarnings = 100;
 
 constexpr char kSendSnapshot[] = "SEND_SNAPSHOT";
 constexpr char kElsewhere[] =
@@ -114,11 +116,10 @@ bool OffersNothing(const NodeDescription& node) {
 // Warnings about input that has no effect, or not the effect that it describes. Nodes from index `nodes` on come from
 // manifests.
 std::vector<std::string> WarningsOf(const Facts& facts, size_t nodes) {
-  constexpr size_t kMost = 100;
   std::vector<std::string> out;
   const auto add = [&](const std::string& what, const std::vector<std::string>& texts) {
     for (const std::string& text : texts) {
-      if (out.size() < kMost) out.push_back(absl::StrCat(what, ": ", text));
+      if (std::ssize(out) < kMaxWarnings) out.push_back(absl::StrCat(what, ": ", text));
     }
   };
   for (size_t i = nodes; i < facts.nodes.size(); ++i) {
@@ -142,8 +143,8 @@ std::vector<std::string> WarningsOf(const Facts& facts, size_t nodes) {
 void FillStatus(int64_t nodes, int64_t pods, const std::string& source, int64_t version, v1::FactsStatus* status) {
   status->set_version(version);
   status->set_source(source);
-  status->set_nodes(nodes);
-  status->set_pods(pods);
+  status->set_node_count(nodes);
+  status->set_pod_count(pods);
 }
 
 void FillStatus(Engine* engine, const std::string& source, int64_t version, v1::FactsStatus* status) {
@@ -182,7 +183,7 @@ class SnapshotPermits {
 };
 
 // Receives the parts of a snapshot, then applies them in one step.
-class SnapshotReactor final : public grpc::ServerReadReactor<v1::SnapshotPart> {
+class SnapshotReactor final : public grpc::ServerReadReactor<v1::SendSnapshotRequest> {
  public:
   SnapshotReactor(RpcGate* gate, SnapshotPermits* places, CallbackServerContext* context, v1::FactsStatus* response)
       : gate_(gate), places_(places), context_(context), response_(response) {
@@ -216,10 +217,13 @@ class SnapshotReactor final : public grpc::ServerReadReactor<v1::SnapshotPart> {
     }
     Facts read;
     ReadFacts(*gate_, part_, &violations_, &read);
-    if (!read.gangs.empty()) violations_.Add("manifests", "a snapshot has no PodGroups; send them with UpdateFacts");
     if (!violations_.none()) return Finish(violations_.ToStatus());
+    for (const std::string& warning : WarningsOf(read, static_cast<size_t>(part_.nodes_size()))) {
+      if (response_->warnings_size() < kMaxWarnings) response_->add_warnings(warning);
+    }
     std::move(read.nodes.begin(), read.nodes.end(), std::back_inserter(facts_.nodes));
     std::move(read.pods.begin(), read.pods.end(), std::back_inserter(facts_.pods));
+    std::move(read.gangs.begin(), read.gangs.end(), std::back_inserter(facts_.gangs));
     StartRead(&part_);
   }
   void OnDone() override {
@@ -257,7 +261,7 @@ class SnapshotReactor final : public grpc::ServerReadReactor<v1::SnapshotPart> {
   SnapshotPermits* const places_;
   CallbackServerContext* const context_;
   v1::FactsStatus* const response_;
-  v1::SnapshotPart part_;
+  v1::SendSnapshotRequest part_;
   ReplaceFacts facts_;
   Violations violations_;
   int parts_ = 0;
@@ -269,8 +273,8 @@ class FactsServiceImpl final : public v1::FactsService::CallbackService {
  public:
   explicit FactsServiceImpl(RpcGate* gate) : gate_(gate), places_(gate->options().snapshot_stall) {}
 
-  grpc::ServerReadReactor<v1::SnapshotPart>* SendSnapshot(CallbackServerContext* context,
-                                                          v1::FactsStatus* response) override {
+  grpc::ServerReadReactor<v1::SendSnapshotRequest>* SendSnapshot(CallbackServerContext* context,
+                                                                 v1::FactsStatus* response) override {
     return new SnapshotReactor(gate_, &places_, context, response);
   }
 

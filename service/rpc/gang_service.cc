@@ -8,11 +8,14 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "proto/muster/v1/muster.grpc.pb.h"
+#include "muster/v1/gang.grpc.pb.h"
+#include "muster/v1/node.grpc.pb.h"
 #include "service/rpc/mapping.h"
+#include "service/rpc/pages.h"
 #include "service/rpc/reading.h"
 #include "service/rpc/rpc_gate.h"
 #include "service/rpc/services.h"
+#include "service/rpc/times.h"
 #include "service/rpc/watch.h"
 #include "support/clock.h"
 
@@ -246,6 +249,28 @@ typename WatchHub<Event>::Part PartOf(const std::shared_ptr<const Changes>& chan
   return {changes->size(), translate};
 }
 
+const std::string& KeyOf(const GangView& gang) { return gang.key; }
+const std::string& KeyOf(const NodeView& node) { return node.name; }
+
+// Fills a page with the objects of `map` after `begin` and after the page before, until one is not `in_list`.
+template <typename Map, typename Request, typename InList, typename Objects>
+grpc::Status ListPage(const Map& map, const Request& request, const std::string& begin, const InList& in_list,
+                      Objects* objects, std::string* next_page_token) {
+  Violations violations;
+  const PageStart page = ReadPage(request, &violations);
+  if (!violations.none()) return violations.ToStatus();
+  std::string last = std::max(begin, page.after);
+  for (auto object = map.After(last); object != nullptr && in_list(*object); object = map.After(last)) {
+    if (static_cast<size_t>(objects->size()) == page.size) {
+      *next_page_token = PageToken(last);
+      break;
+    }
+    *objects->Add() = ToMessage(*object);
+    last = KeyOf(*object);
+  }
+  return grpc::Status::OK;
+}
+
 bool InNamespace(const std::string& wanted, const std::string& name_space) {
   return wanted.empty() || wanted == name_space;
 }
@@ -259,13 +284,20 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
   ServerUnaryReactor* CreateGang(CallbackServerContext* context, const v1::CreateGangRequest* request,
                                  v1::Gang* response) override {
     return ServeIdempotent(gate_, context, "CreateGang", request, response, [=](const IdempotentCall& call) {
-      Declare(request->gang(), UpsertGangObject::Mode::kCreate, response, call);
+      UpsertGangObject create;
+      create.mode = UpsertGangObject::Mode::kCreate;
+      Declare(request->gang(), std::move(create), response, call);
     });
   }
   ServerUnaryReactor* UpdateGang(CallbackServerContext* context, const v1::UpdateGangRequest* request,
                                  v1::Gang* response) override {
     return ServeIdempotent(gate_, context, "UpdateGang", request, response, [=](const IdempotentCall& call) {
-      Declare(request->gang(), UpsertGangObject::Mode::kReplace, response, call);
+      Violations violations;
+      UpsertGangObject update;
+      update.mode = UpsertGangObject::Mode::kReplace;
+      update.fields = ReadGangMask(request->update_mask(), "update_mask", &violations);
+      if (!violations.none()) return call.Finish(violations.ToStatus());
+      Declare(MaskGang(request->gang(), request->update_mask()), std::move(update), response, call);
     });
   }
   ServerUnaryReactor* DeleteGang(CallbackServerContext* context, const v1::DeleteGangRequest* request,
@@ -291,10 +323,11 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
   ServerUnaryReactor* ListGangs(CallbackServerContext* context, const v1::ListGangsRequest* request,
                                 v1::ListGangsResponse* response) override {
     return Serve(gate_, context, "ListGangs", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
-      gate_->engine().view()->gangs.ForEach([&](const auto& gang) {
-        if (InNamespace(request->namespace_(), gang->name_space)) *response->add_gangs() = ToMessage(*gang);
-      });
-      finish(grpc::Status::OK);
+      const std::string& wanted = request->namespace_();
+      const auto in_list = [&wanted](const GangView& gang) { return InNamespace(wanted, gang.name_space); };
+      const std::string begin = wanted.empty() ? "" : wanted + "/";
+      finish(ListPage(gate_->engine().view()->gangs, *request, begin, in_list, response->mutable_gangs(),
+                      response->mutable_next_page_token()));
     });
   }
   ServerUnaryReactor* ExplainGang(CallbackServerContext* context, const v1::ExplainGangRequest* request,
@@ -306,10 +339,10 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
                               response->set_text(ExplainText(view, ProcessClock().NowMs(), unconfirmed));
                               *response->mutable_gang() = ToMessage(view);
                               if (Waits(view) && view.waits_since_ms != kNever) {
-                                response->set_waits_since_unix_ms(WaitsSince(view));
+                                *response->mutable_wait_start_time() = TimestampOfMs(WaitsSince(view));
                               }
-                              response->set_place(view.queue_position.place);
-                              response->set_places(view.queue_position.places);
+                              response->set_queue_position(view.queue_position.place);
+                              response->set_queue_length(view.queue_position.places);
                               for (const QueuedGangView& each : view.queue_position.first)
                                 *response->add_ahead() = ToMessage(each);
                             });
@@ -346,11 +379,9 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
   }
 
  private:
-  static void Declare(const v1::GangSpec& gang, UpsertGangObject::Mode mode, v1::Gang* response,
+  static void Declare(const v1::GangSpec& gang, UpsertGangObject upsert, v1::Gang* response,
                       const IdempotentCall& call) {
     Violations violations;
-    UpsertGangObject upsert;
-    upsert.mode = mode;
     upsert.object.dialect = GangDialect::kApi;
     upsert.object.created_ms = ProcessClock().NowMs();
     ReadGangName(gang, "gang", &violations, &upsert.object.name_space, &upsert.object.name);
@@ -386,11 +417,12 @@ class NodeServiceImpl final : public v1::NodeService::CallbackService {
       finish(grpc::Status::OK);
     });
   }
-  ServerUnaryReactor* ListNodes(CallbackServerContext* context, const v1::ListNodesRequest*,
+  ServerUnaryReactor* ListNodes(CallbackServerContext* context, const v1::ListNodesRequest* request,
                                 v1::ListNodesResponse* response) override {
     return Serve(gate_, context, "ListNodes", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
-      gate_->engine().view()->nodes.ForEach([&](const auto& node) { *response->add_nodes() = ToMessage(*node); });
-      finish(grpc::Status::OK);
+      const auto every = [](const NodeView&) { return true; };
+      finish(ListPage(gate_->engine().view()->nodes, *request, "", every, response->mutable_nodes(),
+                      response->mutable_next_page_token()));
     });
   }
   grpc::ServerWriteReactor<v1::NodeEvent>* WatchNodes(CallbackServerContext* context,

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "proto/muster/v1/decisions.pb.h"
+#include "muster/v1/placement.pb.h"
 #include "service/rpc/errors.h"
 #include "service/rpc/rpc_server.h"
 #include "state/api/commands.h"

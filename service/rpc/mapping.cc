@@ -4,6 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "service/rpc/enums.h"
+#include "service/rpc/times.h"
 #include "state/base/quantity.h"
 #include "state/base/text.h"
 
@@ -76,7 +78,7 @@ std::string Describe(const QueuePositionView& line) {
 }  // namespace
 
 void FillReason(const Reason& from, v1::Reason* to) {
-  to->set_code(std::string(ReasonName(from.code)));
+  to->set_code(ToMessage(from.code));
   to->set_text(from.text);
 }
 
@@ -84,17 +86,19 @@ v1::Member ToMessage(const MemberView& member) {
   v1::Member out;
   out.set_uid(member.uid);
   out.set_name(member.name);
-  out.set_state(std::string(ToString(member.state)));
+  out.set_state(ToMessage(member.state));
   out.set_node(member.node);
   out.set_priority(member.priority);
   out.set_subgroup(member.subgroup);
   if (!member.reason.none()) FillReason(member.reason, out.mutable_reason());
   if (member.binding.phase == BindingPhase::kNone) return out;
   v1::Binding* binding = out.mutable_binding();
-  binding->set_phase(std::string(ToString(member.binding.phase)));
+  binding->set_phase(ToMessage(member.binding.phase));
   binding->set_node(member.binding.node);
-  binding->set_reason(member.binding.reason);
+  binding->set_message(member.binding.reason);
   binding->set_attempts(member.binding.attempts);
+  if (member.binding.next_try_ms != kNever)
+    *binding->mutable_next_try_time() = TimestampOfMs(member.binding.next_try_ms);
   return out;
 }
 
@@ -115,19 +119,19 @@ v1::Gang ToMessage(const GangView& view) {
   v1::Gang out;
   out.set_namespace_(view.name_space);
   out.set_name(view.name);
-  out.set_phase(std::string(ToString(view.phase)));
-  out.set_source(view.source);
+  out.set_phase(ToMessage(view.phase));
+  for (const GangDialect source : view.sources) out.add_sources(ToMessage(source));
   v1::GangRules* rules = out.mutable_rules();
   rules->set_min_member(view.rules.min_member);
   rules->set_total_number(view.rules.total_number);
-  rules->set_wait_time_ms(view.rules.wait_time_ms);
-  rules->set_mode(std::string(ToString(view.rules.mode)));
-  rules->set_match_policy(std::string(ToString(view.rules.match_policy)));
+  *rules->mutable_wait_timeout() = DurationOfMs(view.rules.wait_time_ms);
+  rules->set_mode(ToMessage(view.rules.mode));
+  rules->set_match_policy(ToMessage(view.rules.match_policy));
   rules->set_queue(view.rules.queue);
   rules->set_preemptible(view.rules.preemptible);
-  rules->set_duration_ms(view.rules.duration_ms);
-  rules->set_on_timeout(std::string(ToString(view.rules.on_timeout)));
-  rules->set_on_member_failure(std::string(ToString(view.rules.on_member_failure)));
+  if (view.rules.duration_ms > 0) *rules->mutable_expected_duration() = DurationOfMs(view.rules.duration_ms);
+  rules->set_on_timeout(ToMessage(view.rules.on_timeout));
+  rules->set_on_member_failure(ToMessage(view.rules.on_member_failure));
   WriteAmounts(view.rules.min_resources, rules->mutable_min_resources());
   for (const std::string& id : view.rules.group) rules->add_group(id);
   FillTopology(view.rules.topology, [rules] { return rules->mutable_topology(); });
@@ -146,7 +150,7 @@ v1::Gang ToMessage(const GangView& view) {
     subgroup->set_future_members(view.future_slots_by_leaf[static_cast<size_t>(each.leaf)]);
   }
   v1::GangCounts* counts = out.mutable_counts();
-  counts->set_children(view.children);
+  counts->set_members(view.children);
   counts->set_waiting(view.waiting);
   counts->set_binding(view.committed);
   counts->set_bound(view.bound);
@@ -159,10 +163,10 @@ v1::Gang ToMessage(const GangView& view) {
   out.set_timed_out(view.timed_out);
   out.set_priority(view.priority);
   out.set_requeues(view.requeues);
-  out.set_created_unix_ms(view.created_ms);
+  *out.mutable_create_time() = TimestampOfMs(view.created_ms);
   FillReason(view.reason, out.mutable_reason());
-  out.mutable_reason()->set_since_unix_ms(view.reason_since_ms);
-  out.mutable_reason()->set_would_help(view.would_help);
+  *out.mutable_reason()->mutable_since_time() = TimestampOfMs(view.reason_since_ms);
+  out.mutable_reason()->set_suggestion(view.would_help);
   for (const std::string& warning : view.warnings) out.add_warnings(warning);
   for (const MemberView& member : view.members) *out.add_members() = ToMessage(member);
   return out;
@@ -176,14 +180,14 @@ v1::Node ToMessage(const NodeView& view) {
   WriteAmounts(view.used, out.mutable_used());
   WriteAmounts(view.reserved, out.mutable_reserved());
   WriteAmounts(view.free, out.mutable_free());
-  out.set_refused(view.refused);
-  if (view.stale_since_ms != kNever) out.set_stale_since_unix_ms(view.stale_since_ms);
+  out.set_refusal(view.refused);
+  if (view.stale_since_ms != kNever) *out.mutable_stale_since_time() = TimestampOfMs(view.stale_since_ms);
   out.set_stale_too_long(view.expired);
   return out;
 }
 
-v1::GangInLine ToMessage(const QueuedGangView& view) {
-  v1::GangInLine out;
+v1::QueuedGang ToMessage(const QueuedGangView& view) {
+  v1::QueuedGang out;
   out.set_namespace_(view.name_space);
   out.set_name(view.name);
   out.set_queue(view.queue);

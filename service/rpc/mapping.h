@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "proto/muster/v1/muster.pb.h"
+#include "muster/v1/gang.pb.h"
+#include "muster/v1/node.pb.h"
 #include "state/views/view.h"
 
 namespace muster {
@@ -15,7 +16,7 @@ void FillReason(const Reason& from, v1::Reason* to);
 [[nodiscard]] v1::Member ToMessage(const MemberView& member);
 [[nodiscard]] v1::Gang ToMessage(const GangView& view);
 [[nodiscard]] v1::Node ToMessage(const NodeView& view);
-[[nodiscard]] v1::GangInLine ToMessage(const QueuedGangView& view);
+[[nodiscard]] v1::QueuedGang ToMessage(const QueuedGangView& view);
 // "default/a, default/b and 7 more": the gangs from index `from` on; `all` is their number from there on.
 [[nodiscard]] std::string Names(const std::vector<QueuedGangView>& gangs, size_t from, int32_t all);
 // Submitted gangs that hold capacity ("namespace/name"): they have all members and a plan, and wait for confirmation.

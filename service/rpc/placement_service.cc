@@ -8,12 +8,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "proto/muster/v1/decisions.grpc.pb.h"
+#include "muster/v1/placement.grpc.pb.h"
 #include "service/rpc/job_reading.h"
-#include "service/rpc/mapping.h"
+#include "service/rpc/pages.h"
 #include "service/rpc/rpc_gate.h"
 #include "service/rpc/services.h"
 #include "service/rpc/stream.h"
+#include "service/rpc/submission_mapping.h"
+#include "service/rpc/times.h"
 #include "support/clock.h"
 
 namespace muster {
@@ -33,38 +35,6 @@ constexpr char kElsewhere[] =
 std::string RandomId() {
   std::random_device random;
   return absl::StrFormat("%08x%08x%08x%08x", random(), random(), random(), random());
-}
-
-v1::Submission::State StateOf(SubmissionReply::State state) {
-  switch (state) {
-    case SubmissionReply::State::kWaiting:
-      return v1::Submission::WAITING;
-    case SubmissionReply::State::kPlanned:
-      return v1::Submission::PLANNED;
-    case SubmissionReply::State::kConfirmed:
-      return v1::Submission::CONFIRMED;
-    case SubmissionReply::State::kAbandoned:
-      return v1::Submission::ABANDONED;
-    case SubmissionReply::State::kExpired:
-      return v1::Submission::EXPIRED;
-  }
-  return v1::Submission::STATE_UNSPECIFIED;
-}
-
-v1::Submission ToMessage(const std::string& id, const SubmissionReply& reply) {
-  v1::Submission out;
-  out.set_id(id);
-  out.set_state(StateOf(reply.state));
-  out.set_plan(reply.plan);
-  for (const SubmissionReply::Place& place : reply.places) {
-    v1::Placement* placement = out.add_placements();
-    placement->set_pod_uid(place.uid);
-    placement->set_pod_name(place.name);
-    placement->set_node(place.node);
-  }
-  out.set_expires_unix_ms(reply.expires_ms);
-  if (!reply.reason.none()) FillReason(reply.reason, out.mutable_reason());
-  return out;
 }
 
 // Streams the state of a submission when its gang changes. A query renews a waiting gang, so it is also repeated by
@@ -112,7 +82,7 @@ class SubmissionReactor final : public StreamReactor<v1::Submission> {
   }
   void Tell(v1::Submission now) {
     // While the gang waits, each query moves its expiry time, which is no news.
-    if (now.state() == v1::Submission::WAITING) now.clear_expires_unix_ms();
+    if (now.state() == v1::Submission::STATE_WAITING) now.clear_expire_time();
     std::string text = now.SerializeAsString();
     if (text == last_sent_) return;
     last_sent_ = std::move(text);
@@ -157,10 +127,7 @@ class PlacementServiceImpl final : public v1::PlacementService::CallbackService 
                    submit.fingerprint = FingerprintOf(*request);
                    submit.id = request->request_id().empty() ? RandomId() : request->request_id();
                    if (submit.id.size() > 128) violations.Add("request_id", "is longer than 128 bytes");
-                   submit.ttl_ms = request->ttl_ms();
-                   if (submit.ttl_ms < 0 || submit.ttl_ms > kMaxTtlMs) {
-                     violations.Add("ttl_ms", absl::StrCat(submit.ttl_ms, "; expected 0 (the default) to ", kMaxTtlMs));
-                   }
+                   submit.ttl_ms = ReadDuration(request->ttl(), kMaxTtlMs, "ttl", "the default", &violations);
                    ReadJob(*request, "", gate_->options().manifests, ProcessClock().NowMs(), &violations, &submit);
                    CheckMinimum(*request, "", submit, &violations);
                    for (int i = 0; i < request->gang().subgroups_size(); ++i) {
@@ -188,18 +155,70 @@ class PlacementServiceImpl final : public v1::PlacementService::CallbackService 
     return ById(context, "GetSubmission", request, response, [request] { return AskGang{request->id()}; });
   }
   grpc::ServerWriteReactor<v1::Submission>* WatchSubmission(CallbackServerContext* context,
-                                                            const v1::GetSubmissionRequest* request) override {
+                                                            const v1::WatchSubmissionRequest* request) override {
     auto* stream = new SubmissionReactor(gate_, request->id());
     stream->Begin(context, Role::kReadWrite);
     return stream;
   }
+  ServerUnaryReactor* ListSubmissions(CallbackServerContext* context, const v1::ListSubmissionsRequest* request,
+                                      v1::ListSubmissionsResponse* response) override {
+    return Serve(gate_, context, "ListSubmissions", Role::kReadOnly,
+                 [=, this](const std::string&, const FinishCall& finish) {
+                   Violations violations;
+                   const PageStart page = ReadPage(*request, &violations);
+                   if (!violations.none()) return finish(violations.ToStatus());
+                   List(page, request->namespace_(), response, finish);
+                 });
+  }
+  grpc::ServerWriteReactor<v1::SubmissionEvent>* WatchSubmissions(CallbackServerContext* context,
+                                                                  const v1::WatchSubmissionsRequest* request) override {
+    return BeginSubmissionsWatch(gate_, context, request->namespace_());
+  }
 
  private:
+  static constexpr size_t kSubmissionsAtOnce = 128;  // read in one step
+
+  // One more than the page is read, to know whether another one follows.
+  void List(const PageStart& page, const std::string& name_space, v1::ListSubmissionsResponse* response,
+            const FinishCall& finish) {
+    struct Seen {
+      std::string last;
+      std::vector<std::pair<std::string, SubmissionReply>> found;
+    };
+    const auto result = std::make_shared<Seen>();
+    result->last = page.after;
+    const auto step = [=, size = page.size](const Machine& machine) {
+      const Reader& reader = machine.reader();
+      const std::vector<std::string> ids =
+          reader.submissions().IdsAfter(result->last, kSubmissionsAtOnce, /*ended=*/true);
+      for (const std::string& id : ids) {
+        result->last = id;
+        std::optional<SubmissionReply> reply = reader.ViewSubmission(id);
+        if (!reply.has_value() || !IsIn(name_space, reply->gang)) continue;
+        result->found.emplace_back(id, *std::move(reply));
+        if (result->found.size() > size) return true;
+      }
+      return ids.size() < kSubmissionsAtOnce;
+    };
+    gate_->engine().ReadDurable(step, [=, size = page.size](const absl::Status& read) {
+      if (!read.ok()) return finish(ToGrpc(read));
+      OnGrpcThread([=] {
+        for (const auto& [id, reply] : result->found) {
+          if (static_cast<size_t>(response->submissions_size()) == size) {
+            response->set_next_page_token(PageToken(response->submissions().rbegin()->id()));
+            break;
+          }
+          *response->add_submissions() = ToMessage(id, reply);
+        }
+        finish(grpc::Status::OK);
+      });
+    });
+  }
   // Without the TTL: a caller that repeats the request to get the state need not remember it.
   static uint64_t FingerprintOf(const v1::SubmitGangRequest& request) {
-    if (request.ttl_ms() == 0) return Fingerprint(request);
+    if (!request.has_ttl()) return Fingerprint(request);
     v1::SubmitGangRequest what = request;
-    what.clear_ttl_ms();
+    what.clear_ttl();
     return Fingerprint(what);
   }
   [[nodiscard]] bool Refused(const FinishCall& finish) const {

@@ -1,18 +1,29 @@
 // The queue service: declarations and current state.
+#include <grpcpp/alarm.h>
+
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "proto/muster/v1/muster.grpc.pb.h"
+#include "muster/v1/queue.grpc.pb.h"
+#include "service/rpc/enums.h"
 #include "service/rpc/errors.h"
 #include "service/rpc/mapping.h"
+#include "service/rpc/pages.h"
 #include "service/rpc/reading.h"
 #include "service/rpc/rpc_gate.h"
 #include "service/rpc/services.h"
+#include "service/rpc/stream.h"
 #include "state/base/quantity.h"
 
 namespace muster {
@@ -36,10 +47,10 @@ v1::Queue ToMessage(const QueueTree::Queue& queue, const Queues::Figures& standi
   for (const auto& [resource, weight] : spec.over_quota_weight) (*out.mutable_over_quota_weight())[resource] = weight;
   out.set_priority(spec.priority);
   out.set_max_applications(spec.max_applications);
-  out.set_sort(std::string(ToString(spec.sort)));
+  out.set_sort(ToMessage(spec.sort));
   Write(standing.used, out.mutable_used());
   Write(standing.waiting, out.mutable_waiting());
-  Write(standing.share, out.mutable_share());
+  Write(standing.share, out.mutable_fair_share());
   out.set_running_gangs(standing.running_gangs);
   out.set_waiting_gangs(standing.waiting_gangs);
   return out;
@@ -56,7 +67,8 @@ std::string Describe(const v1::Queue& queue, const std::string& resource) {
   std::string out = absl::StrCat(resource, ": ", used.empty() ? "0" : used, " used");
   if (const std::string limit = in(queue.limit()); !limit.empty()) absl::StrAppend(&out, " of at most ", limit);
   if (const std::string quota = in(queue.quota()); !quota.empty()) absl::StrAppend(&out, ", quota ", quota);
-  if (const std::string share = in(queue.share()); !share.empty()) absl::StrAppend(&out, ", fair share now ", share);
+  if (const std::string share = in(queue.fair_share()); !share.empty())
+    absl::StrAppend(&out, ", fair share now ", share);
   if (!waiting.empty()) absl::StrAppend(&out, "; waiting gangs request ", waiting);
   return out;
 }
@@ -70,11 +82,11 @@ std::string ExplainText(const v1::Queue& queue, const QueuePositionView& line) {
   absl::StrAppend(&out, ", ", queue.waiting_gangs(), queue.waiting_gangs() == 1 ? " waits" : " wait",
                   queue.leaf() ? "." : ", in the queues below it.");
   std::set<std::string> resources;
-  for (const auto* amounts : {&queue.quota(), &queue.limit(), &queue.share(), &queue.used(), &queue.waiting()}) {
+  for (const auto* amounts : {&queue.quota(), &queue.limit(), &queue.fair_share(), &queue.used(), &queue.waiting()}) {
     for (const auto& [resource, amount] : *amounts) resources.insert(resource);
   }
   // Each pod counts as one, which is no information unless a rule limits the number of pods.
-  if (!queue.share().contains("pods")) resources.erase("pods");
+  if (!queue.fair_share().contains("pods")) resources.erase("pods");
   for (const std::string& resource : resources) absl::StrAppend(&out, "\n", Describe(queue, resource), ".");
   if (line.first.empty()) return out;
   const QueuedGangView& first = line.first.front();
@@ -97,6 +109,133 @@ std::string FieldOf(const v1::ApplyQueuesRequest& request, const Problem& proble
   }
   return "";
 }
+
+// In order of the names on the path from the root, so that parents are before their children.
+std::map<std::string, const v1::Queue*> ByPath(const std::vector<v1::Queue>& queues) {
+  absl::flat_hash_map<std::string, const v1::Queue*> by_name;
+  for (const v1::Queue& queue : queues) by_name[queue.name()] = &queue;
+  std::map<std::string, const v1::Queue*> by_path;
+  for (const v1::Queue& queue : queues) {
+    std::string path = queue.name();
+    const v1::Queue* at = &queue;
+    for (auto parent = by_name.find(at->parent()); parent != by_name.end(); parent = by_name.find(at->parent())) {
+      at = parent->second;
+      path = absl::StrCat(at->name(), "/", path);  // no name of a queue has a slash
+    }
+    by_path[path] = &queue;
+  }
+  return by_path;
+}
+
+std::vector<v1::Queue> InOrder(const std::vector<v1::Queue>& queues) {
+  std::vector<v1::Queue> out;
+  for (const auto& [path, queue] : ByPath(queues)) out.push_back(*queue);
+  return out;
+}
+
+void FillPage(const std::vector<v1::Queue>& queues, const PageStart& page, v1::ListQueuesResponse* response) {
+  const std::map<std::string, const v1::Queue*> by_path = ByPath(queues);
+  for (auto next = by_path.upper_bound(page.after); next != by_path.end(); ++next) {
+    if (static_cast<size_t>(response->queues_size()) == page.size) {
+      response->set_next_page_token(PageToken(std::prev(next)->first));
+      return;
+    }
+    *response->add_queues() = *next->second;
+  }
+}
+
+using ReadQueues = std::function<void(const FinishCall&, std::function<grpc::Status(const std::vector<v1::Queue>&)>)>;
+
+// Reads all queues after a change, at most twice a second, and sends those that differ from what was sent last. A
+// change of declarations alone is no publication: it is found by reading every two seconds. A slow reader skips states.
+class QueuesReactor final : public StreamReactor<v1::QueueEvent> {
+ public:
+  QueuesReactor(RpcGate* gate, ReadQueues read) : StreamReactor(gate), read_(std::move(read)) {}
+
+ protected:
+  void OnAdmitted() override {
+    listener_ = gate()->engine().AddListener([handle = handle()](const ViewChange&) {
+      handle->With([](StreamReactor* stream) {
+        static_cast<QueuesReactor*>(stream)->changed_ = true;
+        static_cast<QueuesReactor*>(stream)->ReadSoon();
+      });
+    });
+    ReadSoon();
+  }
+  void OnStreamEnd() override {
+    if (const int listener = listener_.exchange(0); listener != 0) gate()->engine().RemoveListener(listener);
+  }
+  void OnWritten() override {
+    if (waiting() > 0) return;
+    handle()->With([](StreamReactor* stream) { static_cast<QueuesReactor*>(stream)->ReadSoon(); });
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kPause{500};
+  static constexpr std::chrono::milliseconds kIdlePause{2'000};
+
+  // REQUIRES: the handle's lock, for all of these.
+  void ReadSoon() {
+    if (reading_ || waiting() > 0 || due_soon_) return;
+    due_soon_ = changed_;
+    const auto now = std::chrono::system_clock::now();
+    alarm_ = std::make_unique<grpc::Alarm>();  // replaces and cancels the previous one
+    alarm_->Set(changed_ ? std::max(next_, now) : now + kIdlePause, [handle = handle()](bool due) {
+      if (due) handle->With([](StreamReactor* stream) { static_cast<QueuesReactor*>(stream)->Read(); });
+    });
+  }
+  void Read() {
+    reading_ = true;
+    changed_ = due_soon_ = false;
+    next_ = std::chrono::system_clock::now() + kPause;
+    const auto end = [handle = handle()](const grpc::Status& status) {
+      handle->With([&](StreamReactor* stream) { static_cast<QueuesReactor*>(stream)->OnEnd(status); });
+    };
+    read_(end, [handle = handle()](const std::vector<v1::Queue>& queues) {
+      handle->With([&](StreamReactor* stream) { static_cast<QueuesReactor*>(stream)->Tell(queues); });
+      return grpc::Status::OK;
+    });
+  }
+  void OnEnd(const grpc::Status& status) {
+    reading_ = false;
+    const bool busy = status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;
+    if (!status.ok() && !busy) return Close(status);
+    if (busy) changed_ = true;
+    ReadSoon();
+  }
+  void Tell(const std::vector<v1::Queue>& queues) {
+    std::map<std::string, uint64_t> now;
+    for (const v1::Queue& queue : InOrder(queues)) {
+      const uint64_t fingerprint = now[queue.name()] = Fingerprint(queue);
+      const auto known = sent_.find(queue.name());
+      if (known != sent_.end() && known->second == fingerprint) continue;
+      v1::QueueEvent event;
+      *event.mutable_upserted() = queue;
+      Send(std::move(event));
+    }
+    for (const auto& [name, fingerprint] : sent_) {
+      if (now.count(name) > 0) continue;
+      v1::QueueEvent event;
+      event.set_removed(name);
+      Send(std::move(event));
+    }
+    sent_ = std::move(now);
+    if (std::exchange(synced_, true)) return;
+    v1::QueueEvent event;
+    event.set_synced(true);
+    Send(std::move(event));
+  }
+
+  const ReadQueues read_;
+  bool changed_ = true;    // since the last read began
+  bool reading_ = false;   // a read is under way
+  bool due_soon_ = false;  // the alarm is set for a change
+  bool synced_ = false;
+  std::chrono::system_clock::time_point next_;  // when the next read may begin
+  std::map<std::string, uint64_t> sent_;        // what was sent last, by name
+  std::atomic<int> listener_{0};
+  std::unique_ptr<grpc::Alarm> alarm_;
+};
 
 class QueueServiceImpl final : public v1::QueueService::CallbackService {
  public:
@@ -151,15 +290,26 @@ class QueueServiceImpl final : public v1::QueueService::CallbackService {
       call.Ask(std::move(command));
     });
   }
-  ServerUnaryReactor* ListQueues(CallbackServerContext* context, const v1::ListQueuesRequest*,
+  ServerUnaryReactor* ListQueues(CallbackServerContext* context, const v1::ListQueuesRequest* request,
                                  v1::ListQueuesResponse* response) override {
     return Serve(gate_, context, "ListQueues", Role::kReadOnly,
                  [=, this](const std::string&, const FinishCall& finish) {
-                   Read(finish, [response](const std::vector<v1::Queue>& queues) {
-                     response->mutable_queues()->Assign(queues.begin(), queues.end());
+                   Violations violations;
+                   const PageStart page = ReadPage(*request, &violations);
+                   if (!violations.none()) return finish(violations.ToStatus());
+                   Read(finish, [response, page](const std::vector<v1::Queue>& queues) {
+                     FillPage(queues, page, response);
                      return grpc::Status::OK;
                    });
                  });
+  }
+
+  grpc::ServerWriteReactor<v1::QueueEvent>* WatchQueues(CallbackServerContext* context,
+                                                        const v1::WatchQueuesRequest*) override {
+    auto* stream =
+        new QueuesReactor(gate_, [this](const FinishCall& finish, const auto& answer) { Read(finish, answer); });
+    stream->Begin(context, Role::kReadOnly);
+    return stream;
   }
 
  private:
@@ -232,8 +382,9 @@ class QueueServiceImpl final : public v1::QueueService::CallbackService {
         if (!result->queue.has_value()) return finish(NoQueue(name, result->any));
         *response->mutable_queue() = ToMessage(*result->queue, result->standing);
         response->set_text(ExplainText(response->queue(), result->queue_position));
-        for (const QueuedGangView& each : result->queue_position.first) *response->add_line() = ToMessage(each);
-        response->set_places(result->queue_position.places);
+        for (const QueuedGangView& each : result->queue_position.first)
+          *response->add_waiting_gangs() = ToMessage(each);
+        response->set_queue_length(result->queue_position.places);
         finish(grpc::Status::OK);
       });
     });

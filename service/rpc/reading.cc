@@ -1,11 +1,16 @@
 #include "service/rpc/reading.h"
 
+#include <google/protobuf/util/field_mask_util.h>
+
+#include <iterator>
 #include <limits>
 #include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "service/rpc/enums.h"
+#include "service/rpc/times.h"
 #include "state/base/names.h"
 #include "state/base/quantity.h"
 #include "state/base/text.h"
@@ -18,24 +23,7 @@ constexpr size_t kMaxText = 253;
 constexpr int32_t kMaxMembers = 100'000;
 // Limit for the members of one submission together: each carries its shape and the gang's declaration.
 constexpr size_t kMaxMemberBytes = 64 << 20;
-constexpr int64_t kLastMs = 253'402'300'799'999;  // end of the year 9999
 constexpr int64_t kMaxWaitMs = int64_t{366} * 24 * 3600 * 1000;
-
-// Parses one of the values that `ToString` knows; an empty text leaves the field unset.
-template <typename Value>
-void ReadEnum(const std::string& text, const std::string& field, std::initializer_list<Value> values,
-              Violations* violations, std::optional<Value>* out) {
-  if (text.empty()) return;
-  std::string expected;
-  for (const Value value : values) {
-    if (ToString(value) == text) {
-      *out = value;
-      return;
-    }
-    absl::StrAppend(&expected, expected.empty() ? "" : ", ", ToString(value));
-  }
-  violations->Add(field, absl::StrCat(Quoted(text), "; expected one of ", expected));
-}
 
 void ReadName(const std::string& name, const std::string& field, Violations* violations) {
   if (IsSubdomain(name)) return;
@@ -128,13 +116,7 @@ PodTemplate ReadTemplate(const v1::MemberTemplate& members, const std::string& p
   v1::PodShape shape;
   *shape.mutable_requests() = members.requests();
   *shape.mutable_node_selector() = members.node_selector();
-  for (const v1::MemberTemplate::Toleration& each : members.tolerations()) {
-    v1::Toleration& toleration = *shape.add_tolerations();
-    toleration.set_key(each.key());
-    toleration.set_operator_(each.operator_());
-    toleration.set_value(each.value());
-    toleration.set_effect(each.effect());
-  }
+  *shape.mutable_tolerations() = members.tolerations();
   PodTemplate out;
   ReadShape(shape, path, /*name_space=*/"", violations, &out);
   return out;
@@ -175,24 +157,13 @@ void ReadDeclaration(const v1::GangSpec& gang, const std::string& path, Violatio
     }
     out->total_number = gang.total_number();
   }
-  if (gang.wait_time_ms() < 0 || gang.wait_time_ms() > kMaxWaitMs) {
-    violations->Add(At(path, "wait_time_ms"),
-                    absl::StrCat(gang.wait_time_ms(), "; expected 0 (the default) to ", kMaxWaitMs, " (a year)"));
-  } else if (gang.wait_time_ms() > 0) {
-    out->wait_time_ms = gang.wait_time_ms();
-  }
-  ReadEnum(gang.mode(), At(path, "mode"), {GangMode::kStrict, GangMode::kNonStrict}, violations, &out->mode);
-  if (!gang.match_policy().empty()) {
-    out->match_policy = ParseMatchPolicy(gang.match_policy());
-    if (!out->match_policy.has_value()) {
-      violations->Add(At(path, "match_policy"),
-                      absl::StrCat(Quoted(gang.match_policy()), "; expected ", kMatchPolicies));
-    }
-  }
-  ReadEnum(gang.on_timeout(), At(path, "on_timeout"), {OnTimeout::kFail, OnTimeout::kRequeue}, violations,
-           &out->on_timeout);
-  ReadEnum(gang.on_member_failure(), At(path, "on_member_failure"), {OnMemberFailure::kKeep, OnMemberFailure::kAll},
-           violations, &out->on_member_failure);
+  const int64_t wait_ms =
+      ReadDuration(gang.wait_timeout(), kMaxWaitMs, At(path, "wait_timeout"), "the default", violations);
+  if (wait_ms > 0) out->wait_time_ms = wait_ms;
+  out->mode = Read(gang.mode(), At(path, "mode"), violations);
+  out->match_policy = Read(gang.match_policy(), At(path, "match_policy"), violations);
+  out->on_timeout = Read(gang.on_timeout(), At(path, "on_timeout"), violations);
+  out->on_member_failure = Read(gang.on_member_failure(), At(path, "on_member_failure"), violations);
   if (!gang.min_resources().empty()) {
     out->min_resources = ReadAmounts(gang.min_resources(), At(path, "min_resources"), violations);
   }
@@ -204,12 +175,9 @@ void ReadDeclaration(const v1::GangSpec& gang, const std::string& path, Violatio
     out->queue = gang.queue();
   }
   if (gang.has_preemptible()) out->preemptible = gang.preemptible();
-  if (gang.duration_ms() < 0 || gang.duration_ms() > kMaxWaitMs) {
-    violations->Add(At(path, "duration_ms"),
-                    absl::StrCat(gang.duration_ms(), "; expected 0 (not known) to ", kMaxWaitMs, " (a year)"));
-  } else if (gang.duration_ms() > 0) {
-    out->duration_ms = gang.duration_ms();
-  }
+  const int64_t duration_ms =
+      ReadDuration(gang.expected_duration(), kMaxWaitMs, At(path, "expected_duration"), "not known", violations);
+  if (duration_ms > 0) out->duration_ms = duration_ms;
   if (static_cast<size_t>(gang.group_size()) > kMaxGroupGangs) {
     violations->Add(At(path, "group"), absl::StrCat(gang.group_size(), " gangs; expected at most ", kMaxGroupGangs));
     return;
@@ -223,6 +191,60 @@ void ReadDeclaration(const v1::GangSpec& gang, const std::string& path, Violatio
     }
     out->groups.push_back(id);
   }
+}
+
+namespace {
+
+bool IsWholeMask(const google::protobuf::FieldMask& mask) {
+  return mask.paths().empty() || (mask.paths_size() == 1 && mask.paths(0) == "*");
+}
+
+}  // namespace
+
+std::vector<GangField> ReadGangMask(const google::protobuf::FieldMask& mask, const std::string& field,
+                                    Violations* violations) {
+  static constexpr std::pair<absl::string_view, GangField> kFields[] = {
+      {"min_member", GangField::kMinMember},
+      {"total_number", GangField::kTotalNumber},
+      {"wait_timeout", GangField::kWaitTime},
+      {"mode", GangField::kMode},
+      {"match_policy", GangField::kMatchPolicy},
+      {"on_timeout", GangField::kOnTimeout},
+      {"on_member_failure", GangField::kOnMemberFailure},
+      {"min_resources", GangField::kMinResources},
+      {"priority", GangField::kPriority},
+      {"group", GangField::kGroups},
+      {"subgroups", GangField::kSubgroups},
+      {"topology", GangField::kTopology},
+      {"queue", GangField::kQueue},
+      {"preemptible", GangField::kPreemptible},
+      {"expected_duration", GangField::kDuration}};
+  std::vector<GangField> out;
+  if (IsWholeMask(mask)) return out;
+  for (int i = 0; i < mask.paths_size() && !violations->full(); ++i) {
+    const std::string& path = mask.paths(i);
+    if (path == "namespace" || path == "name") continue;  // identify the gang
+    const auto found = absl::c_find_if(kFields, [&](const auto& each) { return each.first == path; });
+    if (found != std::end(kFields)) {
+      out.push_back(found->second);
+    } else {
+      violations->Add(absl::StrCat(field, ".paths[", i, "]"),
+                      absl::StrCat(Quoted(path), "; expected a field of GangSpec, like min_member, or *"));
+    }
+  }
+  if (out.empty() && violations->none()) {
+    violations->Add(field, "names no field to replace; expected a field of GangSpec besides namespace and name, or *");
+  }
+  return out;
+}
+
+v1::GangSpec MaskGang(const v1::GangSpec& gang, const google::protobuf::FieldMask& mask) {
+  if (IsWholeMask(mask)) return gang;
+  v1::GangSpec out;
+  google::protobuf::util::FieldMaskUtil::MergeMessageTo(gang, mask, {}, &out);
+  out.set_namespace_(gang.namespace_());
+  out.set_name(gang.name());
+  return out;
 }
 
 void CheckGroup(const GangDeclaration& gang, const std::string& id, const std::string& path, Violations* violations) {
@@ -242,11 +264,8 @@ void ReadPod(const v1::PodFacts& pod, const std::string& path, int64_t now_ms, V
   ReadNamespace(pod.namespace_(), At(path, "namespace"), violations, &out->name_space, name_space);
   ReadName(pod.name(), At(path, "name"), violations);
   out->name = pod.name();
-  if (pod.created_unix_ms() > kLastMs) {
-    violations->Add(At(path, "created_unix_ms"),
-                    absl::StrCat(pod.created_unix_ms(), "; expected milliseconds since 1970, of a year before 10000"));
-  }
-  out->created_ms = pod.created_unix_ms() > 0 ? pod.created_unix_ms() : now_ms;
+  const int64_t created_ms = ReadTime(pod.create_time(), At(path, "create_time"), violations);
+  out->created_ms = created_ms > 0 ? created_ms : now_ms;
   out->priority = pod.priority();
   out->scheduler_name = pod.scheduler_name();
   if (pod.node_name().empty()) {
@@ -281,16 +300,7 @@ void ReadPod(const v1::PodFacts& pod, const std::string& path, int64_t now_ms, V
   if (!pod.node_name().empty()) ReadName(pod.node_name(), At(path, "node_name"), violations);
   out->node_name = pod.node_name();
   out->deleting = pod.deleting();
-  if (pod.phase() == "Running") {
-    out->phase = PodPhase::kRunning;
-  } else if (pod.phase() == "Succeeded") {
-    out->phase = PodPhase::kSucceeded;
-  } else if (pod.phase() == "Failed") {
-    out->phase = PodPhase::kFailed;
-  } else if (!pod.phase().empty() && pod.phase() != "Pending") {
-    violations->Add(At(path, "phase"),
-                    absl::StrCat(Quoted(pod.phase()), "; expected Pending, Running, Succeeded or Failed"));
-  }
+  out->phase = Read(pod.phase(), At(path, "phase"), violations).value_or(PodPhase::kPending);
 }
 
 void ReadNode(const v1::NodeFacts& node, const std::string& path, Violations* violations, NodeDescription* out) {
@@ -305,13 +315,12 @@ void ReadNode(const v1::NodeFacts& node, const std::string& path, Violations* vi
   }
   out->labels = Labels(node.labels().begin(), node.labels().end());
   for (int i = 0; i < node.taints_size(); ++i) {
-    const std::optional<TaintEffect> effect = ParseTaintEffect(node.taints(i).effect());
-    if (!effect.has_value()) {
-      violations->Add(
-          absl::StrCat(At(path, "taints"), "[", i, "].effect"),
-          absl::StrCat(Quoted(node.taints(i).effect()), "; expected NoSchedule, PreferNoSchedule or NoExecute"));
-      continue;
+    const std::string at = absl::StrCat(At(path, "taints"), "[", i, "].effect");
+    const std::optional<TaintEffect> effect = Read(node.taints(i).effect(), at, violations);
+    if (node.taints(i).effect() == v1::TAINT_EFFECT_UNSPECIFIED) {
+      violations->Add(at, "is missing; expected TAINT_EFFECT_NO_SCHEDULE or another effect");
     }
+    if (!effect.has_value()) continue;
     if (!IsShown(node.taints(i).key())) {
       violations->Add(absl::StrCat(At(path, "taints"), "[", i, "].key"),
                       absl::StrCat(Quoted(node.taints(i).key()), "; expected a name, like that of a label"));
@@ -458,12 +467,7 @@ QueueSpec ReadQueue(const v1::QueueSpec& queue, const std::string& path, Violati
   if (out.max_applications < 0) {
     violations->Add(At(path, "max_applications"), absl::StrCat(out.max_applications, "; expected 0 or more"));
   }
-  if (queue.sort().empty()) return out;
-  const std::optional<QueueSort> sort = ParseQueueSort(queue.sort());
-  if (!sort.has_value()) {
-    violations->Add(At(path, "sort"), absl::StrCat(Quoted(queue.sort()), "; expected fifo (or stateaware) or fair"));
-  }
-  out.sort = sort.value_or(QueueSort::kFifo);
+  out.sort = Read(queue.sort(), At(path, "sort"), violations).value_or(QueueSort::kFifo);
   return out;
 }
 

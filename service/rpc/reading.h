@@ -3,9 +3,15 @@
 #ifndef MUSTER_SERVICE_RPC_READING_H_
 #define MUSTER_SERVICE_RPC_READING_H_
 
-#include <string>
+#include <google/protobuf/field_mask.pb.h>
 
-#include "proto/muster/v1/decisions.pb.h"
+#include <string>
+#include <vector>
+
+#include "muster/v1/facts.pb.h"
+#include "muster/v1/gang.pb.h"
+#include "muster/v1/placement.pb.h"
+#include "muster/v1/queue.pb.h"
 #include "service/rpc/errors.h"
 #include "state/api/commands.h"
 #include "state/base/quantity.h"
@@ -14,6 +20,11 @@ namespace muster {
 
 // Reads the declaration of a gang; ReadGangName reads its namespace and name.
 void ReadDeclaration(const v1::GangSpec& gang, const std::string& path, Violations* violations, GangDeclaration* out);
+// The fields of a declaration that an update replaces; empty: all. A path that names none is a violation of `field`.
+[[nodiscard]] std::vector<GangField> ReadGangMask(const google::protobuf::FieldMask& mask, const std::string& field,
+                                                  Violations* violations);
+// The gang's namespace and name, and the fields of the mask. REQUIRES: ReadGangMask found no violation.
+[[nodiscard]] v1::GangSpec MaskGang(const v1::GangSpec& gang, const google::protobuf::FieldMask& mask);
 // Reads the namespace ("default" when empty) and name of a gang.
 void ReadGangName(const v1::GangSpec& gang, const std::string& path, Violations* violations, std::string* name_space,
                   std::string* name);

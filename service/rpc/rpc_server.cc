@@ -29,7 +29,7 @@ struct RpcServer::Impl {
   Impl(Engine* engine, const RpcOptions& options) : gate(engine, options) {
     for (auto* make :
          {&MakeGangService, &MakeNodeService, &MakeFactsService, &MakeDecisionService, &MakePlacementService,
-          &MakeEventService, &MakeTraceService, &MakeWhatIfService, &MakeQueueService}) {
+          &MakeEventService, &MakeTraceService, &MakeWhatIfService, &MakeQueueService, &MakeVersionService}) {
       services.push_back(make(&gate));
     }
   }

@@ -26,7 +26,8 @@ using ManifestReader = std::function<absl::Status(absl::string_view json, int64_
 
 struct RpcOptions {
   std::string host = "127.0.0.1";
-  int port = 0;  // 0: any free port
+  int port = 0;         // 0: any free port
+  std::string version;  // of the server
   TlsFiles tls;
   Access* access = nullptr;  // callers that are allowed; nullptr: all
   LimitOptions limits;

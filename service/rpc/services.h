@@ -20,6 +20,7 @@ class RpcGate;
 [[nodiscard]] std::unique_ptr<grpc::Service> MakeTraceService(RpcGate* gate);
 [[nodiscard]] std::unique_ptr<grpc::Service> MakeWhatIfService(RpcGate* gate);
 [[nodiscard]] std::unique_ptr<grpc::Service> MakeQueueService(RpcGate* gate);
+[[nodiscard]] std::unique_ptr<grpc::Service> MakeVersionService(RpcGate* gate);
 
 }  // namespace muster
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "service/rpc/enums.h"
 #include "service/rpc/reading.h"
 #include "state/base/names.h"
 #include "state/base/text.h"
@@ -20,8 +21,9 @@ constexpr int32_t kMaxWeight = 100;  // of a preference, as in Kubernetes
 enum class Selects : uint8_t { kNodes, kNodeNames, kPods };
 
 absl::string_view OperatorsOf(Selects what) {
-  if (what == Selects::kNodeNames) return "In or NotIn";
-  return what == Selects::kPods ? "In, NotIn, Exists or DoesNotExist" : "In, NotIn, Exists, DoesNotExist, Gt or Lt";
+  if (what == Selects::kNodeNames) return "OPERATOR_IN or OPERATOR_NOT_IN";
+  return what == Selects::kPods ? "OPERATOR_IN, OPERATOR_NOT_IN, OPERATOR_EXISTS or OPERATOR_DOES_NOT_EXIST"
+                                : "OPERATOR_IN or another operator";
 }
 
 bool MayBe(SelectorOperator op, Selects what) {
@@ -30,13 +32,17 @@ bool MayBe(SelectorOperator op, Selects what) {
   return what == Selects::kNodes || op == SelectorOperator::kExists || op == SelectorOperator::kDoesNotExist;
 }
 
+std::string NameOf(const v1::SelectorRequirement& requirement) {
+  return v1::SelectorRequirement::Operator_Name(requirement.operator_());
+}
+
 // As in Kubernetes: values that cannot match, or that have no effect, are refused.
 void CheckValues(SelectorOperator op, const v1::SelectorRequirement& from, const std::string& path,
                  Violations* violations) {
   const int count = from.values_size();
   const auto wrong = [&](absl::string_view expected) {
-    violations->Add(At(path, "values"), absl::StrCat(count, count == 1 ? " value" : " values", "; with ",
-                                                     from.operator_(), ", expected ", expected));
+    violations->Add(At(path, "values"), absl::StrCat(count, count == 1 ? " value" : " values", "; with ", NameOf(from),
+                                                     ", expected ", expected));
   };
   switch (op) {
     case SelectorOperator::kIn:
@@ -53,7 +59,7 @@ void CheckValues(SelectorOperator op, const v1::SelectorRequirement& from, const
       if (count != 1) return wrong("one whole number");
       if (absl::SimpleAtoi(from.values(0), &number)) return;
       violations->Add(At(path, "values"),
-                      absl::StrCat(Quoted(from.values(0)), "; with ", from.operator_(), ", expected one whole number"));
+                      absl::StrCat(Quoted(from.values(0)), "; with ", NameOf(from), ", expected one whole number"));
     }
   }
 }
@@ -62,11 +68,12 @@ void ReadRequirements(const google::protobuf::RepeatedPtrField<v1::SelectorRequi
                       Selects what, Violations* violations, std::vector<SelectorRequirement>* out) {
   for (int i = 0; i < from.size() && !violations->full(); ++i) {
     const std::string at = absl::StrCat(path, "[", i, "]");
-    const std::optional<SelectorOperator> op = ParseSelectorOperator(from[i].operator_());
-    if (!op.has_value() || !MayBe(*op, what)) {
-      violations->Add(At(at, "operator"), absl::StrCat(Quoted(from[i].operator_()), "; expected ", OperatorsOf(what)));
-      continue;
+    const std::optional<SelectorOperator> op = Read(from[i].operator_(), At(at, "operator"), violations);
+    const bool unspecified = from[i].operator_() == v1::SelectorRequirement::OPERATOR_UNSPECIFIED;
+    if (unspecified || (op.has_value() && !MayBe(*op, what))) {
+      violations->Add(At(at, "operator"), absl::StrCat(NameOf(from[i]), "; expected ", OperatorsOf(what)));
     }
+    if (!op.has_value() || !MayBe(*op, what)) continue;
     const bool by_name = what == Selects::kNodeNames;
     if (by_name ? from[i].key() != "metadata.name" : !IsLabelKey(from[i].key())) {
       violations->Add(At(at, "key"), absl::StrCat(Quoted(from[i].key()), "; expected ",
@@ -85,33 +92,23 @@ void ReadNodeTerm(const v1::NodeSelectorTerm& from, const std::string& path, Vio
 
 // A toleration of everything has an empty key.
 void CheckToleration(const v1::Toleration& from, const std::string& path, Violations* violations) {
-  const bool exists = from.operator_() == "Exists";
-  if (!from.operator_().empty() && !exists && from.operator_() != "Equal") {
-    violations->Add(At(path, "operator"), absl::StrCat(Quoted(from.operator_()), "; expected Exists or Equal"));
-    return;
-  }
+  const bool exists = ReadExists(from.operator_(), At(path, "operator"), violations);
   if (from.key().empty() ? !exists : !IsLabelKey(from.key())) {
     violations->Add(At(path, "key"), from.key().empty()
-                                         ? "is empty; expected the key of a taint, or operator Exists for every taint"
+                                         ? "is empty; expected the key of a taint, or OPERATOR_EXISTS for every taint"
                                          : absl::StrCat(Quoted(from.key()), "; expected the key of a taint"));
   }
   if (exists && !from.value().empty()) {
-    violations->Add(At(path, "value"), absl::StrCat(Quoted(from.value()), "; with Exists, expected none"));
+    violations->Add(At(path, "value"), absl::StrCat(Quoted(from.value()), "; with OPERATOR_EXISTS, expected none"));
   }
 }
 
 void ReadTolerations(const v1::PodShape& shape, const std::string& path, Violations* violations, PodTemplate* out) {
   for (int i = 0; i < shape.tolerations_size(); ++i) {
     const v1::Toleration& from = shape.tolerations(i);
-    Toleration toleration{from.key(), from.operator_() == "Exists", from.value(), {}};
+    Toleration toleration{from.key(), from.operator_() == v1::Toleration::OPERATOR_EXISTS, from.value(), {}};
     CheckToleration(from, absl::StrCat(path, "[", i, "]"), violations);
-    if (!from.effect().empty()) {
-      toleration.effect = ParseTaintEffect(from.effect());
-      if (!toleration.effect.has_value()) {
-        violations->Add(absl::StrCat(path, "[", i, "].effect"),
-                        absl::StrCat(Quoted(from.effect()), "; expected NoSchedule, PreferNoSchedule or NoExecute"));
-      }
-    }
+    toleration.effect = Read(from.effect(), absl::StrCat(path, "[", i, "].effect"), violations);
     out->tolerations.push_back(std::move(toleration));
   }
 }
@@ -129,15 +126,10 @@ void ReadPorts(const v1::PodShape& shape, const std::string& path, Violations* v
     if (from.port() < 1 || from.port() > 65535) {
       violations->Add(absl::StrCat(path, "[", i, "].port"), absl::StrCat(from.port(), "; expected 1 to 65535"));
     }
-    if (!from.protocol().empty() && from.protocol() != "TCP" && from.protocol() != "UDP" && from.protocol() != "SCTP") {
-      violations->Add(absl::StrCat(path, "[", i, "].protocol"),
-                      absl::StrCat(Quoted(from.protocol()), "; expected TCP, UDP or SCTP"));
-    }
     HostPort port;
     port.port = from.port();
-    port.protocol = from.protocol() == "UDP"    ? Protocol::kUdp
-                    : from.protocol() == "SCTP" ? Protocol::kSctp
-                                                : Protocol::kTcp;
+    port.protocol =
+        Read(from.protocol(), absl::StrCat(path, "[", i, "].protocol"), violations).value_or(Protocol::kTcp);
     port.ip = from.host_ip().empty() ? "0.0.0.0" : from.host_ip();
     if (!IsAddress(port.ip)) {
       violations->Add(absl::StrCat(path, "[", i, "].host_ip"),
@@ -173,14 +165,6 @@ PodAffinityTerm ReadTerm(const v1::PodAffinityTerm& from, const std::string& pat
   return {from.topology_key(), ReadPodSelector(from.selector(), At(path, "selector"), own, violations)};
 }
 
-// Parses a node inclusion policy: whether it is honoured.
-bool ReadPolicy(const std::string& policy, bool by_default, const std::string& path, Violations* violations) {
-  if (!policy.empty() && policy != "Honor" && policy != "Ignore") {
-    violations->Add(path, absl::StrCat("\"", policy, "\"; expected Honor or Ignore"));
-  }
-  return policy.empty() ? by_default : policy == "Honor";
-}
-
 PodAffinityRules ReadPodAffinity(const v1::PodShape& shape, const std::string& path, const std::string& own,
                                  Violations* violations) {
   PodAffinityRules out;
@@ -204,8 +188,8 @@ PodAffinityRules ReadPodAffinity(const v1::PodShape& shape, const std::string& p
     out.spread.push_back(
         {from.topology_key(), from.max_skew(), std::max(1, from.min_domains()),
          ReadPodSelector(from.selector(), At(at, "selector"), own, violations),
-         ReadPolicy(from.node_affinity_policy(), /*by_default=*/true, At(at, "node_affinity_policy"), violations),
-         ReadPolicy(from.node_taints_policy(), /*by_default=*/false, At(at, "node_taints_policy"), violations)});
+         ReadHonor(from.node_affinity_policy(), /*by_default=*/true, At(at, "node_affinity_policy"), violations),
+         ReadHonor(from.node_taints_policy(), /*by_default=*/false, At(at, "node_taints_policy"), violations)});
   }
   return out;
 }

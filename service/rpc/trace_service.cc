@@ -2,10 +2,11 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "proto/muster/v1/decisions.grpc.pb.h"
+#include "muster/v1/trace.grpc.pb.h"
 #include "service/rpc/mapping.h"
 #include "service/rpc/rpc_gate.h"
 #include "service/rpc/services.h"
+#include "service/rpc/times.h"
 #include "service/tracing/trace_log.h"
 
 namespace muster {
@@ -23,21 +24,21 @@ v1::Span ToMessage(const Span& span) {
   out.set_node(span.node);
   out.set_outcome(std::string(span.outcome));
   if (!span.reason.none()) FillReason(span.reason, out.mutable_reason());
-  out.set_begin_unix_us(span.begun_us);
-  out.set_duration_us(span.took_us);
+  *out.mutable_start_time() = TimestampOfUs(span.begun_us);
+  *out.mutable_duration() = DurationOfUs(span.took_us);
   v1::Span::Parts* parts = out.mutable_parts();
-  if (span.parts.waited >= 0) parts->set_waited_us(span.parts.waited);
-  if (span.parts.decided >= 0) parts->set_decided_us(span.parts.decided);
-  if (span.parts.held >= 0) parts->set_held_us(span.parts.held);
-  if (span.parts.bound >= 0) parts->set_bound_us(span.parts.bound);
-  if (span.parts.stored >= 0) parts->set_stored_us(span.parts.stored);
+  if (span.parts.waited >= 0) *parts->mutable_queued() = DurationOfUs(span.parts.waited);
+  if (span.parts.decided >= 0) *parts->mutable_decided() = DurationOfUs(span.parts.decided);
+  if (span.parts.held >= 0) *parts->mutable_held() = DurationOfUs(span.parts.held);
+  if (span.parts.bound >= 0) *parts->mutable_bound() = DurationOfUs(span.parts.bound);
+  if (span.parts.stored >= 0) *parts->mutable_stored() = DurationOfUs(span.parts.stored);
   for (const Span::Link& link : span.links) {
     v1::Span::Link* to = out.add_links();
     to->set_trace_id(TraceHex(link.to.trace));
     to->set_span_id(SpanHex(link.to.span));
-    to->set_why(std::string(link.why));
+    to->set_relation(std::string(link.why));
   }
-  out.set_pods(span.pods);
+  out.set_pod_count(span.pods);
   return out;
 }
 
@@ -60,7 +61,7 @@ class TraceServiceImpl final : public v1::TraceService::CallbackService {
         return finish(violations.ToStatus());
       }
       const TraceLog::Page page = log->Of(key(request->gang()), key(request->pod()));
-      response->set_kept_since_unix_us(page.retained_since_us);
+      if (page.retained_since_us > 0) *response->mutable_retained_since_time() = TimestampOfUs(page.retained_since_us);
       for (const auto& span : page.spans) *response->add_spans() = ToMessage(*span);
       finish(grpc::Status::OK);
     });

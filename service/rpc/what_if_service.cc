@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "proto/muster/v1/decisions.grpc.pb.h"
+#include "muster/v1/what_if.grpc.pb.h"
 #include "service/rpc/job_reading.h"
 #include "service/rpc/mapping.h"
 #include "service/rpc/reading.h"
@@ -89,18 +89,18 @@ void ReadAdded(const v1::PlanGangRequest& request, const ManifestReader& manifes
 }
 
 void ReadGone(const v1::PlanGangRequest& request, Violations* violations, WhatIf* out) {
-  if (request.without_nodes_size() > kMaxNodeNames) {
-    violations->Add("without_nodes",
-                    absl::StrCat("has ", request.without_nodes_size(), " names; expected at most ", kMaxNodeNames));
+  if (request.removed_nodes_size() > kMaxNodeNames) {
+    violations->Add("removed_nodes",
+                    absl::StrCat("has ", request.removed_nodes_size(), " names; expected at most ", kMaxNodeNames));
     return;
   }
   std::set<std::string> names;
-  for (int i = 0; i < request.without_nodes_size(); ++i) {
-    const std::string& name = request.without_nodes(i);
+  for (int i = 0; i < request.removed_nodes_size(); ++i) {
+    const std::string& name = request.removed_nodes(i);
     if (names.insert(name).second) continue;
-    violations->Add(absl::StrCat("without_nodes[", i, "]"), absl::StrCat(Quoted(name), " is named twice"));
+    violations->Add(absl::StrCat("removed_nodes[", i, "]"), absl::StrCat(Quoted(name), " is named twice"));
   }
-  out->gone.assign(request.without_nodes().begin(), request.without_nodes().end());
+  out->gone.assign(request.removed_nodes().begin(), request.removed_nodes().end());
 }
 
 WhatIf ReadQuestion(const v1::PlanGangRequest& request, const ManifestReader& manifests, int64_t now_ms,
@@ -124,9 +124,9 @@ WhatIf ReadQuestion(const v1::PlanGangRequest& request, const ManifestReader& ma
   }
   ReadGone(request, violations, &out);
   ReadAdded(request, manifests, now_ms, view, violations, &out);
-  for (int i = 0; i < request.more_for_queues_size() && !violations->full(); ++i) {
-    const v1::MoreForQueue& more = request.more_for_queues(i);
-    const std::string path = absl::StrCat("more_for_queues[", i, "]");
+  for (int i = 0; i < request.queue_capacity_changes_size() && !violations->full(); ++i) {
+    const v1::QueueCapacityChange& more = request.queue_capacity_changes(i);
+    const std::string path = absl::StrCat("queue_capacity_changes[", i, "]");
     if (more.queue().empty()) violations->Add(path + ".queue", "is empty; expected the name of a queue");
     if (more.amounts().empty()) violations->Add(path + ".amounts", "is empty; expected amounts by resource");
     out.more.push_back({more.queue(), ReadAmounts(more.amounts(), path + ".amounts", violations)});
@@ -134,13 +134,13 @@ WhatIf ReadQuestion(const v1::PlanGangRequest& request, const ManifestReader& ma
   return out;
 }
 
-// Problems of queues concern `more_for_queues`.
+// Problems of queues concern `queue_capacity_changes`.
 std::string FieldOf(const v1::PlanGangRequest& request, const Problem& problem) {
   if (problem.subject != Subject::kQueue) return "";
-  for (int i = 0; i < request.more_for_queues_size(); ++i) {
-    if (request.more_for_queues(i).queue() == problem.name) return absl::StrCat("more_for_queues[", i, "].amounts");
+  for (int i = 0; i < request.queue_capacity_changes_size(); ++i) {
+    if (request.queue_capacity_changes(i).queue() == problem.name) return absl::StrCat("queue_capacity_changes[", i, "].amounts");
   }
-  return "more_for_queues";
+  return "queue_capacity_changes";
 }
 
 void Fill(const WhatIfAnswer& answer, v1::PlanGangResponse* response) {
@@ -152,8 +152,8 @@ void Fill(const WhatIfAnswer& answer, v1::PlanGangResponse* response) {
     placement->set_node(place.node);
   }
   FillReason(answer.reason, response->mutable_reason());
-  response->mutable_others()->Assign(answer.planned_before.begin(), answer.planned_before.end());
-  response->mutable_hit()->Assign(answer.affected_gangs.begin(), answer.affected_gangs.end());
+  response->mutable_planned_before()->Assign(answer.planned_before.begin(), answer.planned_before.end());
+  response->mutable_affected_gangs()->Assign(answer.affected_gangs.begin(), answer.affected_gangs.end());
 }
 
 class WhatIfServiceImpl final : public v1::WhatIfService::CallbackService {

@@ -17,6 +17,7 @@ namespace {
 
 const std::map<std::string, std::string>& Help() {
   static const auto* const kHelp = new std::map<std::string, std::string>{
+      {"muster_build_info", "1, with the version of musterd"},
       {"muster_gangs", "Gangs by phase"},
       {"muster_pods", "Pods that Muster knows"},
       {"muster_nodes", "Nodes that Muster knows"},

@@ -45,6 +45,7 @@ struct UpsertGangObject {
   enum class Mode : uint8_t { kAny, kCreate, kReplace };
   GangObject object;
   Mode mode = Mode::kAny;
+  std::vector<GangField> fields;  // kReplace: the fields of the declaration to replace; empty: all
 };
 struct RemoveGangObject {
   GangDialect dialect = GangDialect::kPodGroupSigs;
@@ -79,11 +80,13 @@ struct FactsVersion {
   std::string source;   // the announcer
   int64_t version = 0;  // of the state after this update; 0: a manual edit, outside the sequence
 };
-// A snapshot of all nodes and pods. It does not change members of submitted gangs that are not confirmed yet.
+// A snapshot of all nodes, pods and PodGroups. It changes neither members of submitted gangs that are not confirmed yet
+// nor gangs that were declared over the gRPC API.
 struct ReplaceFacts {
   FactsVersion facts_version;
   std::vector<NodeDescription> nodes;
   std::vector<PodDescription> pods;
+  std::vector<GangObject> gangs;
 };
 struct UpdateFacts {
   FactsVersion facts_version;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "state/base/checked.h"
 #include "state/base/problem.h"
+#include "state/views/submission_view.h"
 
 namespace muster {
 namespace {
@@ -123,33 +124,7 @@ std::vector<PodDescription> SubmissionsFrontend::Pods(const SubmitGang& command,
 }
 
 SubmissionReply SubmissionsFrontend::CurrentReply(const Gang& gang, int64_t now_ms) const {
-  const Submission& submission = *r_.submissions->Of(gang);
-  const Plan* plan = r_.plans->Of(gang);
-  SubmissionReply reply;
-  reply.gang = gang.key;
-  reply.expires_ms = submission.expires_ms;
-  if (plan == nullptr) {
-    reply.reason = r_.reasons->WithBlockerName(gang, r_.reasons->Of(gang, now_ms));
-    return reply;
-  }
-  reply.state = SubmissionReply::State::kPlanned;
-  reply.plan = plan->id;
-  for (const Slot& slot : plan->slots) {
-    reply.places.push_back({slot.pod->facts.uid, slot.pod->facts.name, r_.cluster->node(slot.node).facts.name});
-  }
-  reply.reason = {ReasonCode::kPlanned, "room is reserved; confirm the plan"};
-  const MemberSet& pending = gang.in(MemberState::kPending);
-  const auto more = std::count_if(pending.begin(), pending.end(),
-                                  [this](const Pod* pod) { return pod->submitted && r_.plans->SlotIndex(*pod) < 0; });
-  if (more > 0)
-    absl::StrAppend(&reply.reason.text, "; ", more, " more, beyond the minimum, are scheduled with Filter and Permit");
-  if (!submission.confirmed) return reply;
-  for (const Gang* other : r_.plans->PeersOf(gang)) {
-    if (const Submission* its = r_.submissions->Of(*other); its != nullptr && its->confirmed) continue;
-    reply.reason.text = absl::StrCat("confirmed; gang ", other->key, " of its group is not confirmed yet");
-    break;
-  }
-  return reply;
+  return ViewSubmission({r_.cluster, r_.plans, r_.submissions, r_.reasons}, gang, now_ms);
 }
 
 absl::StatusOr<SubmissionReply> SubmissionsFrontend::OnQuery(const std::string& id, int64_t now_ms) {

@@ -72,7 +72,7 @@ const Gang& Ingest::InternGang(absl::string_view name_space, absl::string_view n
 }
 
 absl::Status Ingest::PutObject(const UpsertGangObject& command, ApplyContext* ctx) {
-  const GangObject& object = command.object;
+  GangObject object = command.object;
   const std::string key = absl::StrCat(object.name_space, "/", object.name);
   const Gang* known = r_.gangs->FindGang(key);
   const bool exists = known != nullptr && known->objects.contains(object.dialect);
@@ -81,6 +81,12 @@ absl::Status Ingest::PutObject(const UpsertGangObject& command, ApplyContext* ct
   }
   if (command.mode == UpsertGangObject::Mode::kReplace && !exists) {
     return absl::NotFoundError(absl::StrCat("there is no gang ", key, " that was created here"));
+  }
+  if (exists && !command.fields.empty()) {
+    const GangDeclaration& declared = *known->objects.at(object.dialect).declaration;
+    absl::StatusOr<GangDeclaration> merged = ReplaceFields(declared, *object.declaration, command.fields);
+    if (!merged.ok()) return merged.status();
+    object.declaration = *std::move(merged);
   }
   const bool another = !exists || known->objects.at(object.dialect).uid != object.uid;
   const Gang& gang = InternGang(object.name_space, object.name, object.created_ms, ctx->now_ms());
@@ -326,6 +332,18 @@ void Ingest::RemoveAbsent(const ReplaceFacts& snapshot, ApplyContext* ctx) {
     const Node& node = r_.cluster->node(id);
     if (node.known && node.present && !names.contains(node.facts.name)) RemoveNode(std::string(node.facts.name), ctx);
   }
+  absl::flat_hash_set<std::pair<std::string, GangDialect>> objects;
+  for (const GangObject& gang : snapshot.gangs) {
+    objects.emplace(absl::StrCat(gang.name_space, "/", gang.name), gang.dialect);
+  }
+  std::vector<RemoveGangObject> absent;
+  r_.gangs->ForEachGang([&](const Gang& gang) {
+    for (const auto& [dialect, object] : gang.objects) {
+      if (dialect == GangDialect::kApi || objects.contains(std::pair(gang.key, dialect))) continue;
+      absent.push_back({dialect, gang.name_space, gang.name, /*must_exist=*/false});
+    }
+  });
+  for (const RemoveGangObject& object : absent) ctx->Refuse(RemoveObject(object, ctx));
 }
 
 void Ingest::PutAll(const std::vector<NodeDescription>& nodes, const std::vector<PodDescription>& pods,

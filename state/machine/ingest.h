@@ -95,7 +95,7 @@ class Ingest {
   void ExpireStaleNodes(ApplyContext* ctx);
   // Applies removals first, then gangs, nodes and pods.
   void ApplyUpdate(const UpdateFacts& update, ApplyContext* ctx);
-  // Removes pods and nodes that the snapshot does not contain; members of submitted gangs stay.
+  // Removes pods, nodes and PodGroups that the snapshot does not contain; members of submitted gangs stay.
   void RemoveAbsent(const ReplaceFacts& snapshot, ApplyContext* ctx);
 
  private:

@@ -99,7 +99,8 @@ Machine::Machine(const MachineSettings& s)
            &backfill_, &queues_,      &nominations_,    &ledger_,  &reasons_,  &gang_deadlines_, &cluster_},
           s.plan_idle_ms),
       reader_({&cluster_, &ledger_, &gangs_, &eligibility_, &sources_, &refused_facts_, &plans_, &pod_lifecycle_,
-               &clock_, &bindings_, &queues_, &reasons_, &backlog_, &future_reservations_, &planning_, &now_ms_}),
+               &clock_, &bindings_, &queues_, &reasons_, &backlog_, &future_reservations_, &planning_, &submissions_,
+               &now_ms_}),
       persist_queues_(s.persist_queues) {
   queues_.Set(s.queues);
 }
@@ -200,6 +201,7 @@ void Machine::On(const ReplaceFacts& command, ApplyContext* ctx) {
     return ctx->Refuse(possible);
   }
   ingest_.RemoveAbsent(command, ctx);
+  for (const GangObject& gang : command.gangs) ctx->Refuse(ingest_.PutObject({gang}, ctx));
   ingest_.PutAll(command.nodes, command.pods, ctx);
   if (command.facts_version.version != 0) ingest_.OnFactsStep(command.facts_version, ctx);
   ingest_.Complete("", ctx);

@@ -100,6 +100,73 @@ int64_t DefaultStaleGraceMs(GangDialect dialect) {
 
 }  // namespace
 
+absl::StatusOr<GangDeclaration> ReplaceFields(const GangDeclaration& known, const GangDeclaration& update,
+                                              const std::vector<GangField>& fields) {
+  GangDeclaration out = known;
+  for (const GangField field : fields) {
+    switch (field) {
+      case GangField::kMinMember:
+        out.min_member = update.min_member;
+        break;
+      case GangField::kTotalNumber:
+        out.total_number = update.total_number;
+        break;
+      case GangField::kWaitTime:
+        out.wait_time_ms = update.wait_time_ms;
+        break;
+      case GangField::kMode:
+        out.mode = update.mode;
+        break;
+      case GangField::kMatchPolicy:
+        out.match_policy = update.match_policy;
+        break;
+      case GangField::kOnTimeout:
+        out.on_timeout = update.on_timeout;
+        break;
+      case GangField::kOnMemberFailure:
+        out.on_member_failure = update.on_member_failure;
+        break;
+      case GangField::kMinResources:
+        out.min_resources = update.min_resources;
+        break;
+      case GangField::kPriority:
+        out.priority = update.priority;
+        break;
+      case GangField::kGroups:
+        out.groups = update.groups;
+        break;
+      case GangField::kSubgroups:
+        out.subgroups = update.subgroups;
+        break;
+      case GangField::kTopology:
+        out.topology = update.topology;
+        break;
+      case GangField::kQueue:
+        out.queue = update.queue;
+        break;
+      case GangField::kPreemptible:
+        out.preemptible = update.preemptible;
+        break;
+      case GangField::kDuration:
+        out.duration_ms = update.duration_ms;
+        break;
+    }
+  }
+  // With subgroups, no minimum means all of them; without, it means no constraint.
+  if (out.subgroups.empty()) {
+    out.min_member = out.min_member.value_or(0);
+  } else if (out.min_member == 0) {
+    out.min_member.reset();
+  }
+  if (out.total_number.has_value() && *out.total_number < out.min_member.value_or(0)) {
+    return absl::InvalidArgumentError(absl::StrCat("gang.total_number: ", *out.total_number,
+                                                   "; expected at least min_member (", *out.min_member, ")"));
+  }
+  const SubgroupParseResult parsed = ParseSubgroups(out.subgroups, out.min_member);
+  if (!parsed.problem.empty()) return absl::InvalidArgumentError(absl::StrCat("gang.subgroups: ", parsed.problem));
+  return out;
+}
+
 GangRules ResolveRules(const GangDeclaration* annotations, const GangDeclaration* object, GangDialect dialect,
                        const GangDefaults& defaults) {
   using D = GangDeclaration;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "state/base/reason.h"
 #include "state/base/resources.h"
@@ -67,6 +68,29 @@ struct GangDeclaration {
 
   friend bool operator==(const GangDeclaration&, const GangDeclaration&) = default;
 };
+
+// The fields of a declaration that its user may replace one by one.
+enum class GangField : uint8_t {
+  kMinMember,
+  kTotalNumber,
+  kWaitTime,
+  kMode,
+  kMatchPolicy,
+  kOnTimeout,
+  kOnMemberFailure,
+  kMinResources,
+  kPriority,
+  kGroups,
+  kSubgroups,
+  kTopology,
+  kQueue,
+  kPreemptible,
+  kDuration,
+};
+// Returns `known` with the named fields of `update`. InvalidArgument ("gang.total_number: ...") if fields of the result
+// contradict each other.
+[[nodiscard]] absl::StatusOr<GangDeclaration> ReplaceFields(const GangDeclaration& known, const GangDeclaration& update,
+                                                            const std::vector<GangField>& fields);
 
 // The gang that a pod declares as its own.
 struct GangMembership {

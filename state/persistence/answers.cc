@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "proto/muster/store/v1/records.pb.h"
+#include "muster/store/v1/records.pb.h"
 
 namespace muster {
 namespace {

@@ -1,6 +1,6 @@
 #include "state/persistence/declaration.h"
 
-#include "proto/muster/store/v1/records.pb.h"
+#include "muster/store/v1/records.pb.h"
 #include "state/persistence/template.h"
 
 namespace muster {

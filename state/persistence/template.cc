@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "proto/muster/store/v1/records.pb.h"
+#include "muster/store/v1/records.pb.h"
 #include "state/persistence/declaration.h"
 
 namespace muster {

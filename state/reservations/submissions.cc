@@ -1,6 +1,7 @@
 #include "state/reservations/submissions.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "state/base/check.h"
@@ -52,6 +53,27 @@ const Submissions::Ended* Submissions::FindEnded(const std::string& id) const {
 const SubmissionReply* Submissions::FindFinished(const std::string& id) const {
   const Ended* ended = FindEnded(id);
   return ended == nullptr ? nullptr : &ended->reply;
+}
+
+std::vector<std::string> Submissions::IdsAfter(absl::string_view after, size_t limit, bool ended) const {
+  std::vector<std::string> ids;
+  for (auto next = open_.upper_bound(std::string(after)); next != open_.end() && ids.size() < limit; ++next) {
+    ids.push_back(next->first);
+  }
+  if (!ended) return ids;
+  std::copy_if(finished_order_.begin(), finished_order_.end(), std::back_inserter(ids),
+               [&](const std::string& id) { return id > after; });
+  std::sort(ids.begin(), ids.end());
+  ids.resize(std::min(ids.size(), limit));
+  return ids;
+}
+
+std::vector<std::string> Submissions::EndedAfter(int64_t sequence, size_t limit) const {
+  auto next = std::partition_point(finished_order_.begin(), finished_order_.end(),
+                                   [&](const std::string& id) { return finished_.at(id).sequence <= sequence; });
+  std::vector<std::string> ids;
+  for (; next != finished_order_.end() && ids.size() < limit; ++next) ids.push_back(*next);
+  return ids;
 }
 
 void Submissions::Open(const Gang& gang, const std::string& id, int64_t ttl_ms, uint64_t fingerprint) {

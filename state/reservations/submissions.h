@@ -12,6 +12,7 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
 #include "state/api/effects.h"
 #include "state/base/by_id.h"
 #include "state/gangs/gangs.h"
@@ -52,6 +53,13 @@ class Submissions {
     return Of(gang) != nullptr && Of(gang)->expires_ms <= now_ms;
   }
   [[nodiscard]] size_t size() const { return open_.size(); }
+  // At most `limit` ids after `after`, in order: of submissions that have not ended, and with `ended`, also of those
+  // that have and whose result is stored.
+  [[nodiscard]] std::vector<std::string> IdsAfter(absl::string_view after, size_t limit, bool ended) const;
+  // At most `limit` ids of submissions that ended after the one with this sequence, in order.
+  [[nodiscard]] std::vector<std::string> EndedAfter(int64_t sequence, size_t limit) const;
+  // The sequence of the last submission that ended; 0: none.
+  [[nodiscard]] int64_t last_sequence() const { return next_sequence_ - 1; }
 
   void Open(const Gang& gang, const std::string& id, int64_t ttl_ms, uint64_t fingerprint);
   // The caller asked for its state: restarts its time to live while it has no plan, and again with its next plan.

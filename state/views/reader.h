@@ -21,6 +21,7 @@
 #include "state/gangs/sources.h"
 #include "state/queueing/backlog.h"
 #include "state/queueing/queues.h"
+#include "state/reservations/submissions.h"
 #include "state/scheduling/planning.h"
 #include "state/views/view.h"
 #include "state/views/wait_reasons.h"
@@ -43,6 +44,7 @@ struct ReaderRooms {
   const Backlog* backlog;
   const FutureReservations* future_reservations;
   const Planning* planning;
+  const Submissions* submissions;
   const int64_t* now_ms;  // the time of the last command
 };
 
@@ -90,6 +92,13 @@ class Reader {
   [[nodiscard]] const PlanningStats& planning_stats() const { return r_.planning->stats(); }
   // Of every queue, by its id.
   [[nodiscard]] std::vector<Queues::Figures> ComputeQueueFigures() const { return r_.queues->ComputeFigures(); }
+
+  // --- submissions (S-1) ---
+  [[nodiscard]] const Submissions& submissions() const { return *r_.submissions; }
+  // The gang's submission that has not ended; nullptr: none.
+  [[nodiscard]] const Submission* FindSubmission(const Gang& gang) const;
+  // nullopt: the id is not known, or its submission ended too long ago. Not a query of its caller: renews nothing.
+  [[nodiscard]] std::optional<SubmissionReply> ViewSubmission(const std::string& id) const;
 
   // --- views ---
   [[nodiscard]] GangView ViewGang(const Gang& gang, bool with_members) const;

@@ -174,9 +174,9 @@ GangView Reader::ViewGang(const Gang& gang, bool with_members) const {
   view.key = gang.key;
   view.name_space = gang.name_space;
   view.name = gang.name;
-  if (gang.annotations.has_value()) view.source = std::string(ToString(gang.declared_as));
+  if (gang.annotations.has_value()) view.sources.push_back(gang.declared_as);
   for (const auto& [dialect, object] : gang.objects) {
-    absl::StrAppend(&view.source, view.source.empty() ? "" : ", ", ToString(dialect));
+    view.sources.push_back(dialect);
     view.has_object = true;
     view.object_dialect = dialect;
     view.object_uid = object.uid;

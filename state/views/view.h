@@ -79,8 +79,8 @@ struct GangView {
   std::string key;
   std::string name_space;
   std::string name;
-  std::string source;       // where its rules come from
-  bool has_object = false;  // a PodGroup exists
+  absl::InlinedVector<GangDialect, 2> sources;  // where its rules come from
+  bool has_object = false;                      // a PodGroup exists
   GangDialect object_dialect = GangDialect::kPodGroupSigs;
   std::string object_uid;
   GangPhase phase = GangPhase::kPending;

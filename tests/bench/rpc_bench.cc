@@ -22,8 +22,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "clients/cpp/muster_client.h"
-#include "proto/muster/v1/decisions.grpc.pb.h"
-#include "proto/muster/v1/muster.grpc.pb.h"
+#include "muster/v1/decision.grpc.pb.h"
+#include "muster/v1/gang.grpc.pb.h"
+#include "muster/v1/placement.grpc.pb.h"
 #include "tests/bench/echo.grpc.pb.h"
 #include "tests/support/running_musterd.h"
 
@@ -119,7 +120,7 @@ bool AddPods(MusterClient* client, int first, int count, const std::string& gang
     pod->set_name(absl::StrCat("p", i));
     pod->set_gang(gang);
     pod->mutable_declaration()->set_min_member(min);
-    pod->mutable_declaration()->set_mode("NonStrict");
+    pod->mutable_declaration()->set_mode(v1::GANG_MODE_NON_STRICT);
     (*pod->mutable_shape()->mutable_requests())["cpu"] = "1m";
   }
   return client->UpdateFacts(update).ok();
@@ -188,7 +189,7 @@ class RpcBench {
     v1::PreFilterRequest request;
     v1::PreFilterResponse response;
     request.set_pod_uid(absl::StrCat("u", caller));
-    return stub->PreFilter(&context, request, &response).ok() && response.passes();
+    return stub->PreFilter(&context, request, &response).ok() && response.allowed();
   }
 
   // In alternation with the echo, so that both run at the same speed of the machine.
@@ -493,11 +494,11 @@ class RpcBench {
         auto* permit = static_cast<Permit*>(tag);
         if (!ok || permit->event.verdict() != verdict) return false;
         ++got;
-        if (verdict == v1::PermitEvent::WAIT) permit->reader->Read(&permit->event, permit);
+        if (verdict == v1::PermitEvent::VERDICT_WAIT) permit->reader->Read(&permit->event, permit);
       }
       return got == kStreams;
     };
-    if (!collect(v1::PermitEvent::WAIT)) return false;
+    if (!collect(v1::PermitEvent::VERDICT_WAIT)) return false;
     Print("a waiting Permit stream, 10,000 at once",
           {static_cast<double>(musterd_.ResidentKib() - before_kib) / kStreams}, "KiB");
     Print("gRPC decision, one caller, 10,000 Permits waiting", Latencies(), "ms");
@@ -508,7 +509,7 @@ class RpcBench {
     last.set_node("n");
     const auto begun = Steady::now();
     std::thread permit_last([&] { client_->Permit(last, [](const v1::PermitEvent&) { return true; }).IgnoreError(); });
-    const bool all = collect(v1::PermitEvent::PERMIT);
+    const bool all = collect(v1::PermitEvent::VERDICT_PERMIT);
     Print("10,000 waiting Permits answered after the quorum",
           {std::chrono::duration<double>(Steady::now() - begun).count()}, "s");
     permit_last.join();

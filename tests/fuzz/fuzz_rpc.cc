@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "proto/muster/v1/decisions.pb.h"
-#include "proto/muster/v1/facts.pb.h"
+#include "muster/v1/decision.pb.h"
+#include "muster/v1/facts.pb.h"
+#include "muster/v1/gang.pb.h"
+#include "muster/v1/placement.pb.h"
 #include "service/rpc/reading.h"
 #include "state/machine/machine.h"
 #include "state/verify/invariants.h"
@@ -91,7 +93,7 @@ class Fuzzed {
     if (!request.ParseFromString(bytes)) return;
     Apply(muster::PreFilter{request.pod_uid()});
     Apply(muster::FindNodes{request.pod_uid(), {request.node()}});
-    Apply(muster::Permit{request.pod_uid(), request.node(), 1, request.bind_within_ms() & 0xffffff});
+    Apply(muster::Permit{request.pod_uid(), request.node(), 1, request.bind_timeout().seconds() & 0xffffff});
     Apply(muster::PostBind{request.pod_uid(), request.node()});
   }
 

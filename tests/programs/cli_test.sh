@@ -22,7 +22,7 @@ fail() { echo "FAILED: $1"; exit 1; }
 has() { grep -qF -- "$2" <<<"$1" || fail "expected \"$2\" in: $1"; }
 
 out=$("$example" "127.0.0.1:$port")
-for line in "train CONFIRMED 8 pods" "serve CONFIRMED 4 pods" "sweep CONFIRMED 10 pods"; do has "$out" "$line"; done
+for line in "train STATE_CONFIRMED 8 pods" "serve STATE_CONFIRMED 4 pods" "sweep STATE_CONFIRMED 10 pods"; do has "$out" "$line"; done
 
 # A context instead of flags.
 "$musterctl" config set-context here --server "127.0.0.1:$port" >/dev/null
@@ -43,7 +43,7 @@ items:
 - {apiVersion: v1, kind: Pod, metadata: {name: job-0, labels: {pod-group.scheduling.sigs.k8s.io: job}}, spec: {containers: [{name: m, resources: {requests: {nvidia.com/gpu: 2}}}]}}
 - {apiVersion: v1, kind: Pod, metadata: {name: job-1, labels: {pod-group.scheduling.sigs.k8s.io: job}}, spec: {containers: [{name: m, resources: {requests: {nvidia.com/gpu: "2"}}}]}}
 YAML
-has "$("$musterctl" submit -f "$work/job.yaml" --id job-1 --ttl 60)" "WAITING"
+has "$("$musterctl" submit -f "$work/job.yaml" --id job-1 --ttl 60)" "Waiting"
 has "$("$musterctl" explain gang job)" "insufficient nvidia.com/gpu"
 # What-if: the demo's waiting gang gets no room from a removed node; the job would start with one more node.
 sed 's/ job\b/ other/; s/job-/other-/g; s/: job}/: other}/g; s/name: job}/name: other}/' "$work/job.yaml" >"$work/other.yaml"
@@ -67,7 +67,7 @@ for number in -1 999999999999999999999; do
 done
 has "$("$musterctl" explain 2>&1 || true)" "no command given; expected explain and one of gang, pod, queue"
 if "$musterctl" get gang other >/dev/null 2>&1; then fail "what was only asked about is there"; fi
-has "$("$musterctl" abandon job-1)" "ABANDONED"
+has "$("$musterctl" abandon job-1)" "Abandoned"
 cat >"$work/node.yaml" <<YAML
 apiVersion: v1
 kind: Node
@@ -75,11 +75,15 @@ metadata: {name: gpu-d, labels: {zone: "1"}}
 status: {allocatable: {cpu: 64, nvidia.com/gpu: 8, pods: 110}}
 YAML
 has "$("$musterctl" apply -f "$work/node.yaml")" "Node gpu-d applied"
-has "$("$musterctl" submit -f "$work/job.yaml" --id job-2 --ttl 60)" "PLANNED"
+has "$("$musterctl" submit -f "$work/job.yaml" --id job-2 --ttl 60)" "Planned"
 has "$("$musterctl" get nodes)" "gpu-d"
-has "$("$musterctl" confirm job-2)" "CONFIRMED"
+has "$("$musterctl" confirm job-2)" "Confirmed"
 has "$("$musterctl" describe gang job)" "Bound"
-has "$("$musterctl" get submission job-2 -o json)" '"state": "CONFIRMED"'
+has "$("$musterctl" get submissions)" "job-2"
+has "$("$musterctl" get submissions -A -o json)" '"gang": "default/job"'
+has "$("$musterctl" get node gpu-d)" "nvidia.com/gpu"
+has "$("$musterctl" version)" "musterd 1."
+has "$("$musterctl" get submission job-2 -o json)" '"state": "STATE_CONFIRMED"'
 has "$("$musterctl" delete -f "$work/job.yaml")" "Pod default/job-1 deleted"
 if "$musterctl" get gang job 2>/dev/null; then fail "the gang is still there"; fi
 has "$(timeout 2 "$musterctl" watch gangs -A || true)" "train"
@@ -90,15 +94,18 @@ has "$("$musterctl" get gang other/job)" "job"
 has "$(sed 's/metadata: {name: job}/metadata: {name: job, namespace: third}/' "$work/job.yaml" | "$musterctl" -n other apply -f - 2>&1 || true)" "another namespace"
 "$musterctl" -n other delete -f "$work/job.yaml" >/dev/null
 if "$musterctl" submit -f "$work/job.yaml" --id job-2 --confirm >/dev/null; then :; else fail "a confirmed submission ends with an error"; fi
+timeout 3 "$musterctl" watch submissions -A >"$work/submissions" &
+sleep 0.3
 "$musterctl" submit -f "$work/job.yaml" --id job-3 --ttl 0.2 >/dev/null 2>&1 || true
-sleep 0.5
+sleep 0.7
+has "$(cat "$work/submissions")" "job-3  default/job  Expired"
 if "$musterctl" submit -f "$work/job.yaml" --id job-3 --ttl 0.2 --confirm >/dev/null 2>&1; then fail "an expired submission ends without an error"; fi
 printf 'kind: Pod\nmetadata: {name: odd, annotations: {gang.scheduling.koordinator.sh/name: "e\\e[31mvil", gang.scheduling.koordinator.sh/min-available: "1"}}\n' >"$work/odd.yaml"
 "$musterctl" apply -f "$work/odd.yaml" >/dev/null
 case "$("$musterctl" get gangs)" in *$'\e'*) fail "a control character reaches the terminal" ;; esac
 has "$("$musterctl" get gangs)" '\x1b'
 "$musterctl" delete -f "$work/odd.yaml" >/dev/null
-has "$("$musterctl" get gang train -o yaml)" 'wait_time_ms: "600000"'
+has "$("$musterctl" get gang train -o yaml)" 'waitTimeout: "600s"'
 has "$("$musterctl" --token $'a\nb' get gangs 2>&1 || true)" "printable ASCII"
 # Flags override the environment, which overrides the context; a token and a token file are one setting.
 echo sixteen-characters >"$work/token"
@@ -190,7 +197,7 @@ kill -9 "$pid"; wait "$pid" || true
 serve
 "$musterctl" apply -f "$work/node.yaml" >/dev/null
 wait "$waiting" || fail "who waits does not outlive a restart: $(cat "$work/late")"
-has "$(cat "$work/late")" "CONFIRMED"
+has "$(cat "$work/late")" "Confirmed"
 if grep -q TLS "$work/late"; then fail "who was connected is asked about TLS: $(cat "$work/late")"; fi
 for name in first second; do
   cat >"$work/$name.yaml" <<YAML
@@ -206,8 +213,8 @@ spec: {containers: [{name: m, resources: {requests: {nvidia.com/gpu: 1}}}]}
 YAML
 done
 submits first "$work/first.yaml"
-has "$("$musterctl" submit -f "$work/second.yaml" --id second --confirm 2>&1)" "CONFIRMED"
+has "$("$musterctl" submit -f "$work/second.yaml" --id second --confirm 2>&1)" "Confirmed"
 wait "$waiting" || fail "the first of a group is not confirmed: $(cat "$work/first")"
-has "$(cat "$work/first")" "CONFIRMED"
+has "$(cat "$work/first")" "Confirmed"
 if grep -q "Confirm: musterctl" "$work/first"; then fail "a confirmed plan is printed as unconfirmed: $(cat "$work/first")"; fi
 echo "cli: ok"

@@ -18,8 +18,8 @@ expect() { # expect TEXT COMMAND...
 expect 'bind   train-3 on' cat "$log"
 expect '-> bound' cat "$log"
 expect 'room for 1 of 3 members' "$musterctl" explain gang large
-expect '"code": "NoRoom"' "$musterctl" get gang large -o json
-expect 'phase: Running' "$musterctl" get gang default/train -o yaml
+expect '"code": "REASON_CODE_NO_ROOM"' "$musterctl" get gang large -o json
+expect 'phase: PHASE_RUNNING' "$musterctl" get gang default/train -o yaml
 expect 'train-2' "$musterctl" describe gang train
 expect 'nvidia.com/gpu' "$musterctl" get nodes
 expect 'there is no gang default/nobody' "$musterctl" get gang nobody

@@ -62,8 +62,8 @@ metadata: {name: big}
 status: {allocatable: {cpu: 64, nvidia.com/gpu: 100, pods: 110}}
 YAML
 "$musterctl" apply -f "$work/node.yaml" >/dev/null
-has "$(gang first vision 40 '')" PLANNED
-has "$(gang second language 40 '')" WAITING
+has "$(gang first vision 40 '')" Planned
+has "$(gang second language 40 '')" Waiting
 has "$("$musterctl" explain gang second)" "of the limit of queue research, nvidia.com/gpu: 64, 40 is used"
 
 # 3. Their state, for users, programs and Prometheus; a parent includes its children. Quotas leave 16: language can use
@@ -105,7 +105,7 @@ has "$out" "default/second would start"
 if out=$("$musterctl" plan second --more research:nvidia.com/gpu=15); then fail "with 15 more second would start: $out"; fi
 has "$out" "of the limit of queue research, nvidia.com/gpu: 79, 40 is used"
 for wrong in "nowhere:cpu=1|queue nowhere, which would get more, is not declared" "batch:cpu=1|neither a limit nor a quota of cpu" \
-  "research=8|expected QUEUE:RESOURCE=AMOUNT" "research:nvidia.com/gpu=x|more_for_queues[0].amounts.nvidia.com/gpu"; do
+  "research=8|expected QUEUE:RESOURCE=AMOUNT" "research:nvidia.com/gpu=x|queue_capacity_changes[0].amounts.nvidia.com/gpu"; do
   if out=$("$musterctl" plan second --more "${wrong%%|*}" 2>&1); then fail "--more ${wrong%%|*} is taken"; fi
   has "$out" "${wrong##*|}"
 done
@@ -136,10 +136,10 @@ if "$musterctl" explain queue language | grep -q third; then fail "third, which 
 has "$(gang fourth vision 20 ', muster.dev/preemptible: "false"')" "more than the quota of queue vision, nvidia.com/gpu: 16"
 has "$(gang fifth elsewhere 1 '')" "there is no queue elsewhere"
 more=", cpu: 1500m"
-has "$(gang sixth batch 40 '')" PLANNED
+has "$(gang sixth batch 40 '')" Planned
 has "$(metrics)" 'muster_queue_used{queue="batch",resource="cpu"} 1.5'
 "$musterctl" abandon first >/dev/null
-has "$("$musterctl" get submission second)" PLANNED
+has "$("$musterctl" get submission second)" Planned
 if out=$("$musterctl" apply -f <(printf 'apiVersion: muster.dev/v1alpha1\nkind: Queue\nmetadata: {name: more}\n') 2>&1); then
   fail "queues of the configuration were changed over gRPC"
 fi
@@ -175,8 +175,8 @@ restart() {
 }
 restart
 "$musterctl" apply -f "$work/node.yaml" -f "$work/tree.yaml" >/dev/null
-has "$(gang early vision 40 '')" PLANNED
-has "$(gang late vision 40 '')" WAITING
+has "$(gang early vision 40 '')" Planned
+has "$(gang late vision 40 '')" Waiting
 "$musterctl" confirm early >/dev/null
 kill -9 "$pid" && wait "$pid" 2>/dev/null || true
 restart
@@ -191,7 +191,7 @@ if out=$("$musterctl" apply -f "$work/wrong.yaml" 2>&1); then fail "a quota abov
 has "$out" "queue vision: its quota of nvidia.com/gpu: 160 is above the limit of queue research"
 sed 's/gpu: 64/gpu: 80/' "$work/tree.yaml" >"$work/more.yaml"
 "$musterctl" apply -f "$work/more.yaml" >/dev/null
-has "$("$musterctl" get submission late)" PLANNED
+has "$("$musterctl" get submission late)" Planned
 "$musterctl" delete -f "$work/tree.yaml" >/dev/null
 kill -9 "$pid" && wait "$pid" 2>/dev/null || true
 restart

@@ -41,7 +41,7 @@ metadata: {name: $1-0, labels: {pod-group.scheduling.sigs.k8s.io: $1}}
 spec: {containers: [{name: m, resources: {requests: {example.com/$1: 1}}}]}
 YAML
   "$musterctl" apply -f "$work/node.yaml" >/dev/null
-  has "$("$musterctl" submit -f "$work/gang.yaml" --id "$1" --confirm)" "CONFIRMED"
+  has "$("$musterctl" submit -f "$work/gang.yaml" --id "$1" --confirm)" "Confirmed"
 }
 sql() { python3 -c 'import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); print(db.execute(sys.argv[2]).fetchone()); db.commit()' "$@"; }
 
@@ -51,7 +51,7 @@ begin "$store"
 serve "$store"
 [ "$(stat -c %a "$store")" = 600 ] || fail "the store can be read by others"
 before=$(promised)
-has "$before" '"state": "CONFIRMED"'
+has "$before" '"state": "STATE_CONFIRMED"'
 out=$("$musterctl" store inspect "$store")
 for line in "format:   2" "submission: " "gang: " "node: "; do has "$out" "$line"; done
 has "$("$musterctl" store inspect "$store" --kind submission)" "train"
@@ -85,7 +85,7 @@ has "$out" "expected one of gang, "
 has "$("$musterctl" store verify "$work/again.db")" "no damage"
 begin "$work/again.db"
 [ "$(promised)" = "$before" ] || fail "what was moved is not what was promised: $(promised)"
-has "$("$musterctl" get submission after)" "CONFIRMED"
+has "$("$musterctl" get submission after)" "Confirmed"
 end
 
 # 3. A backup replaces it: promises made before the backup hold, later ones are unknown.

@@ -19,7 +19,7 @@ CORE = ["state/base", "state/model", "state/api", "state/cluster", "state/planne
 MAY_INCLUDE = {
     **{room: CORE[:i] for i, room in enumerate(CORE)},
     "state/cluster": ["state/base", "state/model"],  # includes no commands
-    "state/persistence": [*CORE[:CORE.index("state/persistence")], "proto/muster/store"],
+    "state/persistence": [*CORE[:CORE.index("state/persistence")], "muster/store"],
     "state/machine": ["state"],
     "state/verify": ["state"],
     "state/recording": ["state"],
@@ -35,17 +35,17 @@ MAY_INCLUDE = {
     "service/http": ["support", "service/security"],
     "service/telemetry": ["support"],
     "service/config": ["state", "k8s-extender/dialects/owners", "service/security", "support", "service/tracing"],
-    "service/rpc": ["state", "service/engine", "service/tracing", "support", "service/security", "proto/muster/v1", "proto/google/rpc"],
+    "service/rpc": ["state", "service/engine", "service/tracing", "support", "service/security", "muster/v1", "google/rpc"],
     "service/demo": ["state", "service/engine", "service/rpc", "support"],
     "service/app": ["support", "state", "service", "k8s-extender"],
     "service/main": ["service", "k8s-extender"],
     "tools": [],
-    "clients/musterctl/store_commands": ["clients", "service/store", "state/api", "state/persistence", "proto/muster/store"],
+    "clients/musterctl/store_commands": ["clients", "service/store", "state/api", "state/persistence", "muster/store"],
     "clients/musterctl/simulate": ["clients", "support", "state"],
     "clients/musterctl/trace_file": ["state"],
     "clients/musterctl/chart": ["state"],
     "clients/musterctl/replay": ["clients", "service/recorder/segment", "support", "state"],
-    "clients": ["clients", "proto/muster/v1", "proto/google/rpc"],
+    "clients": ["clients", "muster/v1", "google/rpc"],
 }
 # Folders that only the named folders may include, besides themselves. Hashes and invariants are not part of musterd,
 # except that its recorder ends a recording with the hash of the state.
@@ -138,7 +138,7 @@ def violations(root, files):
         if len(lines) > MAX_LINES:
             out.append(f"{path}: {len(lines)} lines; at most {MAX_LINES}")
         for number, line in enumerate(lines, 1):
-            include = re.match(r'#include "((?:support|state|service|k8s-extender|clients|proto|tests)/[^"]+)"', line)
+            include = re.match(r'#include "((?:support|state|service|k8s-extender|clients|muster|google|tests)/[^"]+)"', line)
             if include and folder:
                 target = include.group(1)
                 allowed = MAY_INCLUDE[folder] + [folder]

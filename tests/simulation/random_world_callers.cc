@@ -256,6 +256,11 @@ void RandomWorld::AnnounceStep() {
       if (listed) all.pods.push_back(machine_->reader().FindPod(it->first)->facts);
       it = listed ? std::next(it) : pods_.erase(it);
     }
+    for (auto it = objects_.begin(); it != objects_.end();) {
+      const bool listed = Roll(16) != 0;
+      if (listed) all.gangs.push_back(it->second);
+      it = listed ? std::next(it) : objects_.erase(it);
+    }
     Apply(all);
     return;
   }

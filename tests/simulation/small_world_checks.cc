@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "proto/muster/store/v1/records.pb.h"
+#include "muster/store/v1/records.pb.h"
 #include "state/base/hash.h"
 #include "state/verify/hash.h"
 #include "state/verify/invariants.h"

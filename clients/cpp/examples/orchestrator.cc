@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
   muster::ClientOptions options;
   if (argc > 1) options.server = argv[1];
   const auto client = Check(muster::MusterClient::Connect(options));
-  v1::SnapshotPart snapshot;
+  v1::SendSnapshotRequest snapshot;
   snapshot.set_source("cpp-example");
   snapshot.set_version(1);
   for (const char* name : {"gpu-a", "gpu-b", "gpu-c"}) {
@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
         ->WatchSubmission(gang.id(),
                           [&](const v1::Submission& now) {
                             gang = now;
-                            return now.state() == v1::Submission::WAITING;
+                            return now.state() == v1::Submission::STATE_WAITING;
                           })
         .IgnoreError();
     gang = Check(client->ConfirmGang(gang.id(), gang.plan()));

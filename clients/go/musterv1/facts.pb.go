@@ -12,6 +12,7 @@ package musterv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -24,13 +25,78 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Where the pod is in its life.
+type PodFacts_Phase int32
+
+const (
+	// PENDING.
+	PodFacts_PHASE_UNSPECIFIED PodFacts_Phase = 0
+	// It does not run yet.
+	PodFacts_PHASE_PENDING PodFacts_Phase = 1
+	// It runs.
+	PodFacts_PHASE_RUNNING PodFacts_Phase = 2
+	// It ended well.
+	PodFacts_PHASE_SUCCEEDED PodFacts_Phase = 3
+	// It ended otherwise.
+	PodFacts_PHASE_FAILED PodFacts_Phase = 4
+)
+
+// Enum value maps for PodFacts_Phase.
+var (
+	PodFacts_Phase_name = map[int32]string{
+		0: "PHASE_UNSPECIFIED",
+		1: "PHASE_PENDING",
+		2: "PHASE_RUNNING",
+		3: "PHASE_SUCCEEDED",
+		4: "PHASE_FAILED",
+	}
+	PodFacts_Phase_value = map[string]int32{
+		"PHASE_UNSPECIFIED": 0,
+		"PHASE_PENDING":     1,
+		"PHASE_RUNNING":     2,
+		"PHASE_SUCCEEDED":   3,
+		"PHASE_FAILED":      4,
+	}
+)
+
+func (x PodFacts_Phase) Enum() *PodFacts_Phase {
+	p := new(PodFacts_Phase)
+	*p = x
+	return p
+}
+
+func (x PodFacts_Phase) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (PodFacts_Phase) Descriptor() protoreflect.EnumDescriptor {
+	return file_muster_v1_facts_proto_enumTypes[0].Descriptor()
+}
+
+func (PodFacts_Phase) Type() protoreflect.EnumType {
+	return &file_muster_v1_facts_proto_enumTypes[0]
+}
+
+func (x PodFacts_Phase) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use PodFacts_Phase.Descriptor instead.
+func (PodFacts_Phase) EnumDescriptor() ([]byte, []int) {
+	return file_muster_v1_facts_proto_rawDescGZIP(), []int{2, 0}
+}
+
+// A node as its announcer describes it.
 type NodeFacts struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// RFC 1123.
-	Name          string            `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Labels        map[string]string `protobuf:"bytes,2,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	Taints        []*Taint          `protobuf:"bytes,3,rep,name=taints,proto3" json:"taints,omitempty"`
-	Unschedulable bool              `protobuf:"varint,4,opt,name=unschedulable,proto3" json:"unschedulable,omitempty"`
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Its labels.
+	Labels map[string]string `protobuf:"bytes,2,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Its taints.
+	Taints []*Taint `protobuf:"bytes,3,rep,name=taints,proto3" json:"taints,omitempty"`
+	// Nothing new is placed on the node.
+	Unschedulable bool `protobuf:"varint,4,opt,name=unschedulable,proto3" json:"unschedulable,omitempty"`
 	// Quantities; "pods" is the maximum number of pods (110 when absent).
 	Allocatable   map[string]string `protobuf:"bytes,5,rep,name=allocatable,proto3" json:"allocatable,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
@@ -102,12 +168,15 @@ func (x *NodeFacts) GetAllocatable() map[string]string {
 	return nil
 }
 
+// A taint of a node.
 type Taint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Key   string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	Value string                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
-	// NoSchedule, PreferNoSchedule or NoExecute.
-	Effect        string `protobuf:"bytes,3,opt,name=effect,proto3" json:"effect,omitempty"`
+	// The name that tolerations refer to.
+	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Its value.
+	Value string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	// What it does to pods that do not tolerate it.
+	Effect        TaintEffect `protobuf:"varint,3,opt,name=effect,proto3,enum=muster.v1.TaintEffect" json:"effect,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -156,720 +225,41 @@ func (x *Taint) GetValue() string {
 	return ""
 }
 
-func (x *Taint) GetEffect() string {
+func (x *Taint) GetEffect() TaintEffect {
 	if x != nil {
 		return x.Effect
 	}
-	return ""
+	return TaintEffect_TAINT_EFFECT_UNSPECIFIED
 }
 
-// Everything that decides where a pod fits. Pods of equal shape are interchangeable.
-type PodShape struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Quantities, the pod's effective requests.
-	Requests     map[string]string `protobuf:"bytes,1,rep,name=requests,proto3" json:"requests,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	NodeSelector map[string]string `protobuf:"bytes,2,rep,name=node_selector,json=nodeSelector,proto3" json:"node_selector,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Required node affinity; terms are ORed, their requirements ANDed.
-	Affinity    []*NodeSelectorTerm `protobuf:"bytes,3,rep,name=affinity,proto3" json:"affinity,omitempty"`
-	Tolerations []*Toleration       `protobuf:"bytes,4,rep,name=tolerations,proto3" json:"tolerations,omitempty"`
-	HostPorts   []*HostPort         `protobuf:"bytes,5,rep,name=host_ports,json=hostPorts,proto3" json:"host_ports,omitempty"`
-	// Required inter-pod affinity: for each term, a matching pod must be in the node's domain (SPEC P-3).
-	PodAffinity []*PodAffinityTerm `protobuf:"bytes,6,rep,name=pod_affinity,json=podAffinity,proto3" json:"pod_affinity,omitempty"`
-	// Required inter-pod anti-affinity: for each term, no matching pod may be in the node's domain, now or later.
-	PodAntiAffinity []*PodAffinityTerm          `protobuf:"bytes,7,rep,name=pod_anti_affinity,json=podAntiAffinity,proto3" json:"pod_anti_affinity,omitempty"`
-	TopologySpread  []*TopologySpreadConstraint `protobuf:"bytes,8,rep,name=topology_spread,json=topologySpread,proto3" json:"topology_spread,omitempty"`
-	// Preferences choose among feasible nodes; they exclude none (SPEC P-3).
-	PreferredNodes []*PreferredNodeTerm `protobuf:"bytes,9,rep,name=preferred_nodes,json=preferredNodes,proto3" json:"preferred_nodes,omitempty"`
-	// To spread pods of one kind, give a negative weight to the kind's own labels.
-	PreferredPods []*PreferredPodAffinityTerm `protobuf:"bytes,10,rep,name=preferred_pods,json=preferredPods,proto3" json:"preferred_pods,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PodShape) Reset() {
-	*x = PodShape{}
-	mi := &file_muster_v1_facts_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PodShape) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PodShape) ProtoMessage() {}
-
-func (x *PodShape) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PodShape.ProtoReflect.Descriptor instead.
-func (*PodShape) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *PodShape) GetRequests() map[string]string {
-	if x != nil {
-		return x.Requests
-	}
-	return nil
-}
-
-func (x *PodShape) GetNodeSelector() map[string]string {
-	if x != nil {
-		return x.NodeSelector
-	}
-	return nil
-}
-
-func (x *PodShape) GetAffinity() []*NodeSelectorTerm {
-	if x != nil {
-		return x.Affinity
-	}
-	return nil
-}
-
-func (x *PodShape) GetTolerations() []*Toleration {
-	if x != nil {
-		return x.Tolerations
-	}
-	return nil
-}
-
-func (x *PodShape) GetHostPorts() []*HostPort {
-	if x != nil {
-		return x.HostPorts
-	}
-	return nil
-}
-
-func (x *PodShape) GetPodAffinity() []*PodAffinityTerm {
-	if x != nil {
-		return x.PodAffinity
-	}
-	return nil
-}
-
-func (x *PodShape) GetPodAntiAffinity() []*PodAffinityTerm {
-	if x != nil {
-		return x.PodAntiAffinity
-	}
-	return nil
-}
-
-func (x *PodShape) GetTopologySpread() []*TopologySpreadConstraint {
-	if x != nil {
-		return x.TopologySpread
-	}
-	return nil
-}
-
-func (x *PodShape) GetPreferredNodes() []*PreferredNodeTerm {
-	if x != nil {
-		return x.PreferredNodes
-	}
-	return nil
-}
-
-func (x *PodShape) GetPreferredPods() []*PreferredPodAffinityTerm {
-	if x != nil {
-		return x.PreferredPods
-	}
-	return nil
-}
-
-type NodeSelectorTerm struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// On labels.
-	Expressions []*SelectorRequirement `protobuf:"bytes,1,rep,name=expressions,proto3" json:"expressions,omitempty"`
-	// On metadata.name.
-	Fields        []*SelectorRequirement `protobuf:"bytes,2,rep,name=fields,proto3" json:"fields,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *NodeSelectorTerm) Reset() {
-	*x = NodeSelectorTerm{}
-	mi := &file_muster_v1_facts_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *NodeSelectorTerm) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*NodeSelectorTerm) ProtoMessage() {}
-
-func (x *NodeSelectorTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use NodeSelectorTerm.ProtoReflect.Descriptor instead.
-func (*NodeSelectorTerm) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *NodeSelectorTerm) GetExpressions() []*SelectorRequirement {
-	if x != nil {
-		return x.Expressions
-	}
-	return nil
-}
-
-func (x *NodeSelectorTerm) GetFields() []*SelectorRequirement {
-	if x != nil {
-		return x.Fields
-	}
-	return nil
-}
-
-type SelectorRequirement struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Key   string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// In, NotIn, Exists, DoesNotExist, Gt or Lt.
-	Operator      string   `protobuf:"bytes,2,opt,name=operator,proto3" json:"operator,omitempty"`
-	Values        []string `protobuf:"bytes,3,rep,name=values,proto3" json:"values,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SelectorRequirement) Reset() {
-	*x = SelectorRequirement{}
-	mi := &file_muster_v1_facts_proto_msgTypes[4]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SelectorRequirement) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SelectorRequirement) ProtoMessage() {}
-
-func (x *SelectorRequirement) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[4]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SelectorRequirement.ProtoReflect.Descriptor instead.
-func (*SelectorRequirement) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{4}
-}
-
-func (x *SelectorRequirement) GetKey() string {
-	if x != nil {
-		return x.Key
-	}
-	return ""
-}
-
-func (x *SelectorRequirement) GetOperator() string {
-	if x != nil {
-		return x.Operator
-	}
-	return ""
-}
-
-func (x *SelectorRequirement) GetValues() []string {
-	if x != nil {
-		return x.Values
-	}
-	return nil
-}
-
-// Selects pods by their labels.
-type PodSelector struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// ANDed; In, NotIn, Exists or DoesNotExist. None: every pod of the namespaces.
-	Expressions []*SelectorRequirement `protobuf:"bytes,1,rep,name=expressions,proto3" json:"expressions,omitempty"`
-	// Empty: the pod's own.
-	Namespaces    []string `protobuf:"bytes,2,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
-	AllNamespaces bool     `protobuf:"varint,3,opt,name=all_namespaces,json=allNamespaces,proto3" json:"all_namespaces,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PodSelector) Reset() {
-	*x = PodSelector{}
-	mi := &file_muster_v1_facts_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PodSelector) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PodSelector) ProtoMessage() {}
-
-func (x *PodSelector) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[5]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PodSelector.ProtoReflect.Descriptor instead.
-func (*PodSelector) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *PodSelector) GetExpressions() []*SelectorRequirement {
-	if x != nil {
-		return x.Expressions
-	}
-	return nil
-}
-
-func (x *PodSelector) GetNamespaces() []string {
-	if x != nil {
-		return x.Namespaces
-	}
-	return nil
-}
-
-func (x *PodSelector) GetAllNamespaces() bool {
-	if x != nil {
-		return x.AllNamespaces
-	}
-	return false
-}
-
-type PodAffinityTerm struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Selector *PodSelector           `protobuf:"bytes,1,opt,name=selector,proto3" json:"selector,omitempty"`
-	// A label of nodes; each of its values is a domain. kubernetes.io/hostname: each node, whether it has the label or
-	// not.
-	TopologyKey   string `protobuf:"bytes,2,opt,name=topology_key,json=topologyKey,proto3" json:"topology_key,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PodAffinityTerm) Reset() {
-	*x = PodAffinityTerm{}
-	mi := &file_muster_v1_facts_proto_msgTypes[6]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PodAffinityTerm) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PodAffinityTerm) ProtoMessage() {}
-
-func (x *PodAffinityTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[6]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PodAffinityTerm.ProtoReflect.Descriptor instead.
-func (*PodAffinityTerm) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *PodAffinityTerm) GetSelector() *PodSelector {
-	if x != nil {
-		return x.Selector
-	}
-	return nil
-}
-
-func (x *PodAffinityTerm) GetTopologyKey() string {
-	if x != nil {
-		return x.TopologyKey
-	}
-	return ""
-}
-
-type PreferredNodeTerm struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Term  *NodeSelectorTerm      `protobuf:"bytes,1,opt,name=term,proto3" json:"term,omitempty"`
-	// 1 to 100: added for a matching node.
-	Weight        int32 `protobuf:"varint,2,opt,name=weight,proto3" json:"weight,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PreferredNodeTerm) Reset() {
-	*x = PreferredNodeTerm{}
-	mi := &file_muster_v1_facts_proto_msgTypes[7]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PreferredNodeTerm) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PreferredNodeTerm) ProtoMessage() {}
-
-func (x *PreferredNodeTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[7]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PreferredNodeTerm.ProtoReflect.Descriptor instead.
-func (*PreferredNodeTerm) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{7}
-}
-
-func (x *PreferredNodeTerm) GetTerm() *NodeSelectorTerm {
-	if x != nil {
-		return x.Term
-	}
-	return nil
-}
-
-func (x *PreferredNodeTerm) GetWeight() int32 {
-	if x != nil {
-		return x.Weight
-	}
-	return 0
-}
-
-type PreferredPodAffinityTerm struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Term  *PodAffinityTerm       `protobuf:"bytes,1,opt,name=term,proto3" json:"term,omitempty"`
-	// Added for each matching pod in a node's domain: 1 to 100, or -1 to -100 to avoid it.
-	Weight        int32 `protobuf:"varint,2,opt,name=weight,proto3" json:"weight,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *PreferredPodAffinityTerm) Reset() {
-	*x = PreferredPodAffinityTerm{}
-	mi := &file_muster_v1_facts_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PreferredPodAffinityTerm) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PreferredPodAffinityTerm) ProtoMessage() {}
-
-func (x *PreferredPodAffinityTerm) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use PreferredPodAffinityTerm.ProtoReflect.Descriptor instead.
-func (*PreferredPodAffinityTerm) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *PreferredPodAffinityTerm) GetTerm() *PodAffinityTerm {
-	if x != nil {
-		return x.Term
-	}
-	return nil
-}
-
-func (x *PreferredPodAffinityTerm) GetWeight() int32 {
-	if x != nil {
-		return x.Weight
-	}
-	return 0
-}
-
-// No domain may have more than max_skew matching pods above the domain with the fewest. A node that lacks the label
-// of one of the pod's constraints is in no domain.
-type TopologySpreadConstraint struct {
-	state       protoimpl.MessageState `protogen:"open.v1"`
-	Selector    *PodSelector           `protobuf:"bytes,1,opt,name=selector,proto3" json:"selector,omitempty"`
-	TopologyKey string                 `protobuf:"bytes,2,opt,name=topology_key,json=topologyKey,proto3" json:"topology_key,omitempty"`
-	// At least 1.
-	MaxSkew int32 `protobuf:"varint,3,opt,name=max_skew,json=maxSkew,proto3" json:"max_skew,omitempty"`
-	// With fewer domains than this, the smallest number counts as zero; 0: 1.
-	MinDomains int32 `protobuf:"varint,4,opt,name=min_domains,json=minDomains,proto3" json:"min_domains,omitempty"`
-	// "Honor" (default): nodes excluded by the pod's node selector or affinity are in no domain; "Ignore": they are.
-	NodeAffinityPolicy string `protobuf:"bytes,5,opt,name=node_affinity_policy,json=nodeAffinityPolicy,proto3" json:"node_affinity_policy,omitempty"`
-	// "Ignore" (default); "Honor": nodes with a taint that the pod does not tolerate are in no domain.
-	NodeTaintsPolicy string `protobuf:"bytes,6,opt,name=node_taints_policy,json=nodeTaintsPolicy,proto3" json:"node_taints_policy,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
-}
-
-func (x *TopologySpreadConstraint) Reset() {
-	*x = TopologySpreadConstraint{}
-	mi := &file_muster_v1_facts_proto_msgTypes[9]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *TopologySpreadConstraint) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*TopologySpreadConstraint) ProtoMessage() {}
-
-func (x *TopologySpreadConstraint) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[9]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TopologySpreadConstraint.ProtoReflect.Descriptor instead.
-func (*TopologySpreadConstraint) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{9}
-}
-
-func (x *TopologySpreadConstraint) GetSelector() *PodSelector {
-	if x != nil {
-		return x.Selector
-	}
-	return nil
-}
-
-func (x *TopologySpreadConstraint) GetTopologyKey() string {
-	if x != nil {
-		return x.TopologyKey
-	}
-	return ""
-}
-
-func (x *TopologySpreadConstraint) GetMaxSkew() int32 {
-	if x != nil {
-		return x.MaxSkew
-	}
-	return 0
-}
-
-func (x *TopologySpreadConstraint) GetMinDomains() int32 {
-	if x != nil {
-		return x.MinDomains
-	}
-	return 0
-}
-
-func (x *TopologySpreadConstraint) GetNodeAffinityPolicy() string {
-	if x != nil {
-		return x.NodeAffinityPolicy
-	}
-	return ""
-}
-
-func (x *TopologySpreadConstraint) GetNodeTaintsPolicy() string {
-	if x != nil {
-		return x.NodeTaintsPolicy
-	}
-	return ""
-}
-
-type Toleration struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Empty with operator Exists: every taint.
-	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// Exists or Equal (default).
-	Operator string `protobuf:"bytes,2,opt,name=operator,proto3" json:"operator,omitempty"`
-	Value    string `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
-	// Empty: every effect.
-	Effect        string `protobuf:"bytes,4,opt,name=effect,proto3" json:"effect,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Toleration) Reset() {
-	*x = Toleration{}
-	mi := &file_muster_v1_facts_proto_msgTypes[10]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Toleration) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Toleration) ProtoMessage() {}
-
-func (x *Toleration) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[10]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Toleration.ProtoReflect.Descriptor instead.
-func (*Toleration) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{10}
-}
-
-func (x *Toleration) GetKey() string {
-	if x != nil {
-		return x.Key
-	}
-	return ""
-}
-
-func (x *Toleration) GetOperator() string {
-	if x != nil {
-		return x.Operator
-	}
-	return ""
-}
-
-func (x *Toleration) GetValue() string {
-	if x != nil {
-		return x.Value
-	}
-	return ""
-}
-
-func (x *Toleration) GetEffect() string {
-	if x != nil {
-		return x.Effect
-	}
-	return ""
-}
-
-type HostPort struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Port  int32                  `protobuf:"varint,1,opt,name=port,proto3" json:"port,omitempty"`
-	// TCP (default), UDP or SCTP.
-	Protocol string `protobuf:"bytes,2,opt,name=protocol,proto3" json:"protocol,omitempty"`
-	// Empty: every address.
-	HostIp        string `protobuf:"bytes,3,opt,name=host_ip,json=hostIp,proto3" json:"host_ip,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *HostPort) Reset() {
-	*x = HostPort{}
-	mi := &file_muster_v1_facts_proto_msgTypes[11]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *HostPort) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*HostPort) ProtoMessage() {}
-
-func (x *HostPort) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[11]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use HostPort.ProtoReflect.Descriptor instead.
-func (*HostPort) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{11}
-}
-
-func (x *HostPort) GetPort() int32 {
-	if x != nil {
-		return x.Port
-	}
-	return 0
-}
-
-func (x *HostPort) GetProtocol() string {
-	if x != nil {
-		return x.Protocol
-	}
-	return ""
-}
-
-func (x *HostPort) GetHostIp() string {
-	if x != nil {
-		return x.HostIp
-	}
-	return ""
-}
-
+// A pod as its announcer describes it.
 type PodFacts struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identity: never reused for another pod.
 	Uid string `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
 	// An empty namespace is "default".
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	Name      string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// 0: now.
-	CreatedUnixMs int64 `protobuf:"varint,4,opt,name=created_unix_ms,json=createdUnixMs,proto3" json:"created_unix_ms,omitempty"`
-	Priority      int32 `protobuf:"varint,5,opt,name=priority,proto3" json:"priority,omitempty"`
+	// Its name in the namespace.
+	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// Absent: now.
+	CreateTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	// Higher first.
+	Priority int32 `protobuf:"varint,5,opt,name=priority,proto3" json:"priority,omitempty"`
 	// One of musterd's kubernetes.schedulerNames: Muster places the pod's gang as a whole, and Filter returns the node of
 	// its slot. Any other, or empty: the caller chooses the node.
-	SchedulerName string    `protobuf:"bytes,6,opt,name=scheduler_name,json=schedulerName,proto3" json:"scheduler_name,omitempty"`
-	Shape         *PodShape `protobuf:"bytes,7,opt,name=shape,proto3" json:"shape,omitempty"`
+	SchedulerName string `protobuf:"bytes,6,opt,name=scheduler_name,json=schedulerName,proto3" json:"scheduler_name,omitempty"`
+	// What decides where the pod fits.
+	Shape *PodShape `protobuf:"bytes,7,opt,name=shape,proto3" json:"shape,omitempty"`
 	// The gang's name in the pod's namespace; empty: none. Declared by CreateGang, or by `declaration`.
 	Gang string `protobuf:"bytes,8,opt,name=gang,proto3" json:"gang,omitempty"`
 	// The pod declares its gang itself (namespace and name in it are ignored). The declaration of the first pod counts.
 	Declaration *GangSpec `protobuf:"bytes,9,opt,name=declaration,proto3" json:"declaration,omitempty"`
 	// Empty: it has no node.
 	NodeName string `protobuf:"bytes,10,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
-	// Pending (default), Running, Succeeded or Failed.
-	Phase    string `protobuf:"bytes,11,opt,name=phase,proto3" json:"phase,omitempty"`
-	Deleting bool   `protobuf:"varint,12,opt,name=deleting,proto3" json:"deleting,omitempty"`
+	// Default: PENDING.
+	Phase PodFacts_Phase `protobuf:"varint,11,opt,name=phase,proto3,enum=muster.v1.PodFacts_Phase" json:"phase,omitempty"`
+	// It is being deleted.
+	Deleting bool `protobuf:"varint,12,opt,name=deleting,proto3" json:"deleting,omitempty"`
 	// Its subgroup within the gang (SPEC P-5).
 	Subgroup string `protobuf:"bytes,13,opt,name=subgroup,proto3" json:"subgroup,omitempty"`
 	// Matched by other pods' selectors.
@@ -880,7 +270,7 @@ type PodFacts struct {
 
 func (x *PodFacts) Reset() {
 	*x = PodFacts{}
-	mi := &file_muster_v1_facts_proto_msgTypes[12]
+	mi := &file_muster_v1_facts_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -892,7 +282,7 @@ func (x *PodFacts) String() string {
 func (*PodFacts) ProtoMessage() {}
 
 func (x *PodFacts) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[12]
+	mi := &file_muster_v1_facts_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -905,7 +295,7 @@ func (x *PodFacts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodFacts.ProtoReflect.Descriptor instead.
 func (*PodFacts) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{12}
+	return file_muster_v1_facts_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *PodFacts) GetUid() string {
@@ -929,11 +319,11 @@ func (x *PodFacts) GetName() string {
 	return ""
 }
 
-func (x *PodFacts) GetCreatedUnixMs() int64 {
+func (x *PodFacts) GetCreateTime() *timestamppb.Timestamp {
 	if x != nil {
-		return x.CreatedUnixMs
+		return x.CreateTime
 	}
-	return 0
+	return nil
 }
 
 func (x *PodFacts) GetPriority() int32 {
@@ -978,11 +368,11 @@ func (x *PodFacts) GetNodeName() string {
 	return ""
 }
 
-func (x *PodFacts) GetPhase() string {
+func (x *PodFacts) GetPhase() PodFacts_Phase {
 	if x != nil {
 		return x.Phase
 	}
-	return ""
+	return PodFacts_PHASE_UNSPECIFIED
 }
 
 func (x *PodFacts) GetDeleting() bool {
@@ -1007,14 +397,16 @@ func (x *PodFacts) GetLabels() map[string]string {
 }
 
 // A part of a snapshot. `source` and `version` are those of the first part.
-type SnapshotPart struct {
+type SendSnapshotRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifies the announcer: one process at a time.
 	Source string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
 	// Version of the state in the snapshot; at least 1.
-	Version int64        `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
-	Nodes   []*NodeFacts `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	Pods    []*PodFacts  `protobuf:"bytes,4,rep,name=pods,proto3" json:"pods,omitempty"`
+	Version int64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	// Nodes.
+	Nodes []*NodeFacts `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// Pods.
+	Pods []*PodFacts `protobuf:"bytes,4,rep,name=pods,proto3" json:"pods,omitempty"`
 	// JSON objects in Kubernetes' format (Node, Pod, PodGroup, List), in every dialect of
 	// docs/reference/declaring-gangs.md.
 	Manifests []string `protobuf:"bytes,5,rep,name=manifests,proto3" json:"manifests,omitempty"`
@@ -1024,21 +416,21 @@ type SnapshotPart struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *SnapshotPart) Reset() {
-	*x = SnapshotPart{}
-	mi := &file_muster_v1_facts_proto_msgTypes[13]
+func (x *SendSnapshotRequest) Reset() {
+	*x = SendSnapshotRequest{}
+	mi := &file_muster_v1_facts_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *SnapshotPart) String() string {
+func (x *SendSnapshotRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*SnapshotPart) ProtoMessage() {}
+func (*SendSnapshotRequest) ProtoMessage() {}
 
-func (x *SnapshotPart) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[13]
+func (x *SendSnapshotRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_facts_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1049,65 +441,72 @@ func (x *SnapshotPart) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use SnapshotPart.ProtoReflect.Descriptor instead.
-func (*SnapshotPart) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{13}
+// Deprecated: Use SendSnapshotRequest.ProtoReflect.Descriptor instead.
+func (*SendSnapshotRequest) Descriptor() ([]byte, []int) {
+	return file_muster_v1_facts_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *SnapshotPart) GetSource() string {
+func (x *SendSnapshotRequest) GetSource() string {
 	if x != nil {
 		return x.Source
 	}
 	return ""
 }
 
-func (x *SnapshotPart) GetVersion() int64 {
+func (x *SendSnapshotRequest) GetVersion() int64 {
 	if x != nil {
 		return x.Version
 	}
 	return 0
 }
 
-func (x *SnapshotPart) GetNodes() []*NodeFacts {
+func (x *SendSnapshotRequest) GetNodes() []*NodeFacts {
 	if x != nil {
 		return x.Nodes
 	}
 	return nil
 }
 
-func (x *SnapshotPart) GetPods() []*PodFacts {
+func (x *SendSnapshotRequest) GetPods() []*PodFacts {
 	if x != nil {
 		return x.Pods
 	}
 	return nil
 }
 
-func (x *SnapshotPart) GetManifests() []string {
+func (x *SendSnapshotRequest) GetManifests() []string {
 	if x != nil {
 		return x.Manifests
 	}
 	return nil
 }
 
-func (x *SnapshotPart) GetLast() bool {
+func (x *SendSnapshotRequest) GetLast() bool {
 	if x != nil {
 		return x.Last
 	}
 	return false
 }
 
+// The request of UpdateFacts: one step.
 type UpdateFactsRequest struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	RequestId string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	Source    string                 `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Makes a repeated call harmless.
+	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// The announcer.
+	Source string `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
 	// The last version plus one. 0: an edit by hand, outside the sequence.
-	Version      int64        `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
-	Nodes        []*NodeFacts `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	RemovedNodes []string     `protobuf:"bytes,5,rep,name=removed_nodes,json=removedNodes,proto3" json:"removed_nodes,omitempty"`
-	Pods         []*PodFacts  `protobuf:"bytes,6,rep,name=pods,proto3" json:"pods,omitempty"`
-	// UIDs.
+	Version int64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
+	// Nodes that are new, or have changed.
+	Nodes []*NodeFacts `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// Names of nodes that do not exist any more.
+	RemovedNodes []string `protobuf:"bytes,5,rep,name=removed_nodes,json=removedNodes,proto3" json:"removed_nodes,omitempty"`
+	// Pods that are new, or have changed.
+	Pods []*PodFacts `protobuf:"bytes,6,rep,name=pods,proto3" json:"pods,omitempty"`
+	// UIDs of pods that do not exist any more.
 	RemovedPods []string `protobuf:"bytes,7,rep,name=removed_pods,json=removedPods,proto3" json:"removed_pods,omitempty"`
-	// JSON objects in Kubernetes' format to add or replace; a Pod without metadata.uid gets "namespace/name" as UID.
+	// JSON objects in Kubernetes' format (Node, Pod, PodGroup, List) to add or replace; a Pod without metadata.uid gets
+	// "namespace/name" as UID.
 	Manifests []string `protobuf:"bytes,8,rep,name=manifests,proto3" json:"manifests,omitempty"`
 	// The same, to remove.
 	RemovedManifests []string `protobuf:"bytes,9,rep,name=removed_manifests,json=removedManifests,proto3" json:"removed_manifests,omitempty"`
@@ -1117,7 +516,7 @@ type UpdateFactsRequest struct {
 
 func (x *UpdateFactsRequest) Reset() {
 	*x = UpdateFactsRequest{}
-	mi := &file_muster_v1_facts_proto_msgTypes[14]
+	mi := &file_muster_v1_facts_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1129,7 +528,7 @@ func (x *UpdateFactsRequest) String() string {
 func (*UpdateFactsRequest) ProtoMessage() {}
 
 func (x *UpdateFactsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[14]
+	mi := &file_muster_v1_facts_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1142,7 +541,7 @@ func (x *UpdateFactsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateFactsRequest.ProtoReflect.Descriptor instead.
 func (*UpdateFactsRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{14}
+	return file_muster_v1_facts_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *UpdateFactsRequest) GetRequestId() string {
@@ -1208,6 +607,7 @@ func (x *UpdateFactsRequest) GetRemovedManifests() []string {
 	return nil
 }
 
+// The request of GetFactsStatus.
 type GetFactsStatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1216,7 +616,7 @@ type GetFactsStatusRequest struct {
 
 func (x *GetFactsStatusRequest) Reset() {
 	*x = GetFactsStatusRequest{}
-	mi := &file_muster_v1_facts_proto_msgTypes[15]
+	mi := &file_muster_v1_facts_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1228,7 +628,7 @@ func (x *GetFactsStatusRequest) String() string {
 func (*GetFactsStatusRequest) ProtoMessage() {}
 
 func (x *GetFactsStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[15]
+	mi := &file_muster_v1_facts_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1241,17 +641,21 @@ func (x *GetFactsStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFactsStatusRequest.ProtoReflect.Descriptor instead.
 func (*GetFactsStatusRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{15}
+	return file_muster_v1_facts_proto_rawDescGZIP(), []int{5}
 }
 
+// What was announced.
 type FactsStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The current version; 0: no snapshot has been received.
-	Version int64  `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	Source  string `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
-	Nodes   int64  `protobuf:"varint,3,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	Pods    int64  `protobuf:"varint,4,opt,name=pods,proto3" json:"pods,omitempty"`
-	// UpdateFacts: parts of its manifests that have no effect, or another effect than written; one sentence each, at most
+	Version int64 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	// The announcer.
+	Source string `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
+	// How many nodes there are.
+	NodeCount int64 `protobuf:"varint,3,opt,name=node_count,json=nodeCount,proto3" json:"node_count,omitempty"`
+	// How many pods there are.
+	PodCount int64 `protobuf:"varint,4,opt,name=pod_count,json=podCount,proto3" json:"pod_count,omitempty"`
+	// SendSnapshot, UpdateFacts: parts of the manifests that have no effect, or another effect than written; one sentence each, at most
 	// 100.
 	Warnings      []string `protobuf:"bytes,5,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1260,7 +664,7 @@ type FactsStatus struct {
 
 func (x *FactsStatus) Reset() {
 	*x = FactsStatus{}
-	mi := &file_muster_v1_facts_proto_msgTypes[16]
+	mi := &file_muster_v1_facts_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1272,7 +676,7 @@ func (x *FactsStatus) String() string {
 func (*FactsStatus) ProtoMessage() {}
 
 func (x *FactsStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[16]
+	mi := &file_muster_v1_facts_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1285,7 +689,7 @@ func (x *FactsStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FactsStatus.ProtoReflect.Descriptor instead.
 func (*FactsStatus) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{16}
+	return file_muster_v1_facts_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *FactsStatus) GetVersion() int64 {
@@ -1302,16 +706,16 @@ func (x *FactsStatus) GetSource() string {
 	return ""
 }
 
-func (x *FactsStatus) GetNodes() int64 {
+func (x *FactsStatus) GetNodeCount() int64 {
 	if x != nil {
-		return x.Nodes
+		return x.NodeCount
 	}
 	return 0
 }
 
-func (x *FactsStatus) GetPods() int64 {
+func (x *FactsStatus) GetPodCount() int64 {
 	if x != nil {
-		return x.Pods
+		return x.PodCount
 	}
 	return 0
 }
@@ -1327,7 +731,7 @@ var File_muster_v1_facts_proto protoreflect.FileDescriptor
 
 const file_muster_v1_facts_proto_rawDesc = "" +
 	"\n" +
-	"\x15muster/v1/facts.proto\x12\tmuster.v1\x1a\x16muster/v1/muster.proto\"\xed\x02\n" +
+	"\x15muster/v1/facts.proto\x12\tmuster.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14muster/v1/gang.proto\x1a\x19muster/v1/pod_shape.proto\"\xed\x02\n" +
 	"\tNodeFacts\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x128\n" +
 	"\x06labels\x18\x02 \x03(\v2 .muster.v1.NodeFacts.LabelsEntryR\x06labels\x12(\n" +
@@ -1339,90 +743,38 @@ const file_muster_v1_facts_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a>\n" +
 	"\x10AllocatableEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"G\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"_\n" +
 	"\x05Taint\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\x12\x16\n" +
-	"\x06effect\x18\x03 \x01(\tR\x06effect\"\xa1\x06\n" +
-	"\bPodShape\x12=\n" +
-	"\brequests\x18\x01 \x03(\v2!.muster.v1.PodShape.RequestsEntryR\brequests\x12J\n" +
-	"\rnode_selector\x18\x02 \x03(\v2%.muster.v1.PodShape.NodeSelectorEntryR\fnodeSelector\x127\n" +
-	"\baffinity\x18\x03 \x03(\v2\x1b.muster.v1.NodeSelectorTermR\baffinity\x127\n" +
-	"\vtolerations\x18\x04 \x03(\v2\x15.muster.v1.TolerationR\vtolerations\x122\n" +
-	"\n" +
-	"host_ports\x18\x05 \x03(\v2\x13.muster.v1.HostPortR\thostPorts\x12=\n" +
-	"\fpod_affinity\x18\x06 \x03(\v2\x1a.muster.v1.PodAffinityTermR\vpodAffinity\x12F\n" +
-	"\x11pod_anti_affinity\x18\a \x03(\v2\x1a.muster.v1.PodAffinityTermR\x0fpodAntiAffinity\x12L\n" +
-	"\x0ftopology_spread\x18\b \x03(\v2#.muster.v1.TopologySpreadConstraintR\x0etopologySpread\x12E\n" +
-	"\x0fpreferred_nodes\x18\t \x03(\v2\x1c.muster.v1.PreferredNodeTermR\x0epreferredNodes\x12J\n" +
-	"\x0epreferred_pods\x18\n" +
-	" \x03(\v2#.muster.v1.PreferredPodAffinityTermR\rpreferredPods\x1a;\n" +
-	"\rRequestsEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a?\n" +
-	"\x11NodeSelectorEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8c\x01\n" +
-	"\x10NodeSelectorTerm\x12@\n" +
-	"\vexpressions\x18\x01 \x03(\v2\x1e.muster.v1.SelectorRequirementR\vexpressions\x126\n" +
-	"\x06fields\x18\x02 \x03(\v2\x1e.muster.v1.SelectorRequirementR\x06fields\"[\n" +
-	"\x13SelectorRequirement\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1a\n" +
-	"\boperator\x18\x02 \x01(\tR\boperator\x12\x16\n" +
-	"\x06values\x18\x03 \x03(\tR\x06values\"\x96\x01\n" +
-	"\vPodSelector\x12@\n" +
-	"\vexpressions\x18\x01 \x03(\v2\x1e.muster.v1.SelectorRequirementR\vexpressions\x12\x1e\n" +
-	"\n" +
-	"namespaces\x18\x02 \x03(\tR\n" +
-	"namespaces\x12%\n" +
-	"\x0eall_namespaces\x18\x03 \x01(\bR\rallNamespaces\"h\n" +
-	"\x0fPodAffinityTerm\x122\n" +
-	"\bselector\x18\x01 \x01(\v2\x16.muster.v1.PodSelectorR\bselector\x12!\n" +
-	"\ftopology_key\x18\x02 \x01(\tR\vtopologyKey\"\\\n" +
-	"\x11PreferredNodeTerm\x12/\n" +
-	"\x04term\x18\x01 \x01(\v2\x1b.muster.v1.NodeSelectorTermR\x04term\x12\x16\n" +
-	"\x06weight\x18\x02 \x01(\x05R\x06weight\"b\n" +
-	"\x18PreferredPodAffinityTerm\x12.\n" +
-	"\x04term\x18\x01 \x01(\v2\x1a.muster.v1.PodAffinityTermR\x04term\x12\x16\n" +
-	"\x06weight\x18\x02 \x01(\x05R\x06weight\"\x8d\x02\n" +
-	"\x18TopologySpreadConstraint\x122\n" +
-	"\bselector\x18\x01 \x01(\v2\x16.muster.v1.PodSelectorR\bselector\x12!\n" +
-	"\ftopology_key\x18\x02 \x01(\tR\vtopologyKey\x12\x19\n" +
-	"\bmax_skew\x18\x03 \x01(\x05R\amaxSkew\x12\x1f\n" +
-	"\vmin_domains\x18\x04 \x01(\x05R\n" +
-	"minDomains\x120\n" +
-	"\x14node_affinity_policy\x18\x05 \x01(\tR\x12nodeAffinityPolicy\x12,\n" +
-	"\x12node_taints_policy\x18\x06 \x01(\tR\x10nodeTaintsPolicy\"h\n" +
-	"\n" +
-	"Toleration\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1a\n" +
-	"\boperator\x18\x02 \x01(\tR\boperator\x12\x14\n" +
-	"\x05value\x18\x03 \x01(\tR\x05value\x12\x16\n" +
-	"\x06effect\x18\x04 \x01(\tR\x06effect\"S\n" +
-	"\bHostPort\x12\x12\n" +
-	"\x04port\x18\x01 \x01(\x05R\x04port\x12\x1a\n" +
-	"\bprotocol\x18\x02 \x01(\tR\bprotocol\x12\x17\n" +
-	"\ahost_ip\x18\x03 \x01(\tR\x06hostIp\"\x8e\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\x12.\n" +
+	"\x06effect\x18\x03 \x01(\x0e2\x16.muster.v1.TaintEffectR\x06effect\"\xab\x05\n" +
 	"\bPodFacts\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\tR\x04name\x12&\n" +
-	"\x0fcreated_unix_ms\x18\x04 \x01(\x03R\rcreatedUnixMs\x12\x1a\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12;\n" +
+	"\vcreate_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"createTime\x12\x1a\n" +
 	"\bpriority\x18\x05 \x01(\x05R\bpriority\x12%\n" +
 	"\x0escheduler_name\x18\x06 \x01(\tR\rschedulerName\x12)\n" +
 	"\x05shape\x18\a \x01(\v2\x13.muster.v1.PodShapeR\x05shape\x12\x12\n" +
 	"\x04gang\x18\b \x01(\tR\x04gang\x125\n" +
 	"\vdeclaration\x18\t \x01(\v2\x13.muster.v1.GangSpecR\vdeclaration\x12\x1b\n" +
 	"\tnode_name\x18\n" +
-	" \x01(\tR\bnodeName\x12\x14\n" +
-	"\x05phase\x18\v \x01(\tR\x05phase\x12\x1a\n" +
+	" \x01(\tR\bnodeName\x12/\n" +
+	"\x05phase\x18\v \x01(\x0e2\x19.muster.v1.PodFacts.PhaseR\x05phase\x12\x1a\n" +
 	"\bdeleting\x18\f \x01(\bR\bdeleting\x12\x1a\n" +
 	"\bsubgroup\x18\r \x01(\tR\bsubgroup\x127\n" +
 	"\x06labels\x18\x0e \x03(\v2\x1f.muster.v1.PodFacts.LabelsEntryR\x06labels\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc7\x01\n" +
-	"\fSnapshotPart\x12\x16\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"k\n" +
+	"\x05Phase\x12\x15\n" +
+	"\x11PHASE_UNSPECIFIED\x10\x00\x12\x11\n" +
+	"\rPHASE_PENDING\x10\x01\x12\x11\n" +
+	"\rPHASE_RUNNING\x10\x02\x12\x13\n" +
+	"\x0fPHASE_SUCCEEDED\x10\x03\x12\x10\n" +
+	"\fPHASE_FAILED\x10\x04\"\xce\x01\n" +
+	"\x13SendSnapshotRequest\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x03R\aversion\x12*\n" +
 	"\x05nodes\x18\x03 \x03(\v2\x14.muster.v1.NodeFactsR\x05nodes\x12'\n" +
@@ -1440,17 +792,18 @@ const file_muster_v1_facts_proto_rawDesc = "" +
 	"\fremoved_pods\x18\a \x03(\tR\vremovedPods\x12\x1c\n" +
 	"\tmanifests\x18\b \x03(\tR\tmanifests\x12+\n" +
 	"\x11removed_manifests\x18\t \x03(\tR\x10removedManifests\"\x17\n" +
-	"\x15GetFactsStatusRequest\"\x85\x01\n" +
+	"\x15GetFactsStatusRequest\"\x97\x01\n" +
 	"\vFactsStatus\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x03R\aversion\x12\x16\n" +
-	"\x06source\x18\x02 \x01(\tR\x06source\x12\x14\n" +
-	"\x05nodes\x18\x03 \x01(\x03R\x05nodes\x12\x12\n" +
-	"\x04pods\x18\x04 \x01(\x03R\x04pods\x12\x1a\n" +
-	"\bwarnings\x18\x05 \x03(\tR\bwarnings2\xe3\x01\n" +
-	"\fFactsService\x12A\n" +
-	"\fSendSnapshot\x12\x17.muster.v1.SnapshotPart\x1a\x16.muster.v1.FactsStatus(\x01\x12D\n" +
+	"\x06source\x18\x02 \x01(\tR\x06source\x12\x1d\n" +
+	"\n" +
+	"node_count\x18\x03 \x01(\x03R\tnodeCount\x12\x1b\n" +
+	"\tpod_count\x18\x04 \x01(\x03R\bpodCount\x12\x1a\n" +
+	"\bwarnings\x18\x05 \x03(\tR\bwarnings2\xea\x01\n" +
+	"\fFactsService\x12H\n" +
+	"\fSendSnapshot\x12\x1e.muster.v1.SendSnapshotRequest\x1a\x16.muster.v1.FactsStatus(\x01\x12D\n" +
 	"\vUpdateFacts\x12\x1d.muster.v1.UpdateFactsRequest\x1a\x16.muster.v1.FactsStatus\x12J\n" +
-	"\x0eGetFactsStatus\x12 .muster.v1.GetFactsStatusRequest\x1a\x16.muster.v1.FactsStatusb\x06proto3"
+	"\x0eGetFactsStatus\x12 .muster.v1.GetFactsStatusRequest\x1a\x16.muster.v1.FactsStatusB)Z'muster.dev/clients/go/musterv1;musterv1b\x06proto3"
 
 var (
 	file_muster_v1_facts_proto_rawDescOnce sync.Once
@@ -1464,71 +817,50 @@ func file_muster_v1_facts_proto_rawDescGZIP() []byte {
 	return file_muster_v1_facts_proto_rawDescData
 }
 
-var file_muster_v1_facts_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_muster_v1_facts_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_muster_v1_facts_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_muster_v1_facts_proto_goTypes = []any{
-	(*NodeFacts)(nil),                // 0: muster.v1.NodeFacts
-	(*Taint)(nil),                    // 1: muster.v1.Taint
-	(*PodShape)(nil),                 // 2: muster.v1.PodShape
-	(*NodeSelectorTerm)(nil),         // 3: muster.v1.NodeSelectorTerm
-	(*SelectorRequirement)(nil),      // 4: muster.v1.SelectorRequirement
-	(*PodSelector)(nil),              // 5: muster.v1.PodSelector
-	(*PodAffinityTerm)(nil),          // 6: muster.v1.PodAffinityTerm
-	(*PreferredNodeTerm)(nil),        // 7: muster.v1.PreferredNodeTerm
-	(*PreferredPodAffinityTerm)(nil), // 8: muster.v1.PreferredPodAffinityTerm
-	(*TopologySpreadConstraint)(nil), // 9: muster.v1.TopologySpreadConstraint
-	(*Toleration)(nil),               // 10: muster.v1.Toleration
-	(*HostPort)(nil),                 // 11: muster.v1.HostPort
-	(*PodFacts)(nil),                 // 12: muster.v1.PodFacts
-	(*SnapshotPart)(nil),             // 13: muster.v1.SnapshotPart
-	(*UpdateFactsRequest)(nil),       // 14: muster.v1.UpdateFactsRequest
-	(*GetFactsStatusRequest)(nil),    // 15: muster.v1.GetFactsStatusRequest
-	(*FactsStatus)(nil),              // 16: muster.v1.FactsStatus
-	nil,                              // 17: muster.v1.NodeFacts.LabelsEntry
-	nil,                              // 18: muster.v1.NodeFacts.AllocatableEntry
-	nil,                              // 19: muster.v1.PodShape.RequestsEntry
-	nil,                              // 20: muster.v1.PodShape.NodeSelectorEntry
-	nil,                              // 21: muster.v1.PodFacts.LabelsEntry
-	(*GangSpec)(nil),                 // 22: muster.v1.GangSpec
+	(PodFacts_Phase)(0),           // 0: muster.v1.PodFacts.Phase
+	(*NodeFacts)(nil),             // 1: muster.v1.NodeFacts
+	(*Taint)(nil),                 // 2: muster.v1.Taint
+	(*PodFacts)(nil),              // 3: muster.v1.PodFacts
+	(*SendSnapshotRequest)(nil),   // 4: muster.v1.SendSnapshotRequest
+	(*UpdateFactsRequest)(nil),    // 5: muster.v1.UpdateFactsRequest
+	(*GetFactsStatusRequest)(nil), // 6: muster.v1.GetFactsStatusRequest
+	(*FactsStatus)(nil),           // 7: muster.v1.FactsStatus
+	nil,                           // 8: muster.v1.NodeFacts.LabelsEntry
+	nil,                           // 9: muster.v1.NodeFacts.AllocatableEntry
+	nil,                           // 10: muster.v1.PodFacts.LabelsEntry
+	(TaintEffect)(0),              // 11: muster.v1.TaintEffect
+	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
+	(*PodShape)(nil),              // 13: muster.v1.PodShape
+	(*GangSpec)(nil),              // 14: muster.v1.GangSpec
 }
 var file_muster_v1_facts_proto_depIdxs = []int32{
-	17, // 0: muster.v1.NodeFacts.labels:type_name -> muster.v1.NodeFacts.LabelsEntry
-	1,  // 1: muster.v1.NodeFacts.taints:type_name -> muster.v1.Taint
-	18, // 2: muster.v1.NodeFacts.allocatable:type_name -> muster.v1.NodeFacts.AllocatableEntry
-	19, // 3: muster.v1.PodShape.requests:type_name -> muster.v1.PodShape.RequestsEntry
-	20, // 4: muster.v1.PodShape.node_selector:type_name -> muster.v1.PodShape.NodeSelectorEntry
-	3,  // 5: muster.v1.PodShape.affinity:type_name -> muster.v1.NodeSelectorTerm
-	10, // 6: muster.v1.PodShape.tolerations:type_name -> muster.v1.Toleration
-	11, // 7: muster.v1.PodShape.host_ports:type_name -> muster.v1.HostPort
-	6,  // 8: muster.v1.PodShape.pod_affinity:type_name -> muster.v1.PodAffinityTerm
-	6,  // 9: muster.v1.PodShape.pod_anti_affinity:type_name -> muster.v1.PodAffinityTerm
-	9,  // 10: muster.v1.PodShape.topology_spread:type_name -> muster.v1.TopologySpreadConstraint
-	7,  // 11: muster.v1.PodShape.preferred_nodes:type_name -> muster.v1.PreferredNodeTerm
-	8,  // 12: muster.v1.PodShape.preferred_pods:type_name -> muster.v1.PreferredPodAffinityTerm
-	4,  // 13: muster.v1.NodeSelectorTerm.expressions:type_name -> muster.v1.SelectorRequirement
-	4,  // 14: muster.v1.NodeSelectorTerm.fields:type_name -> muster.v1.SelectorRequirement
-	4,  // 15: muster.v1.PodSelector.expressions:type_name -> muster.v1.SelectorRequirement
-	5,  // 16: muster.v1.PodAffinityTerm.selector:type_name -> muster.v1.PodSelector
-	3,  // 17: muster.v1.PreferredNodeTerm.term:type_name -> muster.v1.NodeSelectorTerm
-	6,  // 18: muster.v1.PreferredPodAffinityTerm.term:type_name -> muster.v1.PodAffinityTerm
-	5,  // 19: muster.v1.TopologySpreadConstraint.selector:type_name -> muster.v1.PodSelector
-	2,  // 20: muster.v1.PodFacts.shape:type_name -> muster.v1.PodShape
-	22, // 21: muster.v1.PodFacts.declaration:type_name -> muster.v1.GangSpec
-	21, // 22: muster.v1.PodFacts.labels:type_name -> muster.v1.PodFacts.LabelsEntry
-	0,  // 23: muster.v1.SnapshotPart.nodes:type_name -> muster.v1.NodeFacts
-	12, // 24: muster.v1.SnapshotPart.pods:type_name -> muster.v1.PodFacts
-	0,  // 25: muster.v1.UpdateFactsRequest.nodes:type_name -> muster.v1.NodeFacts
-	12, // 26: muster.v1.UpdateFactsRequest.pods:type_name -> muster.v1.PodFacts
-	13, // 27: muster.v1.FactsService.SendSnapshot:input_type -> muster.v1.SnapshotPart
-	14, // 28: muster.v1.FactsService.UpdateFacts:input_type -> muster.v1.UpdateFactsRequest
-	15, // 29: muster.v1.FactsService.GetFactsStatus:input_type -> muster.v1.GetFactsStatusRequest
-	16, // 30: muster.v1.FactsService.SendSnapshot:output_type -> muster.v1.FactsStatus
-	16, // 31: muster.v1.FactsService.UpdateFacts:output_type -> muster.v1.FactsStatus
-	16, // 32: muster.v1.FactsService.GetFactsStatus:output_type -> muster.v1.FactsStatus
-	30, // [30:33] is the sub-list for method output_type
-	27, // [27:30] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	8,  // 0: muster.v1.NodeFacts.labels:type_name -> muster.v1.NodeFacts.LabelsEntry
+	2,  // 1: muster.v1.NodeFacts.taints:type_name -> muster.v1.Taint
+	9,  // 2: muster.v1.NodeFacts.allocatable:type_name -> muster.v1.NodeFacts.AllocatableEntry
+	11, // 3: muster.v1.Taint.effect:type_name -> muster.v1.TaintEffect
+	12, // 4: muster.v1.PodFacts.create_time:type_name -> google.protobuf.Timestamp
+	13, // 5: muster.v1.PodFacts.shape:type_name -> muster.v1.PodShape
+	14, // 6: muster.v1.PodFacts.declaration:type_name -> muster.v1.GangSpec
+	0,  // 7: muster.v1.PodFacts.phase:type_name -> muster.v1.PodFacts.Phase
+	10, // 8: muster.v1.PodFacts.labels:type_name -> muster.v1.PodFacts.LabelsEntry
+	1,  // 9: muster.v1.SendSnapshotRequest.nodes:type_name -> muster.v1.NodeFacts
+	3,  // 10: muster.v1.SendSnapshotRequest.pods:type_name -> muster.v1.PodFacts
+	1,  // 11: muster.v1.UpdateFactsRequest.nodes:type_name -> muster.v1.NodeFacts
+	3,  // 12: muster.v1.UpdateFactsRequest.pods:type_name -> muster.v1.PodFacts
+	4,  // 13: muster.v1.FactsService.SendSnapshot:input_type -> muster.v1.SendSnapshotRequest
+	5,  // 14: muster.v1.FactsService.UpdateFacts:input_type -> muster.v1.UpdateFactsRequest
+	6,  // 15: muster.v1.FactsService.GetFactsStatus:input_type -> muster.v1.GetFactsStatusRequest
+	7,  // 16: muster.v1.FactsService.SendSnapshot:output_type -> muster.v1.FactsStatus
+	7,  // 17: muster.v1.FactsService.UpdateFacts:output_type -> muster.v1.FactsStatus
+	7,  // 18: muster.v1.FactsService.GetFactsStatus:output_type -> muster.v1.FactsStatus
+	16, // [16:19] is the sub-list for method output_type
+	13, // [13:16] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_muster_v1_facts_proto_init() }
@@ -1536,19 +868,21 @@ func file_muster_v1_facts_proto_init() {
 	if File_muster_v1_facts_proto != nil {
 		return
 	}
-	file_muster_v1_muster_proto_init()
+	file_muster_v1_gang_proto_init()
+	file_muster_v1_pod_shape_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_muster_v1_facts_proto_rawDesc), len(file_muster_v1_facts_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   22,
+			NumEnums:      1,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_muster_v1_facts_proto_goTypes,
 		DependencyIndexes: file_muster_v1_facts_proto_depIdxs,
+		EnumInfos:         file_muster_v1_facts_proto_enumTypes,
 		MessageInfos:      file_muster_v1_facts_proto_msgTypes,
 	}.Build()
 	File_muster_v1_facts_proto = out.File

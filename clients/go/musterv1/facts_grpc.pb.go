@@ -31,16 +31,18 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// If Kubernetes announces the facts (kubernetes.enabled), only GetFactsStatus is served; the rest is
-// FAILED_PRECONDITION.
+// Takes announcements of nodes and pods. If Kubernetes announces the facts (kubernetes.enabled), only GetFactsStatus is
+// served; the rest is FAILED_PRECONDITION.
 type FactsServiceClient interface {
-	// Replaces all nodes and pods in one step; members of submitted gangs that are not confirmed yet stay. Any source may
+	// Replaces all nodes, pods and PodGroups in one step. Members of submitted gangs that are not confirmed yet, and
+	// gangs declared with CreateGang, stay. Any source may
 	// send a snapshot and is the announcer from then on.
-	SendSnapshot(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[SnapshotPart, FactsStatus], error)
+	SendSnapshot(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[SendSnapshotRequest, FactsStatus], error)
 	// Applies one step, as a whole or not at all. FAILED_PRECONDITION with ErrorInfo reason SEND_SNAPSHOT: steps are
 	// missing, the store no longer has them, or another source has taken over. A version that is already known is
 	// answered and changes nothing.
 	UpdateFacts(ctx context.Context, in *UpdateFactsRequest, opts ...grpc.CallOption) (*FactsStatus, error)
+	// Returns the current version and its announcer.
 	GetFactsStatus(ctx context.Context, in *GetFactsStatusRequest, opts ...grpc.CallOption) (*FactsStatus, error)
 }
 
@@ -52,18 +54,18 @@ func NewFactsServiceClient(cc grpc.ClientConnInterface) FactsServiceClient {
 	return &factsServiceClient{cc}
 }
 
-func (c *factsServiceClient) SendSnapshot(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[SnapshotPart, FactsStatus], error) {
+func (c *factsServiceClient) SendSnapshot(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[SendSnapshotRequest, FactsStatus], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &FactsService_ServiceDesc.Streams[0], FactsService_SendSnapshot_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
-	x := &grpc.GenericClientStream[SnapshotPart, FactsStatus]{ClientStream: stream}
+	x := &grpc.GenericClientStream[SendSnapshotRequest, FactsStatus]{ClientStream: stream}
 	return x, nil
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type FactsService_SendSnapshotClient = grpc.ClientStreamingClient[SnapshotPart, FactsStatus]
+type FactsService_SendSnapshotClient = grpc.ClientStreamingClient[SendSnapshotRequest, FactsStatus]
 
 func (c *factsServiceClient) UpdateFacts(ctx context.Context, in *UpdateFactsRequest, opts ...grpc.CallOption) (*FactsStatus, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -89,16 +91,18 @@ func (c *factsServiceClient) GetFactsStatus(ctx context.Context, in *GetFactsSta
 // All implementations must embed UnimplementedFactsServiceServer
 // for forward compatibility.
 //
-// If Kubernetes announces the facts (kubernetes.enabled), only GetFactsStatus is served; the rest is
-// FAILED_PRECONDITION.
+// Takes announcements of nodes and pods. If Kubernetes announces the facts (kubernetes.enabled), only GetFactsStatus is
+// served; the rest is FAILED_PRECONDITION.
 type FactsServiceServer interface {
-	// Replaces all nodes and pods in one step; members of submitted gangs that are not confirmed yet stay. Any source may
+	// Replaces all nodes, pods and PodGroups in one step. Members of submitted gangs that are not confirmed yet, and
+	// gangs declared with CreateGang, stay. Any source may
 	// send a snapshot and is the announcer from then on.
-	SendSnapshot(grpc.ClientStreamingServer[SnapshotPart, FactsStatus]) error
+	SendSnapshot(grpc.ClientStreamingServer[SendSnapshotRequest, FactsStatus]) error
 	// Applies one step, as a whole or not at all. FAILED_PRECONDITION with ErrorInfo reason SEND_SNAPSHOT: steps are
 	// missing, the store no longer has them, or another source has taken over. A version that is already known is
 	// answered and changes nothing.
 	UpdateFacts(context.Context, *UpdateFactsRequest) (*FactsStatus, error)
+	// Returns the current version and its announcer.
 	GetFactsStatus(context.Context, *GetFactsStatusRequest) (*FactsStatus, error)
 	mustEmbedUnimplementedFactsServiceServer()
 }
@@ -110,7 +114,7 @@ type FactsServiceServer interface {
 // pointer dereference when methods are called.
 type UnimplementedFactsServiceServer struct{}
 
-func (UnimplementedFactsServiceServer) SendSnapshot(grpc.ClientStreamingServer[SnapshotPart, FactsStatus]) error {
+func (UnimplementedFactsServiceServer) SendSnapshot(grpc.ClientStreamingServer[SendSnapshotRequest, FactsStatus]) error {
 	return status.Errorf(codes.Unimplemented, "method SendSnapshot not implemented")
 }
 func (UnimplementedFactsServiceServer) UpdateFacts(context.Context, *UpdateFactsRequest) (*FactsStatus, error) {
@@ -141,11 +145,11 @@ func RegisterFactsServiceServer(s grpc.ServiceRegistrar, srv FactsServiceServer)
 }
 
 func _FactsService_SendSnapshot_Handler(srv interface{}, stream grpc.ServerStream) error {
-	return srv.(FactsServiceServer).SendSnapshot(&grpc.GenericServerStream[SnapshotPart, FactsStatus]{ServerStream: stream})
+	return srv.(FactsServiceServer).SendSnapshot(&grpc.GenericServerStream[SendSnapshotRequest, FactsStatus]{ServerStream: stream})
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type FactsService_SendSnapshotServer = grpc.ClientStreamingServer[SnapshotPart, FactsStatus]
+type FactsService_SendSnapshotServer = grpc.ClientStreamingServer[SendSnapshotRequest, FactsStatus]
 
 func _FactsService_UpdateFacts_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(UpdateFactsRequest)

@@ -4,6 +4,7 @@ from __future__ import annotations
 import asyncio
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import threading
@@ -39,10 +40,10 @@ def test_the_example_schedules_three_gangs(musterd: Musterd, example: str) -> No
                          capture_output=True, text=True, timeout=60)
     assert run.returncode == 0, run.stderr
     for name, pods in (("train", 8), ("serve", 4), ("sweep", 10)):
-        assert f"{name} CONFIRMED {pods} pods" in run.stdout
+        assert f"{name} STATE_CONFIRMED {pods} pods" in run.stdout
     with muster.Client(musterd.address) as client:
         assert used(client) == 22
-        assert {gang.phase for gang in client.list_gangs()} == {"Scheduled"}
+        assert {gang.phase for gang in client.list_gangs()} == {muster.Gang.PHASE_SCHEDULED}
 
 
 def test_a_killed_client_leaves_no_reservation_after_the_ttl(musterd: Musterd) -> None:
@@ -83,14 +84,14 @@ def test_a_gang_without_room_waits_with_a_reason(musterd: Musterd) -> None:
         two_nodes(client)
         first = client.submit_gang("first", 8, {GPU: 1}, ttl=30)
         second = client.submit_gang("second", 2, {GPU: 1}, ttl=5)
-        assert second.state == muster.Submission.WAITING
+        assert second.state == muster.Submission.STATE_WAITING
         assert GPU in second.reason.text
         with pytest.raises(TimeoutError, match="second|room"):
             client.wait_planned(second.id, timeout=0.2)
         threading.Timer(0.3, lambda: client.abandon_gang(first.id)).start()
         planned = client.wait_planned(second.id, timeout=5)
-        assert planned.state == muster.Submission.PLANNED
-        assert client.confirm_gang(planned).state == muster.Submission.CONFIRMED
+        assert planned.state == muster.Submission.STATE_PLANNED
+        assert client.confirm_gang(planned).state == muster.Submission.STATE_CONFIRMED
 
 
 def test_queues_report_their_state(musterd: Musterd) -> None:
@@ -100,7 +101,7 @@ def test_queues_report_their_state(musterd: Musterd) -> None:
         client.submit_gang(muster.GangSpec(name="g", min_member=2, queue="team"), 2, {GPU: 1}, ttl=30)
         team = client.get_queue("team")
         assert (team.limit["cpu"], team.used[GPU], team.running_gangs) == ("2", "2", 1)
-        with pytest.raises(muster.MusterError) as missing:
+        with pytest.raises(muster.NotFound) as missing:
             client.get_queue("unknown")
         assert missing.value.code == grpc.StatusCode.NOT_FOUND
 
@@ -117,7 +118,7 @@ def test_permit_pod_by_pod(musterd: Musterd) -> None:
         async with muster.AsyncClient(musterd.address) as client:
             await client.send_snapshot("test", 1, [muster.node("a", {"cpu": "8"})], [
                 muster.pod(f"u{i}", f"p{i}", {"cpu": "1"}, gang="verbs", min_member=2) for i in range(2)])
-            assert (await client.pre_filter("u0")).passes
+            assert (await client.pre_filter("u0")).allowed
             assert list((await client.filter("u0")).nodes) == ["a"]
             with pytest.raises(asyncio.TimeoutError):
                 await client.permit_wait("u0", "a", timeout=0.2)  # releases the slot
@@ -128,12 +129,12 @@ def test_permit_pod_by_pod(musterd: Musterd) -> None:
             await client.post_bind("u0", "a")
             return [(await first).verdict, second.verdict]
 
-    assert asyncio.run(run()) == [muster.PermitEvent.PERMIT, muster.PermitEvent.PERMIT]
+    assert asyncio.run(run()) == [muster.PermitEvent.VERDICT_PERMIT, muster.PermitEvent.VERDICT_PERMIT]
 
 
 def test_errors_name_fields_and_reasons(musterd: Musterd) -> None:
     with muster.Client(musterd.address) as client:
-        with pytest.raises(muster.MusterError) as wrong:
+        with pytest.raises(muster.InvalidArgument) as wrong:
             client.create_gang(muster.GangSpec(name="Not A Name", min_member=-1))
         assert wrong.value.code == grpc.StatusCode.INVALID_ARGUMENT
         assert {v.field for v in wrong.value.violations} == {"gang.name", "gang.min_member"}
@@ -141,8 +142,9 @@ def test_errors_name_fields_and_reasons(musterd: Musterd) -> None:
             client.update_facts(source="test", version=7)
         two_nodes(client)
         assert client.update_facts(source="test", version=2, removed_nodes=["b"]).version == 2
-        with pytest.raises(muster.SnapshotNeeded):
+        with pytest.raises(muster.FailedPrecondition, match="FAILED_PRECONDITION: ") as gap:
             client.update_facts(source="test", version=4)
+        assert isinstance(gap.value, muster.SnapshotNeeded) and gap.value.code == grpc.StatusCode.FAILED_PRECONDITION
         with pytest.raises(muster.MusterError) as missing:
             client.get_gang("unknown")
         assert missing.value.code == grpc.StatusCode.NOT_FOUND
@@ -172,7 +174,7 @@ def test_large_clusters_are_announced_and_listed(musterd: Musterd) -> None:
     with muster.Client(muster.Options(server=musterd.address, timeout_s=60)) as client:
         status = client.send_snapshot("test", 1, [muster.node(f"node-{i}", {"cpu": "8", GPU: 4}, labels=labels)
                                                   for i in range(4000)])
-        assert status.nodes == 4000
+        assert status.node_count == 4000
         nodes = client.list_nodes()
         assert len(nodes) == 4000
 
@@ -182,3 +184,67 @@ def test_a_token_is_not_sent_in_plain_text() -> None:
         muster.Client(muster.Options(server="muster.example:9091", token="secret"))
     with pytest.raises(ValueError, match="unencrypted"):
         muster.Client(muster.Options(server="127.evil.example:9091", token="secret"))
+
+
+def test_update_mask_replaces_named_fields(musterd: Musterd) -> None:
+    with muster.Client(musterd.address) as client:
+        client.create_gang(muster.GangSpec(name="g", min_member=2, total_number=4))
+        gang = client.update_gang(muster.GangSpec(name="g", min_member=3), ["min_member"])
+        assert (gang.rules.min_member, gang.rules.total_number) == (3, 4)
+        with pytest.raises(muster.InvalidArgument) as wrong:
+            client.update_gang(muster.GangSpec(name="g"), ["minMember"])
+        assert [violation.field for violation in wrong.value.violations] == ["update_mask.paths[0]"]
+
+
+def test_submissions_are_listed_and_watched(musterd: Musterd) -> None:
+    with muster.Client(musterd.address) as client:
+        two_nodes(client)
+        client.submit_gang("a", 2, {GPU: 1}, ttl=60, request_id="id-a")
+        client.submit_gang("b", 2, {GPU: 1}, ttl=60, request_id="id-b", namespace="other")
+        assert [(s.id, s.gang) for s in client.list_submissions()] == [("id-a", "default/a"), ("id-b", "other/b")]
+        assert [s.id for s in client.list_submissions("other")] == ["id-b"]
+        seen: List[str] = []
+        for event in client.watch_submissions():
+            kind = event.WhichOneof("event")
+            if kind == "synced":
+                assert sorted(seen) == ["id-a 2", "id-b 2"]
+                client.abandon_gang("id-a")
+            else:
+                seen.append(f"{event.upserted.id} {event.upserted.state}")
+                if event.upserted.state == muster.Submission.STATE_ABANDONED:
+                    break
+        assert client.list_submissions()[0].state == muster.Submission.STATE_ABANDONED
+
+
+def test_queues_are_watched(musterd: Musterd) -> None:
+    with muster.Client(musterd.address) as client:
+        two_nodes(client)
+        synced = False
+        for event in client.watch_queues():
+            if event.synced:
+                synced = True
+                client.submit_gang(muster.GangSpec(name="g", min_member=2, queue="team"), 2, {GPU: 1}, ttl=30)
+            elif synced:
+                assert event.upserted.name == "team"
+                if event.upserted.running_gangs == 1:
+                    break
+
+
+def test_the_version_is_told(musterd: Musterd) -> None:
+    with muster.Client(musterd.address) as client:
+        version = client.get_version()
+        assert version.api_version == "muster.v1" and version.server_version.count(".") == 2
+        assert abs(version.start_time.ToSeconds() - time.time()) < 600
+
+
+def test_every_call_is_offered() -> None:
+    from muster.v1 import decision_pb2, event_pb2, facts_pb2, gang_pb2, node_pb2, placement_pb2, queue_pb2, trace_pb2, \
+        version_pb2, what_if_pb2
+    renamed = {"get_facts_status": "facts_status"}
+    for module in (decision_pb2, event_pb2, facts_pb2, gang_pb2, node_pb2, placement_pb2, queue_pb2, trace_pb2,
+                   version_pb2, what_if_pb2):
+        for service in module.DESCRIPTOR.services_by_name.values():
+            for method in service.methods:
+                name = re.sub(r"(?<!^)(?=[A-Z])", "_", method.name).lower()
+                for client in (muster.Client, muster.AsyncClient):
+                    assert hasattr(client, renamed.get(name, name)), method.full_name

@@ -37,21 +37,21 @@ TEST(EventLog, Effect_BecomesEventAndIsForwarded) {
   ASSERT_EQ(page.events.size(), 6U);
   EXPECT_EQ(page.missed, 0);
   struct Expected {
-    const char* type;
+    EventType type;
     const char* node;
     ReasonCode code;
   };
   const std::vector<Expected> expected = {
-      {"Bind", "n", ReasonCode::kBinding},      {"Activate", "m", ReasonCode::kPlanned},
-      {"TimedOut", "", ReasonCode::kTimedOut},  {"Evict", "", ReasonCode::kEvicted},
-      {"Warning", "", ReasonCode::kBindFailed}, {"Note", "", ReasonCode::kNoRoom}};
+      {EventType::kBind, "n", ReasonCode::kBinding},      {EventType::kActivate, "m", ReasonCode::kPlanned},
+      {EventType::kTimedOut, "", ReasonCode::kTimedOut},  {EventType::kEvict, "", ReasonCode::kEvicted},
+      {EventType::kWarning, "", ReasonCode::kBindFailed}, {EventType::kNote, "", ReasonCode::kNoRoom}};
   for (size_t i = 0; i < expected.size(); ++i) {
     const EventRecord& event = *page.events[i];
     EXPECT_EQ(event.sequence, static_cast<int64_t>(i) + 1);
     EXPECT_EQ(event.type, expected[i].type);
     EXPECT_EQ(event.node, expected[i].node);
     EXPECT_EQ(event.reason.code, expected[i].code);
-    EXPECT_EQ(event.pod.uid, "u") << event.type;
+    EXPECT_EQ(event.pod.uid, "u") << i;
     EXPECT_GE(event.unix_ms, before);
   }
   EXPECT_EQ(page.events[3]->reason.text, "why");

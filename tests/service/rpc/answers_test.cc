@@ -156,8 +156,8 @@ v1::UpdateFactsRequest Facts(const std::string& id) {
 TEST_F(Lives, RepeatedFacts_SameReply) {
   const absl::StatusOr<v1::FactsStatus> status = client().UpdateFacts(Facts("f"));
   ASSERT_TRUE(status.ok()) << status.status();
-  EXPECT_EQ(status->nodes(), 1);
-  EXPECT_EQ(status->pods(), 1);
+  EXPECT_EQ(status->node_count(), 1);
+  EXPECT_EQ(status->pod_count(), 1);
   v1::UpdateFactsRequest gone;
   gone.add_removed_nodes("n");
   gone.add_removed_pods("p");
@@ -178,7 +178,7 @@ TEST_F(Lives, RepeatedUnreserve_ReleasesOnce) {
   const auto permitted = [&] {
     bool yes = false;
     const absl::Status status = client().Permit(permit, [&](const v1::PermitEvent& event) {
-      yes = event.verdict() == v1::PermitEvent::PERMIT;
+      yes = event.verdict() == v1::PermitEvent::VERDICT_PERMIT;
       return true;
     });
     return status.ok() && yes;
@@ -186,7 +186,7 @@ TEST_F(Lives, RepeatedUnreserve_ReleasesOnce) {
   v1::UnreserveRequest back;
   back.set_request_id("back");
   back.set_pod_uid("p");
-  back.set_cause(v1::UnreserveRequest::BIND_FAILED);
+  back.set_cause(v1::UnreserveRequest::CAUSE_BIND_FAILED);
   ASSERT_TRUE(permitted());
   ASSERT_TRUE(client().Unreserve(back).ok());
   ASSERT_TRUE(permitted());

@@ -1,5 +1,6 @@
 // The scenarios C-101 to C-119 through the gRPC verbs of a running musterd (SPEC S-1): the same files as for the core,
 // compared with the same text. Output that only the core has (effects) is left out.
+#include <google/protobuf/util/time_util.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "clients/cpp/enum_text.h"
 #include "clients/cpp/muster_client.h"
 #include "support/sync.h"
 #include "tests/scenario/language.h"
@@ -47,7 +49,7 @@ class RpcTarget : public ScenarioTarget {
     request.set_pod_uid(uid);
     const auto answer = client_->PreFilter(request);
     if (!answer.ok()) return Error(answer.status());
-    return answer->passes() ? "prefilter: passes\n" : absl::StrCat("prefilter: rejected", Why(answer->reason()), "\n");
+    return answer->allowed() ? "prefilter: passes\n" : absl::StrCat("prefilter: rejected", Why(answer->reason()), "\n");
   }
   std::string Filter(const std::string& uid, const std::vector<std::string>& nodes) override {
     v1::FilterRequest request;
@@ -73,7 +75,7 @@ class RpcTarget : public ScenarioTarget {
         if (std::exchange(answered, true)) {
           MutexLock lock(&mutex_);
           late_.push_back(absl::StrCat("answer ", NameOf(uid), ": ",
-                                       event.verdict() == v1::PermitEvent::PERMIT ? "permitted" : "refused",
+                                       event.verdict() == v1::PermitEvent::VERDICT_PERMIT ? "permitted" : "refused",
                                        Why(event.reason())));
         } else {
           *answer = Describe(event) + "\n";
@@ -98,9 +100,9 @@ class RpcTarget : public ScenarioTarget {
   std::string Unreserve(const std::string& uid, const std::string& cause) override {
     v1::UnreserveRequest request;
     request.set_pod_uid(uid);
-    request.set_cause(cause == "timeout"     ? v1::UnreserveRequest::PERMIT_TIMEOUT
-                      : cause == "bind-fail" ? v1::UnreserveRequest::BIND_FAILED
-                                             : v1::UnreserveRequest::REJECTED);
+    request.set_cause(cause == "timeout"     ? v1::UnreserveRequest::CAUSE_PERMIT_TIMEOUT
+                      : cause == "bind-fail" ? v1::UnreserveRequest::CAUSE_BIND_FAILED
+                                             : v1::UnreserveRequest::CAUSE_REJECTED);
     return Error(client_->Unreserve(request));
   }
   std::string PostBind(const std::string& uid, const std::string& node) override {
@@ -120,18 +122,18 @@ class RpcTarget : public ScenarioTarget {
     if (!gang.ok()) return absl::StrCat("no gang ", shown_as, "\n");
     ShownGang shown;
     shown.name = shown_as;
-    shown.phase = gang->phase();
-    shown.children = gang->counts().children();
+    shown.phase = EnumText(gang->phase());
+    shown.children = gang->counts().members();
     shown.waiting = gang->counts().waiting();
     shown.bound = gang->counts().bound() + gang->counts().binding();
-    shown.code = gang->reason().code();
+    shown.code = EnumText(gang->reason().code());
     shown.text = gang->reason().text();
     shown.min_member = gang->rules().min_member();
     shown.total_number = gang->rules().total_number();
-    shown.wait_time_ms = gang->rules().wait_time_ms();
-    shown.mode = gang->rules().mode();
-    shown.match_policy = gang->rules().match_policy();
-    shown.on_timeout = gang->rules().on_timeout();
+    shown.wait_time_ms = google::protobuf::util::TimeUtil::DurationToMilliseconds(gang->rules().wait_timeout());
+    shown.mode = EnumText(gang->rules().mode());
+    shown.match_policy = PolicyText(gang->rules().match_policy());
+    shown.on_timeout = PolicyText(gang->rules().on_timeout());
     shown.warnings.assign(gang->warnings().begin(), gang->warnings().end());
     return WriteGang(shown, explain);
   }
@@ -160,13 +162,14 @@ class RpcTarget : public ScenarioTarget {
   static std::string Error(const absl::Status& status) {
     return status.ok() ? "" : absl::StrCat("error: ", status.message(), "\n");
   }
-  static std::string Why(const v1::Reason& reason) { return WriteWhy(reason.code(), reason.text()); }
+  static std::string Why(const v1::Reason& reason) { return WriteWhy(EnumText(reason.code()), reason.text()); }
   static std::string Describe(const v1::PermitEvent& event) {
-    if (event.verdict() == v1::PermitEvent::PERMIT) return "PERMIT";
-    if (event.verdict() == v1::PermitEvent::REJECT) return absl::StrCat("REJECT", Why(event.reason()));
+    if (event.verdict() == v1::PermitEvent::VERDICT_PERMIT) return "PERMIT";
+    if (event.verdict() == v1::PermitEvent::VERDICT_REJECT) return absl::StrCat("REJECT", Why(event.reason()));
     // The remaining time is reported shortly after the call: round it up to whole seconds.
-    const int64_t left_ms = (event.wait_left_ms() + 999) / 1000 * 1000;
-    return WriteWait(left_ms, event.reason().code(), event.reason().text(),
+    const int64_t left_ms =
+        (google::protobuf::util::TimeUtil::DurationToMilliseconds(event.remaining_wait()) + 999) / 1000 * 1000;
+    return WriteWait(left_ms, EnumText(event.reason().code()), event.reason().text(),
                      {event.activate_pod_uids().begin(), event.activate_pod_uids().end()});
   }
   template <typename Map>

@@ -25,7 +25,7 @@ class QueueRpc : public Rpc {
   static v1::SubmitGangRequest Gang(const std::string& name, const std::string& queue, const std::string& cpu) {
     v1::SubmitGangRequest request;
     request.set_request_id(name);
-    request.set_ttl_ms(60'000);
+    request.mutable_ttl()->set_seconds(60);
     request.mutable_gang()->set_name(name);
     request.mutable_gang()->set_min_member(1);
     request.mutable_gang()->set_queue(queue);
@@ -40,7 +40,7 @@ class QueueRpc : public Rpc {
     for (int i = 0; i < 1'000; ++i) {
       const auto now = client_->GetSubmission(request.request_id());
       EXPECT_TRUE(now.ok()) << now.status();
-      if (now->state() != v1::Submission::WAITING || now->reason().code() != "InQueue") return *now;
+      if (now->state() != v1::Submission::STATE_WAITING || now->reason().code() != v1::REASON_CODE_QUEUED) return *now;
       absl::SleepFor(absl::Milliseconds(1));
     }
     return {};
@@ -53,7 +53,7 @@ TEST_F(QueueRpc, NoQueuesDeclared_NameIsWarning) {
   EXPECT_TRUE(absl::IsNotFound(none.status()));
   EXPECT_TRUE(absl::StrContains(none.status().message(), "none is declared")) << none.status();
   EXPECT_TRUE(absl::IsInvalidArgument(client_->GetQueue("").status()));
-  EXPECT_EQ(Submit(Gang("g", "team", "100m")).state(), v1::Submission::PLANNED);
+  EXPECT_EQ(Submit(Gang("g", "team", "100m")).state(), v1::Submission::STATE_PLANNED);
   const auto gang = client_->GetGang("default", "g");
   ASSERT_EQ(gang->warnings_size(), 1);
   EXPECT_TRUE(absl::StrContains(gang->warnings(0), "team")) << gang->warnings(0);
@@ -61,15 +61,15 @@ TEST_F(QueueRpc, NoQueuesDeclared_NameIsWarning) {
 
 TEST_F(QueueRpc, QueueLimit_HoldsBackItsGang) {
   Declare();
-  EXPECT_EQ(Submit(Gang("first", "team", "1")).state(), v1::Submission::PLANNED);
+  EXPECT_EQ(Submit(Gang("first", "team", "1")).state(), v1::Submission::STATE_PLANNED);
   const v1::Submission second = Submit(Gang("second", "team", "1"));
-  EXPECT_EQ(second.reason().code(), "QueueLimit") << second.ShortDebugString();
+  EXPECT_EQ(second.reason().code(), v1::REASON_CODE_QUEUE_LIMIT) << second.ShortDebugString();
   EXPECT_TRUE(absl::StrContains(second.reason().text(), "limit of queue team, cpu: 1500m, 1 is used"))
       << second.reason().text();
-  EXPECT_EQ(Submit(Gang("elsewhere", "", "1")).state(), v1::Submission::PLANNED) << "room there is";
+  EXPECT_EQ(Submit(Gang("elsewhere", "", "1")).state(), v1::Submission::STATE_PLANNED) << "room there is";
   EXPECT_EQ(client_->GetGang("default", "second")->rules().queue(), "team");
   EXPECT_EQ(client_->GetGang("default", "elsewhere")->rules().queue(), "default");
-  EXPECT_EQ(Submit(Gang("nowhere", "unknown", "1m")).reason().code(), "UnknownQueue");
+  EXPECT_EQ(Submit(Gang("nowhere", "unknown", "1m")).reason().code(), v1::REASON_CODE_UNKNOWN_QUEUE);
 }
 
 TEST_F(QueueRpc, NonPreemptibleGang_MustFitQuota) {
@@ -77,11 +77,11 @@ TEST_F(QueueRpc, NonPreemptibleGang_MustFitQuota) {
   v1::SubmitGangRequest fixed = Gang("fixed", "team", "1");
   fixed.mutable_gang()->set_preemptible(false);
   const v1::Submission refused = Submit(fixed);
-  EXPECT_EQ(refused.reason().code(), "QueueRejected") << refused.ShortDebugString();
+  EXPECT_EQ(refused.reason().code(), v1::REASON_CODE_QUEUE_REJECTED) << refused.ShortDebugString();
   EXPECT_FALSE(client_->GetGang("default", "fixed")->rules().preemptible());
   v1::SubmitGangRequest free = Gang("free", "team", "1");
   free.mutable_gang()->set_preemptible(true);
-  EXPECT_EQ(Submit(free).state(), v1::Submission::PLANNED);
+  EXPECT_EQ(Submit(free).state(), v1::Submission::STATE_PLANNED);
   EXPECT_TRUE(client_->GetGang("default", "free")->rules().preemptible());
 }
 
@@ -92,7 +92,7 @@ TEST_F(QueueRpc, WhatIf_ChecksQueue) {
   const auto plan = client_->PlanGang(request);
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_FALSE(plan->starts());
-  EXPECT_EQ(plan->reason().code(), "QueueRejected") << plan->reason().text();
+  EXPECT_EQ(plan->reason().code(), v1::REASON_CODE_QUEUE_REJECTED) << plan->reason().text();
 }
 
 TEST_F(QueueRpc, InvalidQueueName_IsRefused) {
@@ -115,29 +115,30 @@ TEST_F(QueueRpc, ApplyQueues_IsAtomic) {  // SPEC Q-1
   *request.add_queues() = Spec("top", "", "1500m");
   ASSERT_TRUE(client_->ApplyQueues(request).ok());
   EXPECT_EQ(client_->GetQueue("leaf")->parent(), "top");
-  EXPECT_EQ(Submit(Gang("first", "leaf", "1")).state(), v1::Submission::PLANNED);
-  EXPECT_EQ(Submit(Gang("second", "leaf", "1")).reason().code(), "QueueLimit");
+  EXPECT_EQ(Submit(Gang("first", "leaf", "1")).state(), v1::Submission::STATE_PLANNED);
+  EXPECT_EQ(Submit(Gang("second", "leaf", "1")).reason().code(), v1::REASON_CODE_QUEUE_LIMIT);
   // A larger limit: the gang starts.
   v1::ApplyQueuesRequest more;
   *more.add_queues() = Spec("top", "", "2");
   ASSERT_TRUE(client_->ApplyQueues(more).ok());
   EXPECT_EQ(client_->GetQueue("leaf")->parent(), "top") << "what is not named stays";
   v1::Submission second = *client_->GetSubmission("second");
-  for (int i = 0; i < 1'000 && second.state() == v1::Submission::WAITING; ++i) {
+  for (int i = 0; i < 1'000 && second.state() == v1::Submission::STATE_WAITING; ++i) {
     absl::SleepFor(absl::Milliseconds(5));
     second = *client_->GetSubmission("second");
   }
-  EXPECT_EQ(second.state(), v1::Submission::PLANNED) << second.reason().text();
+  EXPECT_EQ(second.state(), v1::Submission::STATE_PLANNED) << second.reason().text();
   // Partly invalid: nothing is applied, and every reason is reported.
   v1::ApplyQueuesRequest wrong;
   *wrong.add_queues() = Spec("new", "");
   *wrong.add_queues() = Spec("lost", "nowhere");
   (*wrong.mutable_queues(0)->mutable_quota())["cpu"] = "much";
-  wrong.mutable_queues(1)->set_sort("lifo");
+  wrong.mutable_queues(1)->set_sort(static_cast<v1::QueueSort>(7));
   const absl::Status unread = client_->ApplyQueues(wrong);
   EXPECT_TRUE(absl::IsInvalidArgument(unread)) << unread;
   EXPECT_TRUE(absl::StrContains(unread.message(), "queues[0].quota.cpu")) << unread;
-  EXPECT_TRUE(absl::StrContains(unread.message(), "queues[1].sort: \"lifo\"; expected fifo")) << unread;
+  EXPECT_TRUE(absl::StrContains(unread.message(), "queues[1].sort: 7; expected QUEUE_SORT_FIFO or QUEUE_SORT_FAIR"))
+      << unread;
   wrong.mutable_queues(0)->clear_quota();
   wrong.mutable_queues(1)->clear_sort();
   const absl::Status no_tree = client_->ApplyQueues(wrong);
@@ -152,7 +153,7 @@ TEST_F(QueueRpc, ApplyQueues_IsAtomic) {  // SPEC Q-1
   only.set_prune(true);
   ASSERT_TRUE(client_->ApplyQueues(only).ok());
   EXPECT_EQ(client_->ListQueues()->queues_size(), 2) << "lone and default";
-  EXPECT_EQ(Submit(Gang("third", "leaf", "1m")).reason().code(), "UnknownQueue");
+  EXPECT_EQ(Submit(Gang("third", "leaf", "1m")).reason().code(), v1::REASON_CODE_UNKNOWN_QUEUE);
   EXPECT_TRUE(client_->DeleteQueue("lone").ok());
   EXPECT_EQ(client_->ListQueues()->queues_size(), 0);
 }
@@ -169,25 +170,25 @@ TEST_F(QueueRpc, ExplainQueue_ReportsGangPositions) {  // SPEC S-5
   Submit(Gang("second", "team", "1"));
   Submit(Gang("third", "team", "1"));
   const auto third = client_->ExplainGang("default", "third");
-  EXPECT_EQ(third->place(), 2);
-  EXPECT_EQ(third->places(), 2);
+  EXPECT_EQ(third->queue_position(), 2);
+  EXPECT_EQ(third->queue_length(), 2);
   ASSERT_EQ(third->ahead_size(), 1);
   EXPECT_EQ(third->ahead(0).name(), "second");
   EXPECT_EQ(third->ahead(0).queue(), "team");
-  EXPECT_EQ(third->ahead(0).reason().code(), "QueueLimit");
+  EXPECT_EQ(third->ahead(0).reason().code(), v1::REASON_CODE_QUEUE_LIMIT);
   EXPECT_TRUE(
       absl::StrContains(third->text(), "It is number 2 of 2 waiting gangs in queue team, behind default/second."))
       << third->text();
   const auto second = client_->ExplainGang("default", "second");
-  EXPECT_EQ(second->place(), 1);
+  EXPECT_EQ(second->queue_position(), 1);
   EXPECT_TRUE(absl::StrContains(second->text(), "It is the head of 2 waiting gangs in queue team.")) << second->text();
-  EXPECT_EQ(client_->ExplainGang("default", "first")->place(), 0);
+  EXPECT_EQ(client_->ExplainGang("default", "first")->queue_position(), 0);
   for (const char* name : {"team", "all"}) {
     const auto queue = client_->ExplainQueue(name);
     ASSERT_TRUE(queue.ok()) << queue.status();
-    EXPECT_EQ(queue->places(), 2);
-    ASSERT_EQ(queue->line_size(), 2);
-    EXPECT_EQ(queue->line(0).name(), "second");
+    EXPECT_EQ(queue->queue_length(), 2);
+    ASSERT_EQ(queue->waiting_gangs_size(), 2);
+    EXPECT_EQ(queue->waiting_gangs(0).name(), "second");
     EXPECT_EQ(queue->queue().name(), name);
     EXPECT_TRUE(absl::StrContains(queue->text(), "The head of the queue is default/second")) << queue->text();
     EXPECT_TRUE(absl::StrContains(queue->text(), "[QueueLimit].\nBehind it: default/third.")) << queue->text();
@@ -200,7 +201,7 @@ TEST_F(QueueRpc, WhatIfLargerLimit_ReportsEffect) {
   Submit(Gang("second", "team", "1"));
   v1::PlanGangRequest request;
   request.set_name("second");
-  v1::MoreForQueue* more = request.add_more_for_queues();
+  v1::QueueCapacityChange* more = request.add_queue_capacity_changes();
   more->set_queue("team");
   (*more->mutable_amounts())["cpu"] = "499m";
   EXPECT_FALSE(client_->PlanGang(request)->starts());
@@ -214,14 +215,14 @@ TEST_F(QueueRpc, WhatIfLargerLimit_ReportsEffect) {
   more->clear_queue();
   more->clear_amounts();
   const absl::Status unread = client_->PlanGang(request).status();
-  EXPECT_TRUE(absl::StrContains(unread.message(), "more_for_queues[0].queue")) << unread;
-  EXPECT_TRUE(absl::StrContains(unread.message(), "more_for_queues[0].amounts")) << unread;
+  EXPECT_TRUE(absl::StrContains(unread.message(), "queue_capacity_changes[0].queue")) << unread;
+  EXPECT_TRUE(absl::StrContains(unread.message(), "queue_capacity_changes[0].amounts")) << unread;
 }
 
 TEST_F(QueueRpc, GetQueue_ReportsState) {
   Declare();
-  EXPECT_EQ(Submit(Gang("first", "team", "1")).state(), v1::Submission::PLANNED);
-  EXPECT_EQ(Submit(Gang("second", "team", "750m")).reason().code(), "QueueLimit");
+  EXPECT_EQ(Submit(Gang("first", "team", "1")).state(), v1::Submission::STATE_PLANNED);
+  EXPECT_EQ(Submit(Gang("second", "team", "750m")).reason().code(), v1::REASON_CODE_QUEUE_LIMIT);
   const auto list = client_->ListQueues();
   ASSERT_TRUE(list.ok()) << list.status();
   ASSERT_EQ(list->queues_size(), 3);
@@ -233,7 +234,7 @@ TEST_F(QueueRpc, GetQueue_ReportsState) {
   EXPECT_EQ(team->quota().at("cpu"), "500m");
   EXPECT_EQ(team->limit().at("cpu"), "1500m");
   EXPECT_EQ(team->max_applications(), 7);
-  EXPECT_EQ(team->sort(), "fifo");
+  EXPECT_EQ(team->sort(), v1::QUEUE_SORT_FIFO);
   const auto all = client_->GetQueue("all");
   EXPECT_FALSE(all->leaf());
   EXPECT_EQ(all->over_quota_weight().at("cpu"), 3);
@@ -243,13 +244,38 @@ TEST_F(QueueRpc, GetQueue_ReportsState) {
     EXPECT_EQ(queue->running_gangs(), 1);
     EXPECT_EQ(queue->waiting_gangs(), 1);
   }
-  EXPECT_EQ(team->share().at("cpu"), "1500m") << "what it asks for, up to its limit";
+  EXPECT_EQ(team->fair_share().at("cpu"), "1500m") << "what it asks for, up to its limit";
   EXPECT_TRUE(client_->AbandonGang("second").ok());
   EXPECT_TRUE(client_->AbandonGang("first").ok());
   const auto empty = client_->GetQueue("team");
   EXPECT_EQ(empty->running_gangs() + empty->waiting_gangs(), 0) << empty->ShortDebugString();
   EXPECT_EQ(empty->used().count("cpu"), 0U);
   EXPECT_EQ(empty->waiting().count("cpu"), 0U);
+}
+
+TEST_F(QueueRpc, WatchQueues_ReceivesQueuesThenChanges) {
+  Declare();
+  std::vector<std::string> names;
+  bool synced = false;
+  bool runs = false;
+  const absl::Status watched = client_->WatchQueues([&](const v1::QueueEvent& event) {
+    if (event.synced()) {
+      synced = true;
+      EXPECT_TRUE(client_->SubmitGang(Gang("g", "team", "1")).ok());
+    } else if (!synced) {
+      names.push_back(event.upserted().name());
+    } else if (event.upserted().name() == "team" && event.upserted().running_gangs() == 1 && !runs) {
+      runs = true;
+      v1::ApplyQueuesRequest only;
+      *only.add_queues() = Spec("all", "");
+      only.set_prune(true);
+      EXPECT_TRUE(client_->ApplyQueues(only).ok());
+    }
+    return event.removed() != "team";
+  });
+  EXPECT_TRUE(watched.ok()) << watched;
+  EXPECT_EQ(names, (std::vector<std::string>{"all", "team", "default"})) << "parents first";
+  EXPECT_TRUE(runs);
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ TEST_F(RefusedFactsShown, InvalidRpcFacts_NameField) {
   const auto taint = [&](const std::string& key) {
     return node([key](v1::NodeFacts* facts) {
       facts->add_taints()->set_key(key);
-      facts->mutable_taints(0)->set_effect("NoSchedule");
+      facts->mutable_taints(0)->set_effect(v1::TAINT_EFFECT_NO_SCHEDULE);
     });
   };
   const auto pods = [](const std::vector<std::pair<std::string, std::string>>& named) {
@@ -145,7 +145,7 @@ TEST_F(RefusedFactsShown, InvalidRpcFacts_NameField) {
   node([](v1::NodeFacts* facts) {
     (*facts->mutable_labels())["topology.kubernetes.io/zone"] = "";
     facts->add_taints()->set_key("node.kubernetes.io/unreachable");
-    facts->mutable_taints(0)->set_effect("NoExecute");
+    facts->mutable_taints(0)->set_effect(v1::TAINT_EFFECT_NO_EXECUTE);
     (*facts->mutable_allocatable())["nvidia.com/mig-1g.5gb"] = "1";
   })(&right);
   const auto taken = client_->UpdateFacts(right);
@@ -168,7 +168,7 @@ TEST_F(RefusedFactsShown, FractionalDevice_IsRounded) {
   submit.mutable_gang()->set_min_member(2);
   submit.add_members()->set_count(2);
   (*submit.mutable_members(0)->mutable_shape()->mutable_requests())["nvidia.com/gpu"] = "500m";
-  EXPECT_EQ(client_->SubmitGang(submit)->state(), v1::Submission::WAITING);
+  EXPECT_EQ(client_->SubmitGang(submit)->state(), v1::Submission::STATE_WAITING);
 }
 
 TEST_F(RefusedFactsShown, NodeWithoutCapacity_HasWarning) {

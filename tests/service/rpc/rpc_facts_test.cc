@@ -7,16 +7,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
-#include "proto/google/rpc/error_details.pb.h"
-#include "proto/muster/v1/decisions.grpc.pb.h"
-#include "proto/muster/v1/facts.grpc.pb.h"
+#include "google/rpc/error_details.pb.h"
+#include "muster/v1/decision.grpc.pb.h"
+#include "muster/v1/facts.grpc.pb.h"
 #include "tests/service/rpc/rpc_fixture.h"
 
 namespace muster {
 namespace {
 
-v1::SnapshotPart Part(int64_t version, const std::string& node) {
-  v1::SnapshotPart part;
+v1::SendSnapshotRequest Part(int64_t version, const std::string& node) {
+  v1::SendSnapshotRequest part;
   part.set_source("orchestrator-1");
   part.set_version(version);
   v1::NodeFacts* facts = part.add_nodes();
@@ -31,13 +31,13 @@ TEST_F(Rpc, NumberedSteps_GapIsRefused) {
   update.set_source("orchestrator-1");
   update.set_version(1);
   EXPECT_TRUE(absl::IsFailedPrecondition(client_->UpdateFacts(update).status())) << "nothing was announced yet";
-  v1::SnapshotPart more;
+  v1::SendSnapshotRequest more;
   *more.add_nodes() = Part(0, "n2").nodes(0);
   const auto snapshot = client_->SendSnapshot({Part(7, "n1"), more});
   ASSERT_TRUE(snapshot.ok()) << snapshot.status();
   EXPECT_EQ(snapshot->version(), 7);
-  EXPECT_EQ(snapshot->nodes(), 2) << "what was there before is gone";
-  EXPECT_EQ(snapshot->pods(), 0);
+  EXPECT_EQ(snapshot->node_count(), 2) << "what was there before is gone";
+  EXPECT_EQ(snapshot->pod_count(), 0);
 
   update.set_version(8);
   v1::PodFacts* pod = update.add_pods();
@@ -76,11 +76,11 @@ TEST_F(Rpc, NumberedSteps_GapIsRefused) {
   const auto status = client_->GetFactsStatus();
   ASSERT_TRUE(status.ok());
   EXPECT_EQ(status->version(), 8);
-  EXPECT_EQ(status->nodes(), 2);
-  EXPECT_EQ(status->pods(), 1);
+  EXPECT_EQ(status->node_count(), 2);
+  EXPECT_EQ(status->pod_count(), 1);
 
   // Another announcer takes over with a snapshot; the first one gets an error.
-  v1::SnapshotPart other = Part(1, "n9");
+  v1::SendSnapshotRequest other = Part(1, "n9");
   other.set_source("orchestrator-2");
   ASSERT_TRUE(client_->SendSnapshot({other}).ok());
   update.set_version(9);
@@ -98,7 +98,7 @@ TEST_F(Rpc, StalledSnapshot_GivesWay) {
   struct Stalled {
     grpc::ClientContext context;
     v1::FactsStatus status;
-    std::unique_ptr<grpc::ClientWriter<v1::SnapshotPart>> writer;
+    std::unique_ptr<grpc::ClientWriter<v1::SendSnapshotRequest>> writer;
   };
   std::vector<std::unique_ptr<Stalled>> stalled;
   for (int i = 0; i < 8; ++i) {  // more than there are places: all are received, in any order
@@ -113,7 +113,7 @@ TEST_F(Rpc, StalledSnapshot_GivesWay) {
     grpc::ClientContext context;
     v1::FactsStatus status;
     const auto writer = stub->SendSnapshot(&context, &status);
-    v1::SnapshotPart whole = Part(30 + i, "n2");
+    v1::SendSnapshotRequest whole = Part(30 + i, "n2");
     whole.set_last(true);
     static_cast<void>(writer->Write(whole));
     writer->WritesDone();
@@ -143,7 +143,7 @@ TEST_F(Rpc, BrokenSnapshot_IsNotApplied) {
     const auto writer = stub->SendSnapshot(&context, &status);
     ASSERT_TRUE(writer->Write(Part(2, "n2")));
     if (unreadable) {
-      v1::SnapshotPart bad = Part(0, "n3\xff\xfe");  // not UTF-8: the server cannot parse it
+      v1::SendSnapshotRequest bad = Part(0, "n3\xff\xfe");  // not UTF-8: the server cannot parse it
       bad.set_last(true);
       static_cast<void>(writer->Write(bad));
     }
@@ -160,7 +160,7 @@ TEST_F(Rpc, PartAfterLast_IsRefused) {
   grpc::ClientContext context;
   v1::FactsStatus status;
   const auto writer = stub->SendSnapshot(&context, &status);
-  v1::SnapshotPart part = Part(1, "n1");
+  v1::SendSnapshotRequest part = Part(1, "n1");
   part.set_last(true);
   ASSERT_TRUE(writer->Write(part));
   static_cast<void>(writer->Write(Part(0, "n2")));
@@ -219,7 +219,7 @@ TEST_F(Rpc, SubmittedPods_AreBoundedAndUnplaced) {
   pod->set_uid("big-0");
   pod->set_name("big-0");
   pod->set_node_name("n");
-  pod->set_phase("Running");
+  pod->set_phase(v1::PodFacts::PHASE_RUNNING);
   const absl::Status placed = client_->SubmitGang(submit).status();
   EXPECT_TRUE(absl::IsInvalidArgument(placed)) << placed;
   EXPECT_NE(placed.message().find("big-0 has a node"), absl::string_view::npos) << placed;
@@ -249,7 +249,7 @@ TEST_F(Rpc, SubmittedAntiAffinity_SeparatesMembers) {
   term->set_topology_key("kubernetes.io/hostname");
   v1::SelectorRequirement* expression = term->mutable_selector()->add_expressions();
   expression->set_key("job");
-  expression->set_operator_("In");
+  expression->set_operator_(v1::SelectorRequirement::OPERATOR_IN);
   expression->add_values("apart");
   const auto planned = client_->SubmitGang(submit);
   ASSERT_TRUE(planned.ok()) << planned.status();
@@ -258,19 +258,20 @@ TEST_F(Rpc, SubmittedAntiAffinity_SeparatesMembers) {
 
   submit.set_request_id("more");
   submit.mutable_gang()->set_name("more");
-  expression->set_operator_("Gt");
+  expression->set_operator_(v1::SelectorRequirement::OPERATOR_GT);
   term->set_topology_key("no key");
   set->mutable_shape()->add_topology_spread()->set_topology_key("zone");
-  set->mutable_shape()->mutable_topology_spread(0)->set_node_affinity_policy("honor");
-  set->mutable_shape()->mutable_topology_spread(0)->set_node_taints_policy("No");
+  set->mutable_shape()->mutable_topology_spread(0)->set_node_affinity_policy(static_cast<v1::NodeInclusionPolicy>(5));
+  set->mutable_shape()->mutable_topology_spread(0)->set_node_taints_policy(static_cast<v1::NodeInclusionPolicy>(-1));
   (*set->mutable_labels())["not a key"] = "x";
   const absl::Status wrong = client_->SubmitGang(submit).status();
   EXPECT_TRUE(absl::IsInvalidArgument(wrong)) << wrong;
   for (const char* field :
        {"members[0].shape.pod_anti_affinity[0].topology_key",
         "members[0].shape.pod_anti_affinity[0].selector.expressions[0]", "members[0].shape.topology_spread[0].max_skew",
-        "members[0].shape.topology_spread[0].node_affinity_policy: \"honor\"; expected Honor or Ignore",
-        "members[0].shape.topology_spread[0].node_taints_policy: \"No\"", "members[0].labels"}) {
+        "members[0].shape.topology_spread[0].node_affinity_policy: 5; expected NODE_INCLUSION_POLICY_HONOR or "
+        "NODE_INCLUSION_POLICY_IGNORE",
+        "members[0].shape.topology_spread[0].node_taints_policy: -1;", "members[0].labels"}) {
     EXPECT_NE(wrong.message().find(field), absl::string_view::npos) << field << " in " << wrong;
   }
 }
@@ -304,7 +305,7 @@ TEST_F(Rpc, SubmittedPreferences_ChooseAmongFeasibleNodes) {
   room->set_weight(50);
   v1::SelectorRequirement* in = room->mutable_term()->add_expressions();
   in->set_key("room");
-  in->set_operator_("In");
+  in->set_operator_(v1::SelectorRequirement::OPERATOR_IN);
   in->add_values("p3");
   EXPECT_EQ(nodes_of("third"), "p3");
   in->set_values(0, "p2");
@@ -316,7 +317,7 @@ TEST_F(Rpc, SubmittedPreferences_ChooseAmongFeasibleNodes) {
   guests->mutable_term()->set_topology_key("kubernetes.io/hostname");
   v1::SelectorRequirement* is = guests->mutable_term()->mutable_selector()->add_expressions();
   is->set_key("job");
-  is->set_operator_("In");
+  is->set_operator_(v1::SelectorRequirement::OPERATOR_IN);
   is->add_values("guests");
   set->set_count(1);
   submit.mutable_gang()->set_min_member(1);

@@ -143,7 +143,7 @@ TEST_F(Rpc, ExplainPod_ReturnsReason) {
   EXPECT_TRUE(engine_.Announce(UpsertPod{lone}).ok());
   const auto alone = client_->ExplainPod("", "lone");
   ASSERT_TRUE(alone.ok()) << alone.status();
-  EXPECT_EQ(alone->pod().reason().code(), "NotAGang") << alone->text();
+  EXPECT_EQ(alone->pod().reason().code(), v1::REASON_CODE_NOT_A_GANG) << alone->text();
   EXPECT_FALSE(alone->has_gang());
   lone.node_name = "n";
   EXPECT_TRUE(engine_.Announce(UpsertPod{lone}).ok());
@@ -177,7 +177,7 @@ TEST_F(Rpc, ExplainWaitingGang_NamesCapacityHolders) {
 v1::SubmitGangRequest TwoOf(const std::string& name, const std::vector<std::string>& group) {
   v1::SubmitGangRequest request;
   request.set_request_id(name);
-  request.set_ttl_ms(60'000);
+  request.mutable_ttl()->set_seconds(60);
   request.mutable_gang()->set_name(name);
   request.mutable_gang()->set_min_member(2);
   for (const std::string& each : group) request.mutable_gang()->add_group(each);
@@ -188,8 +188,8 @@ v1::SubmitGangRequest TwoOf(const std::string& name, const std::vector<std::stri
 
 // S-5: capacity that is planned and not confirmed needs no further member.
 TEST_F(Rpc, ExplainUnconfirmedPlan_ReportsPlannedCapacity) {
-  ASSERT_EQ(client_->SubmitGang(TwoOf("first", {}))->state(), v1::Submission::PLANNED);
-  ASSERT_EQ(client_->SubmitGang(TwoOf("second", {}))->state(), v1::Submission::WAITING);
+  ASSERT_EQ(client_->SubmitGang(TwoOf("first", {}))->state(), v1::Submission::STATE_PLANNED);
+  ASSERT_EQ(client_->SubmitGang(TwoOf("second", {}))->state(), v1::Submission::STATE_WAITING);
   const auto why = client_->ExplainGang("default", "second");
   ASSERT_TRUE(why.ok()) << why.status();
   for (const char* words : {"held by gang default/first cpu: 2 (2 planned ", "s ago and not confirmed yet"}) {
@@ -207,8 +207,8 @@ TEST_F(Rpc, ExplainGroup_NamesMissingPeers) {
   ASSERT_TRUE(client_->SubmitGang(first).ok());
   const auto alone = client_->ExplainGang("default", "first");
   ASSERT_TRUE(alone.ok()) << alone.status();
-  EXPECT_EQ(alone->gang().reason().would_help(), "submit or create the gang") << alone->text();
-  ASSERT_EQ(client_->SubmitGang(second)->state(), v1::Submission::PLANNED);
+  EXPECT_EQ(alone->gang().reason().suggestion(), "submit or create the gang") << alone->text();
+  ASSERT_EQ(client_->SubmitGang(second)->state(), v1::Submission::STATE_PLANNED);
   const auto planned = client_->GetSubmission("first");
   ASSERT_TRUE(planned.ok()) << planned.status();
   ASSERT_TRUE(client_->ConfirmGang("first", planned->plan()).ok());
@@ -226,7 +226,7 @@ TEST_F(Rpc, ExplainVerbGang_NamesNextAction) {
     v1::PodFacts* pod = update.add_pods();
     pod->set_uid(absl::StrCat("v-", name));
     pod->set_name(absl::StrCat("v-", name));
-    pod->set_created_unix_ms(1);
+    pod->mutable_create_time()->set_nanos(1'000'000);
     pod->set_gang("verbs");
     pod->mutable_declaration()->set_min_member(6);
     (*pod->mutable_shape()->mutable_requests())["cpu"] = "1m";
@@ -234,16 +234,16 @@ TEST_F(Rpc, ExplainVerbGang_NamesNextAction) {
   ASSERT_TRUE(client_->UpdateFacts(update).ok());
   const auto before = client_->ExplainGang("default", "verbs");
   ASSERT_TRUE(before.ok()) << before.status();
-  EXPECT_EQ(before->gang().reason().code(), "NotServed");
+  EXPECT_EQ(before->gang().reason().code(), v1::REASON_CODE_NOT_SERVED);
   EXPECT_NE(before->text().find("Suggestion: call Permit for each member"), std::string::npos) << before->text();
   v1::PermitRequest request;
   request.set_pod_uid("v-a");
   request.set_node("n");
   const absl::Status left = client_->Permit(request, [&](const v1::PermitEvent& event) {
-    EXPECT_EQ(event.verdict(), v1::PermitEvent::WAIT);
+    EXPECT_EQ(event.verdict(), v1::PermitEvent::VERDICT_WAIT);
     const auto waits = client_->ExplainGang("default", "verbs");
     EXPECT_TRUE(waits.ok()) << waits.status();
-    EXPECT_EQ(waits->gang().reason().code(), "Barrier");
+    EXPECT_EQ(waits->gang().reason().code(), v1::REASON_CODE_BARRIER);
     EXPECT_NE(waits->text().find("not at the barrier: v-b, v-c, v-d and 2 more."), std::string::npos) << waits->text();
     EXPECT_NE(waits->text().find(" Of its wait time of "), std::string::npos) << waits->text();
     return false;
@@ -253,7 +253,7 @@ TEST_F(Rpc, ExplainVerbGang_NamesNextAction) {
 
 // The wait for a submission continues while musterd is away, and is informed of it.
 TEST_F(Rpc, ConnectionLost_WaitContinues) {
-  ASSERT_EQ(client_->SubmitGang(TwoOf("first", {}))->state(), v1::Submission::PLANNED);
+  ASSERT_EQ(client_->SubmitGang(TwoOf("first", {}))->state(), v1::Submission::STATE_PLANNED);
   RpcOptions options = Options(&events_);
   options.port = server_.port();
   server_.Stop();
@@ -275,7 +275,7 @@ TEST_F(Rpc, ConnectionLost_WaitContinues) {
   const absl::Status waited = client_->AwaitSubmission("first", look, come_back);
   EXPECT_TRUE(waited.ok()) << waited;
   EXPECT_GE(lost, 1);
-  EXPECT_EQ(seen.state(), v1::Submission::PLANNED);
+  EXPECT_EQ(seen.state(), v1::Submission::STATE_PLANNED);
   if (again != nullptr) again->Stop();
 }
 
@@ -290,9 +290,9 @@ TEST_F(Rpc, InvalidWhatIf_NamesField) {
   request.set_namespace_("d");
   request.set_name("train");
   v1::PlanGangRequest twice = request;
-  twice.add_without_nodes("n");
-  twice.add_without_nodes("n");
-  refused(twice, "without_nodes[1]: \"n\" is named twice");
+  twice.add_removed_nodes("n");
+  twice.add_removed_nodes("n");
+  refused(twice, "removed_nodes[1]: \"n\" is named twice");
   v1::PlanGangRequest there = request;
   there.add_added_nodes()->mutable_node()->set_name("n");
   refused(there, "added_nodes[0].node.name: node n is there already");

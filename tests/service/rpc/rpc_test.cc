@@ -1,4 +1,5 @@
 // The gRPC server with the C++ client, over a real connection (SPEC S-1, S-5).
+#include <google/protobuf/util/time_util.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -11,10 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "clients/cpp/muster_client.h"
-#include "proto/google/rpc/error_details.pb.h"
-#include "proto/muster/v1/decisions.grpc.pb.h"
-#include "proto/muster/v1/facts.grpc.pb.h"
-#include "proto/muster/v1/muster.grpc.pb.h"
+#include "google/rpc/error_details.pb.h"
+#include "muster/v1/decision.grpc.pb.h"
+#include "muster/v1/gang.grpc.pb.h"
 #include "service/rpc/request_log.h"
 #include "support/sync.h"
 #include "tests/service/rpc/rpc_fixture.h"
@@ -25,9 +25,9 @@ namespace {
 TEST_F(Rpc, GetListExplain_ReturnGangs) {
   const auto gang = client_->GetGang("d", "train");
   ASSERT_TRUE(gang.ok()) << gang.status();
-  EXPECT_EQ(gang->phase(), "Pending");
+  EXPECT_EQ(gang->phase(), v1::Gang::PHASE_PENDING);
   EXPECT_EQ(gang->members_size(), 2);
-  EXPECT_EQ(gang->reason().code(), "NotEnoughPods");
+  EXPECT_EQ(gang->reason().code(), v1::REASON_CODE_NOT_ENOUGH_PODS);
   EXPECT_EQ(gang->rules().min_member(), 3);
 
   const auto all = client_->ListGangs("");
@@ -59,7 +59,7 @@ TEST_F(Rpc, WaitingGang_WaitsSincePodCreation) {
     pod->set_uid(absl::StrCat("old-", hours));
     pod->set_namespace_("d");
     pod->set_name(pod->uid());
-    pod->set_created_unix_ms(now_ms - hours * kHour);
+    *pod->mutable_create_time() = google::protobuf::util::TimeUtil::MillisecondsToTimestamp(now_ms - hours * kHour);
     pod->set_gang("old");
     pod->mutable_declaration()->set_min_member(5);
   }
@@ -68,13 +68,15 @@ TEST_F(Rpc, WaitingGang_WaitsSincePodCreation) {
   ASSERT_TRUE(why.ok()) << why.status();
   EXPECT_NE(why->text().find("waits since 3h"), std::string::npos) << why->text();
   EXPECT_NE(why->text().find(", for this reason since 1s: "), std::string::npos) << why->text();
-  EXPECT_EQ(why->waits_since_unix_ms(), now_ms - 3 * kHour);
-  EXPECT_GE(why->gang().reason().since_unix_ms(), now_ms);
+  EXPECT_EQ(google::protobuf::util::TimeUtil::TimestampToMilliseconds(why->wait_start_time()), now_ms - 3 * kHour);
+  EXPECT_GE(google::protobuf::util::TimeUtil::TimestampToMilliseconds(why->gang().reason().since_time()), now_ms);
 
   update.Clear();
   update.add_removed_pods("old-3");
   ASSERT_TRUE(client_->UpdateFacts(update).ok());
-  EXPECT_EQ(client_->ExplainGang("d", "old")->waits_since_unix_ms(), now_ms - 2 * kHour);
+  EXPECT_EQ(
+      google::protobuf::util::TimeUtil::TimestampToMilliseconds(client_->ExplainGang("d", "old")->wait_start_time()),
+      now_ms - 2 * kHour);
 }
 
 TEST_F(Rpc, FailedGang_ReportsFailure) {
@@ -86,7 +88,7 @@ TEST_F(Rpc, FailedGang_ReportsFailure) {
   pod->set_gang("lost");
   pod->mutable_declaration()->set_min_member(1);
   pod->set_node_name("n");
-  pod->set_phase("Failed");
+  pod->set_phase(v1::PodFacts::PHASE_FAILED);
   ASSERT_TRUE(client_->UpdateFacts(update).ok());
   const auto why = client_->ExplainGang("d", "lost");
   ASSERT_TRUE(why.ok()) << why.status();
@@ -94,7 +96,7 @@ TEST_F(Rpc, FailedGang_ReportsFailure) {
             std::string::npos)
       << why->text();
   EXPECT_NE(why->text().find("0 of 1 pods exist"), std::string::npos) << why->text();
-  EXPECT_EQ(why->waits_since_unix_ms(), 0) << "no pod waits";
+  EXPECT_FALSE(why->has_wait_start_time()) << "no pod waits";
 }
 
 TEST_F(Rpc, CreationTimeOutOfRange_IsRefused) {
@@ -102,9 +104,10 @@ TEST_F(Rpc, CreationTimeOutOfRange_IsRefused) {
   v1::PodFacts* pod = update.add_pods();
   pod->set_uid("late");
   pod->set_name("late");
-  pod->set_created_unix_ms(std::numeric_limits<int64_t>::max());
+  pod->mutable_create_time()->set_seconds(std::numeric_limits<int64_t>::max());
   const absl::Status refused = client_->UpdateFacts(update).status();
-  EXPECT_NE(refused.message().find("created_unix_ms: 9223372036854775807; expected"), std::string::npos) << refused;
+  EXPECT_NE(refused.message().find("create_time: 9223372036854775807s 0ns since 1970; expected"), std::string::npos)
+      << refused;
 }
 
 TEST_F(Rpc, InvalidServerPort_IsRefused) {
@@ -223,7 +226,7 @@ TEST_F(Rpc, RepeatedRequest_ExecutesOnce) {
 
   const auto planned = client_->SubmitGang(Submission("s1", "whole", 2, "500m"));
   ASSERT_TRUE(planned.ok()) << planned.status();
-  EXPECT_EQ(planned->state(), v1::Submission::PLANNED);
+  EXPECT_EQ(planned->state(), v1::Submission::STATE_PLANNED);
   for (int i = 0; i < 5; ++i) {
     const auto repeated = client_->SubmitGang(Submission("s1", "whole", 2, "500m"));
     ASSERT_TRUE(repeated.ok());
@@ -233,7 +236,7 @@ TEST_F(Rpc, RepeatedRequest_ExecutesOnce) {
   EXPECT_TRUE(client_->ConfirmGang("s1", planned->plan()).ok());
   const auto confirmed = client_->ConfirmGang("s1", planned->plan());
   ASSERT_TRUE(confirmed.ok());
-  EXPECT_EQ(confirmed->state(), v1::Submission::CONFIRMED);
+  EXPECT_EQ(confirmed->state(), v1::Submission::STATE_CONFIRMED);
   EXPECT_EQ(Reserved(client_.get()), "");
   EXPECT_TRUE(absl::IsFailedPrecondition(client_->AbandonGang("s1").status()));
 }
@@ -322,7 +325,7 @@ TEST_F(Rpc, SubmissionAfterTtl_LeavesNothing) {
     return true;
   });
   EXPECT_TRUE(watched.ok()) << watched;
-  EXPECT_EQ(states, (std::vector<v1::Submission::State>{v1::Submission::PLANNED, v1::Submission::EXPIRED}));
+  EXPECT_EQ(states, (std::vector<v1::Submission::State>{v1::Submission::STATE_PLANNED, v1::Submission::STATE_EXPIRED}));
   EXPECT_EQ(Reserved(client_.get()), "");
   EXPECT_TRUE(absl::IsNotFound(client_->GetGang("default", "whole").status()));
   const absl::Status late = client_->ConfirmGang("s1", planned->plan()).status();
@@ -333,16 +336,16 @@ TEST_F(Rpc, WatchedWaitingSubmission_StaysAlive) {
   ASSERT_TRUE(client_->SubmitGang(Submission("s1", "first", 2, "1")).ok());
   const auto waiting = client_->SubmitGang(Submission("s2", "second", 2, "1"));
   ASSERT_TRUE(waiting.ok());
-  EXPECT_EQ(waiting->state(), v1::Submission::WAITING);
-  EXPECT_EQ(waiting->reason().code(), "NoRoom");
+  EXPECT_EQ(waiting->state(), v1::Submission::STATE_WAITING);
+  EXPECT_EQ(waiting->reason().code(), v1::REASON_CODE_NO_ROOM);
   // The first is not confirmed and expires: the second gets its capacity.
   v1::Submission last;
   const absl::Status watched = client_->WatchSubmission("s2", [&](const v1::Submission& now) {
     last = now;
-    return now.state() == v1::Submission::WAITING;
+    return now.state() == v1::Submission::STATE_WAITING;
   });
   EXPECT_TRUE(watched.ok()) << watched;
-  EXPECT_EQ(last.state(), v1::Submission::PLANNED);
+  EXPECT_EQ(last.state(), v1::Submission::STATE_PLANNED);
   EXPECT_TRUE(client_->ConfirmGang("s2", last.plan()).ok());
 }
 
@@ -350,7 +353,7 @@ TEST_F(Rpc, InvalidField_IsNamed) {
   v1::CreateGangRequest create;
   create.mutable_gang()->set_name("Not A Name");
   create.mutable_gang()->set_min_member(-1);
-  create.mutable_gang()->set_mode("Loose");
+  create.mutable_gang()->set_mode(static_cast<v1::GangMode>(99));
   (*create.mutable_gang()->mutable_min_resources())["cpu"] = "many";
   create.mutable_gang()->add_group("nowhere");
   grpc::ClientContext context;
@@ -391,10 +394,10 @@ TEST_F(Rpc, CancelledPermit_ReleasesPlace) {
     const auto reader = stub->Permit(&context, request);
     v1::PermitEvent event;
     ASSERT_TRUE(reader->Read(&event));
-    EXPECT_EQ(event.verdict(), v1::PermitEvent::WAIT);
+    EXPECT_EQ(event.verdict(), v1::PermitEvent::VERDICT_WAIT);
     ASSERT_EQ(event.activate_pod_uids_size(), 1);
     EXPECT_EQ(event.activate_pod_uids(0), "v-b");
-    EXPECT_GT(event.wait_left_ms(), 500'000);
+    EXPECT_GT(event.remaining_wait().seconds(), 500);
     context.TryCancel();
     EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
   }
@@ -424,13 +427,14 @@ TEST_F(Rpc, CancelledPermit_ReleasesPlace) {
     EXPECT_TRUE(client_
                     ->Permit(second,
                              [&](const v1::PermitEvent& event) {
-                               EXPECT_EQ(event.verdict(), v1::PermitEvent::PERMIT);
+                               EXPECT_EQ(event.verdict(), v1::PermitEvent::VERDICT_PERMIT);
                                return true;
                              })
                     .ok());
   }
   waiting.join();
-  EXPECT_EQ(first, (std::vector<v1::PermitEvent::Verdict>{v1::PermitEvent::WAIT, v1::PermitEvent::PERMIT}));
+  EXPECT_EQ(first,
+            (std::vector<v1::PermitEvent::Verdict>{v1::PermitEvent::VERDICT_WAIT, v1::PermitEvent::VERDICT_PERMIT}));
   EXPECT_EQ(client_->GetGang("default", "verbs")->counts().binding(), 2);
   EXPECT_EQ(Counted("Permit released"), 1);
   EXPECT_EQ(Counted("Permit permitted"), 3);
@@ -459,9 +463,9 @@ TEST_F(Rpc, Events_ReportDecisions) {
   const auto list = client_->ListEvents(list_after);
   ASSERT_TRUE(list.ok()) << list.status();
   ASSERT_EQ(list->events_size(), 2);
-  EXPECT_EQ(list->events(0).type(), "Warning");
-  EXPECT_EQ(list->events(0).reason().code(), "NoRoom");
-  EXPECT_EQ(list->events(1).type(), "Evict");
+  EXPECT_EQ(list->events(0).type(), v1::Event::TYPE_WARNING);
+  EXPECT_EQ(list->events(0).reason().code(), v1::REASON_CODE_NO_ROOM);
+  EXPECT_EQ(list->events(1).type(), v1::Event::TYPE_EVICT);
   v1::WatchEventsRequest watch;
   watch.set_after_sequence(after);
   watch.set_namespace_("d");
@@ -494,7 +498,7 @@ TEST_F(Rpc, WatchAfterGap_ReportsMissedEvents) {
   watch.set_namespace_("d");
   std::vector<int64_t> missed;
   const auto two = [&](const v1::Event& event) {
-    missed.push_back(event.missed());
+    missed.push_back(event.dropped_events());
     return missed.size() < 2;
   };
   EXPECT_TRUE(client_->WatchEvents(watch, two).ok());
@@ -512,9 +516,9 @@ TEST_F(Rpc, StalledEventReader_ReceivesMissedCount) {
   int64_t missed = 0;
   int64_t last = before;
   const auto all = [&](const v1::Event& event) {
-    EXPECT_EQ(event.sequence(), last + 1 + event.missed());
+    EXPECT_EQ(event.sequence(), last + 1 + event.dropped_events());
     last = event.sequence();
-    missed += event.missed();
+    missed += event.dropped_events();
     if (++seen == 1) {
       for (int64_t i = 1; i < kMany; ++i)
         events_.Carry({EmitPodEvent{{"d", "a", "u-a"}, false, {ReasonCode::kQueued, "later"}}});
@@ -551,7 +555,7 @@ TEST_F(Rpc, MissedEvents_AreCountedOnce) {
   watch.set_namespace_("d");
   std::vector<int64_t> missed;
   const auto two = [&](const v1::Event& event) {
-    missed.push_back(event.missed());
+    missed.push_back(event.dropped_events());
     return missed.size() < 2;
   };
   EXPECT_TRUE(client->WatchEvents(watch, two).ok());

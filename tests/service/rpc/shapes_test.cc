@@ -47,7 +47,7 @@ TEST_F(Shapes, SubmittedTree_IsPlacedByItsRules) {
   }
   const auto planned = client_->SubmitGang(request);
   ASSERT_TRUE(planned.ok()) << planned.status();
-  ASSERT_EQ(planned->state(), v1::Submission::PLANNED) << planned->reason().text();
+  ASSERT_EQ(planned->state(), v1::Submission::STATE_PLANNED) << planned->reason().text();
   std::map<std::string, std::set<std::string>> racks;  // by subgroup
   for (const v1::Placement& place : planned->placements()) {
     racks[place.pod_name().substr(0, 8)].insert(place.node().substr(0, 2));
@@ -82,7 +82,7 @@ TEST_F(Shapes, NoFittingDomain_ReportsCounts) {
   AddMembers("", 2, &request);
   const auto waiting = client_->SubmitGang(request);
   ASSERT_TRUE(waiting.ok()) << waiting.status();
-  EXPECT_EQ(waiting->state(), v1::Submission::WAITING);
+  EXPECT_EQ(waiting->state(), v1::Submission::STATE_WAITING);
   EXPECT_EQ(waiting->reason().text(), "no domain of rack has room for the gang: r1: 1 of 2, r2: 1 of 2");
 }
 
@@ -128,7 +128,9 @@ v1::SubmitGangRequest OneMember() {
   return request;
 }
 
-void Require(const std::string& key, const std::string& op, const std::vector<std::string>& values,
+using Operator = v1::SelectorRequirement::Operator;
+
+void Require(const std::string& key, Operator op, const std::vector<std::string>& values,
              v1::SelectorRequirement* out) {
   out->set_key(key);
   out->set_operator_(op);
@@ -138,13 +140,13 @@ void Require(const std::string& key, const std::string& op, const std::vector<st
 // S-6: a shape that no node could ever meet, or with a field without effect, is refused with the name of the field.
 TEST_F(Shapes, ShapeInvalidForKubernetes_IsRefused) {
   using Edit = std::function<void(v1::PodShape*)>;
-  const auto expression = [](const std::string& key, const std::string& op, const std::vector<std::string>& values) {
+  const auto expression = [](const std::string& key, Operator op, const std::vector<std::string>& values) {
     return [=](v1::PodShape* shape) { Require(key, op, values, shape->add_affinity()->add_expressions()); };
   };
-  const auto name = [](const std::string& key, const std::string& op, const std::vector<std::string>& values) {
+  const auto name = [](const std::string& key, Operator op, const std::vector<std::string>& values) {
     return [=](v1::PodShape* shape) { Require(key, op, values, shape->add_affinity()->add_fields()); };
   };
-  const auto toleration = [](const std::string& key, const std::string& op, const std::string& value) {
+  const auto toleration = [](const std::string& key, v1::Toleration::Operator op, const std::string& value) {
     return [=](v1::PodShape* shape) {
       v1::Toleration* added = shape->add_tolerations();
       added->set_key(key);
@@ -165,18 +167,26 @@ TEST_F(Shapes, ShapeInvalidForKubernetes_IsRefused) {
     return [=](v1::PodShape* shape) { (*shape->mutable_requests())[resource] = "0"; };
   };
   const std::vector<std::pair<std::string, Edit>> wrong = {
-      {"affinity[0].expressions[0].values: 0 values; with In", expression("rack", "In", {})},
-      {"affinity[0].expressions[0].values: 0 values; with NotIn", expression("rack", "NotIn", {})},
-      {"affinity[0].expressions[0].values: 1 value; with Exists", expression("rack", "Exists", {"r1"})},
-      {"affinity[0].expressions[0].values: 1 value; with DoesNotExist", expression("rack", "DoesNotExist", {"r1"})},
-      {"affinity[0].expressions[0].values: 2 values; with Gt", expression("index", "Gt", {"1", "2"})},
-      {"affinity[0].expressions[0].values: \"x\"; with Lt", expression("index", "Lt", {"x"})},
-      {"affinity[0].expressions[0].key: \"\"", expression("", "Exists", {})},
-      {"affinity[0].fields[0].key: \"spec.x\"; expected metadata.name", name("spec.x", "In", {"n"})},
-      {"affinity[0].fields[0].operator: \"Exists\"; expected In or NotIn", name("metadata.name", "Exists", {})},
-      {"tolerations[0].value: \"x\"; with Exists", toleration("team", "Exists", "x")},
-      {"tolerations[0].key: is empty", toleration("", "Equal", "x")},
-      {"tolerations[0].key: is empty", toleration("", "", "x")},
+      {"affinity[0].expressions[0].values: 0 values; with OPERATOR_IN",
+       expression("rack", v1::SelectorRequirement::OPERATOR_IN, {})},
+      {"affinity[0].expressions[0].values: 0 values; with OPERATOR_NOT_IN",
+       expression("rack", v1::SelectorRequirement::OPERATOR_NOT_IN, {})},
+      {"affinity[0].expressions[0].values: 1 value; with OPERATOR_EXISTS",
+       expression("rack", v1::SelectorRequirement::OPERATOR_EXISTS, {"r1"})},
+      {"affinity[0].expressions[0].values: 1 value; with OPERATOR_DOES_NOT_EXIST",
+       expression("rack", v1::SelectorRequirement::OPERATOR_DOES_NOT_EXIST, {"r1"})},
+      {"affinity[0].expressions[0].values: 2 values; with OPERATOR_GT",
+       expression("index", v1::SelectorRequirement::OPERATOR_GT, {"1", "2"})},
+      {"affinity[0].expressions[0].values: \"x\"; with OPERATOR_LT",
+       expression("index", v1::SelectorRequirement::OPERATOR_LT, {"x"})},
+      {"affinity[0].expressions[0].key: \"\"", expression("", v1::SelectorRequirement::OPERATOR_EXISTS, {})},
+      {"affinity[0].fields[0].key: \"spec.x\"; expected metadata.name",
+       name("spec.x", v1::SelectorRequirement::OPERATOR_IN, {"n"})},
+      {"affinity[0].fields[0].operator: OPERATOR_EXISTS; expected OPERATOR_IN or OPERATOR_NOT_IN",
+       name("metadata.name", v1::SelectorRequirement::OPERATOR_EXISTS, {})},
+      {"tolerations[0].value: \"x\"; with OPERATOR_EXISTS", toleration("team", v1::Toleration::OPERATOR_EXISTS, "x")},
+      {"tolerations[0].key: is empty", toleration("", v1::Toleration::OPERATOR_EQUAL, "x")},
+      {"tolerations[0].key: is empty", toleration("", v1::Toleration::OPERATOR_UNSPECIFIED, "x")},
       {"host_ports[0].host_ip: \"nonsense\"", ports({{80, "nonsense"}})},
       {"host_ports[1].port: 80 is listed twice", ports({{80, ""}, {80, "0.0.0.0"}})},
       {"node_selector: \"a b\"", [](v1::PodShape* shape) { (*shape->mutable_node_selector())["a b"] = "x"; }},
@@ -194,10 +204,13 @@ TEST_F(Shapes, ShapeInvalidForKubernetes_IsRefused) {
   v1::SubmitGangRequest right = OneMember();
   v1::PodShape* shape = right.mutable_members(0)->mutable_shape();
   for (const Edit& edit :
-       std::vector<Edit>{expression("topology.kubernetes.io/zone", "In", {""}), expression("index", "Gt", {"-1"}),
-                         name("metadata.name", "NotIn", {"a", "b"}), toleration("", "Exists", ""),
-                         toleration("team", "", ""), ports({{80, "10.0.0.1"}, {80, "::1"}, {81, ""}}),
-                         request("nvidia.com/mig-1g.5gb"), request("hugepages-2Mi")}) {
+       std::vector<Edit>{expression("topology.kubernetes.io/zone", v1::SelectorRequirement::OPERATOR_IN, {""}),
+                         expression("index", v1::SelectorRequirement::OPERATOR_GT, {"-1"}),
+                         name("metadata.name", v1::SelectorRequirement::OPERATOR_NOT_IN, {"a", "b"}),
+                         toleration("", v1::Toleration::OPERATOR_EXISTS, ""),
+                         toleration("team", v1::Toleration::OPERATOR_UNSPECIFIED, ""),
+                         ports({{80, "10.0.0.1"}, {80, "::1"}, {81, ""}}), request("nvidia.com/mig-1g.5gb"),
+                         request("hugepages-2Mi")}) {
     edit(shape);
   }
   const auto taken = client_->SubmitGang(right);

@@ -63,7 +63,7 @@ TEST_F(WhatIfRpc, FutureMembers_AreIncluded) {
   plan = client_->PlanGang(request);
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_FALSE(plan->starts());
-  EXPECT_EQ(plan->reason().code(), "NoRoom") << plan->reason().text();
+  EXPECT_EQ(plan->reason().code(), v1::REASON_CODE_NO_ROOM) << plan->reason().text();
   // A submission must have all its pods.
   const absl::Status submitted = client_->SubmitGang(request.job()).status();
   EXPECT_TRUE(absl::IsInvalidArgument(submitted));
@@ -79,7 +79,7 @@ TEST_F(WhatIfRpc, JobWithoutRoom_ReturnsReasonAndSuggestion) {
   auto plan = client_->PlanGang(request);
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_FALSE(plan->starts());
-  EXPECT_EQ(plan->reason().code(), "NoRoom") << plan->reason().text();
+  EXPECT_EQ(plan->reason().code(), v1::REASON_CODE_NO_ROOM) << plan->reason().text();
   EXPECT_FALSE(plan->reason().text().empty());
 
   v1::AddedNodes* added = request.add_added_nodes();
@@ -92,7 +92,7 @@ TEST_F(WhatIfRpc, JobWithoutRoom_ReturnsReasonAndSuggestion) {
   for (const auto& placement : plan->placements()) nodes.insert(placement.node());
   EXPECT_EQ(nodes, (std::set<std::string>{"n", "n-added-1"}));
 
-  request.add_without_nodes("n");
+  request.add_removed_nodes("n");
   plan = client_->PlanGang(request);
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_FALSE(plan->starts());
@@ -112,7 +112,7 @@ TEST_F(WhatIfRpc, KnownGang_IsQueriedByName) {
   auto plan = client_->PlanGang(request);
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_FALSE(plan->starts());
-  EXPECT_EQ(plan->reason().code(), "NotEnoughPods");
+  EXPECT_EQ(plan->reason().code(), v1::REASON_CODE_NOT_ENOUGH_PODS);
   request.set_name("unknown");
   plan = client_->PlanGang(request);
   EXPECT_TRUE(absl::IsNotFound(plan.status())) << plan.status();

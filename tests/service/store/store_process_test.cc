@@ -52,8 +52,8 @@ v1::NodeFacts NodeOf(const std::string& name, int cpu) {
 }
 
 // The snapshot of the orchestrator, with one node of four cores.
-v1::SnapshotPart SnapshotOf(const std::string& node, int64_t version) {
-  v1::SnapshotPart part;
+v1::SendSnapshotRequest SnapshotOf(const std::string& node, int64_t version) {
+  v1::SendSnapshotRequest part;
   part.set_source("orchestrator");
   part.set_version(version);
   *part.add_nodes() = NodeOf(node, 4);
@@ -66,7 +66,7 @@ v1::SubmitGangRequest GangOf(const std::string& name, int pods) {
   request.set_request_id(name);
   request.mutable_gang()->set_name(name);
   request.mutable_gang()->set_min_member(pods);
-  request.set_ttl_ms(60'000);
+  request.mutable_ttl()->set_seconds(60);
   for (int i = 0; i < pods; ++i) {
     v1::PodFacts* pod = request.add_pods();
     pod->set_uid(absl::StrCat(name, "-", i));
@@ -105,9 +105,9 @@ void Submit(MusterClient* client, int caller, int round, const std::atomic<bool>
     {
       const std::lock_guard lock(promises->mutex);
       promises->submitted.insert(name);
-      if (submission->state() == v1::Submission::PLANNED) promises->asked.insert(name);
+      if (submission->state() == v1::Submission::STATE_PLANNED) promises->asked.insert(name);
     }
-    if (submission->state() != v1::Submission::PLANNED) continue;
+    if (submission->state() != v1::Submission::STATE_PLANNED) continue;
     const absl::StatusOr<v1::Submission> taken = client->ConfirmGang(name, submission->plan());
     if (!taken.ok()) return;
     const std::lock_guard lock(promises->mutex);
@@ -182,7 +182,7 @@ TEST(Killed, AnsweredRequests_SurviveKill) {
       // The same submission again, and another confirmation of its plan.
       const absl::StatusOr<v1::Submission> again = client->SubmitGang(GangOf(name, 2));
       ASSERT_TRUE(again.ok()) << name << ": " << again.status();
-      ASSERT_EQ(again->state(), v1::Submission::CONFIRMED) << name;
+      ASSERT_EQ(again->state(), v1::Submission::STATE_CONFIRMED) << name;
       ASSERT_EQ(PlacesOf(*again), places) << name;
     }
     for (const std::string& name : promises.submitted) ASSERT_TRUE(client->GetSubmission(name).ok()) << name;
@@ -232,7 +232,7 @@ TEST(Restarted, FactsAndVersion_AreRestored) {
   client = ClientOf(musterd);
   EXPECT_EQ(client->GetFactsStatus()->version(), 7);
   ASSERT_EQ(client->ListNodes()->nodes_size(), 1);
-  EXPECT_GT(client->ListNodes()->nodes(0).stale_since_unix_ms(), 0);
+  EXPECT_TRUE(client->ListNodes()->nodes(0).has_stale_since_time());
   // No announcement for longer than facts.staleAfter: nothing is placed, and a waiting gang has that reason.
   for (int i = 0; i < 100 && !client->ListNodes()->nodes(0).stale_too_long(); ++i)
     absl::SleepFor(absl::Milliseconds(50));
@@ -246,7 +246,7 @@ TEST(Restarted, FactsAndVersion_AreRestored) {
   (*members->mutable_shape()->mutable_requests())["cpu"] = "1";
   const absl::StatusOr<v1::Submission> waits = client->SubmitGang(submit);
   ASSERT_TRUE(waits.ok()) << waits.status();
-  EXPECT_EQ(waits->state(), v1::Submission::WAITING);
+  EXPECT_EQ(waits->state(), v1::Submission::STATE_WAITING);
   EXPECT_NE(waits->reason().text().find("1 node: not announced since musterd started"), std::string::npos)
       << waits->reason().text();
   const absl::StatusOr<v1::Gang> gang = client->GetGang("default", "made");
@@ -260,17 +260,17 @@ TEST(Restarted, FactsAndVersion_AreRestored) {
   EXPECT_TRUE(client->UpdateFacts(next).ok());
   EXPECT_EQ(client->ListNodes()->nodes_size(), 2);
   const v1::ListNodesResponse fresh = *client->ListNodes();
-  for (const v1::Node& node : fresh.nodes()) EXPECT_EQ(node.stale_since_unix_ms(), 0) << node.name();
+  for (const v1::Node& node : fresh.nodes()) EXPECT_FALSE(node.has_stale_since_time()) << node.name();
   const auto state = [&] { return client->GetSubmission("late")->state(); };
-  for (int i = 0; i < 100 && state() != v1::Submission::PLANNED; ++i) absl::SleepFor(absl::Milliseconds(50));
-  EXPECT_EQ(state(), v1::Submission::PLANNED);
+  for (int i = 0; i < 100 && state() != v1::Submission::STATE_PLANNED; ++i) absl::SleepFor(absl::Milliseconds(50));
+  EXPECT_EQ(state(), v1::Submission::STATE_PLANNED);
   // Its last step repeated unchanged: the reply is known, and the announcer counts as active again.
   musterd.Kill();
   musterd.Start();
   client = ClientOf(musterd);
-  EXPECT_GT(client->ListNodes()->nodes(0).stale_since_unix_ms(), 0);
+  EXPECT_TRUE(client->ListNodes()->nodes(0).has_stale_since_time());
   EXPECT_TRUE(client->UpdateFacts(next).ok());
-  EXPECT_EQ(client->ListNodes()->nodes(0).stale_since_unix_ms(), 0);
+  EXPECT_FALSE(client->ListNodes()->nodes(0).has_stale_since_time());
   next.set_version(10);
   next.set_request_id("update-10");
   EXPECT_TRUE(absl::IsFailedPrecondition(client->UpdateFacts(next).status())) << "a gap is a gap";
@@ -356,7 +356,7 @@ bool HealthBecomes(const RunningMusterd& musterd, int wanted) {
 TEST(Restarted, FromBackup_CapacityIsPromisedOnce) {
   RunningMusterd musterd;
   std::unique_ptr<MusterClient> client = ClientOf(musterd);
-  v1::SnapshotPart part = SnapshotOf("a", 1);
+  v1::SendSnapshotRequest part = SnapshotOf("a", 1);
   ASSERT_TRUE(client->SendSnapshot({part}).ok());
   const absl::StatusOr<v1::Submission> early = client->SubmitGang(GangOf("early", 1));
   ASSERT_TRUE(early.ok()) << early.status();
@@ -372,10 +372,10 @@ TEST(Restarted, FromBackup_CapacityIsPromisedOnce) {
   for (int start = 0; start < 2; ++start) {  // and once more, before any announcement
     musterd.Start();
     client = ClientOf(musterd);
-    EXPECT_EQ(client->GetSubmission(early->id())->state(), v1::Submission::CONFIRMED);
+    EXPECT_EQ(client->GetSubmission(early->id())->state(), v1::Submission::STATE_CONFIRMED);
     const absl::StatusOr<v1::Submission> again = client->SubmitGang(GangOf("again", 3));
     ASSERT_TRUE(again.ok()) << again.status();
-    EXPECT_EQ(again->state(), v1::Submission::WAITING) << "its room may be taken";
+    EXPECT_EQ(again->state(), v1::Submission::STATE_WAITING) << "its room may be taken";
     if (start == 0) musterd.Kill();
   }
   v1::UpdateFactsRequest next;
@@ -395,14 +395,14 @@ TEST(Restarted, FromBackup_CapacityIsPromisedOnce) {
   runs("early", 1);
   runs("late", 3);
   ASSERT_TRUE(client->SendSnapshot({part}).ok());
-  EXPECT_EQ(client->GetSubmission("again")->state(), v1::Submission::WAITING);
+  EXPECT_EQ(client->GetSubmission("again")->state(), v1::Submission::STATE_WAITING);
   part.clear_pods();
   runs("early", 1);
   part.set_version(3);
   ASSERT_TRUE(client->SendSnapshot({part}).ok());
-  for (int i = 0; i < 100 && client->GetSubmission("again")->state() != v1::Submission::PLANNED; ++i)
+  for (int i = 0; i < 100 && client->GetSubmission("again")->state() != v1::Submission::STATE_PLANNED; ++i)
     absl::SleepFor(absl::Milliseconds(50));
-  EXPECT_EQ(client->GetSubmission("again")->state(), v1::Submission::PLANNED);
+  EXPECT_EQ(client->GetSubmission("again")->state(), v1::Submission::STATE_PLANNED);
 }
 
 // The disk fills up while musterd runs: replies that promise wait, the reason is reported, and musterd resumes by
@@ -439,7 +439,7 @@ TEST(FullDisk, Replies_WaitAndResume) {
   disk.Free();
   const absl::StatusOr<v1::Submission> submission = client->SubmitGang(GangOf("waits", 2));
   ASSERT_TRUE(submission.ok()) << submission.status();
-  EXPECT_EQ(submission->state(), v1::Submission::PLANNED);
+  EXPECT_EQ(submission->state(), v1::Submission::STATE_PLANNED);
   EXPECT_EQ(Readyz(musterd), "ok\n");
   EXPECT_NE(Fetched(musterd, "/metrics").find("muster_store_failing 0\n"), std::string::npos);
   EXPECT_TRUE(HealthBecomes(musterd, 1));
@@ -516,7 +516,7 @@ TEST(Standby, FirstEnds_StandbyContinues) {
     EXPECT_NE(Fetched(second, "/metrics").find("muster_standby 0"), std::string::npos);
     const absl::StatusOr<v1::Submission> restored = ClientOf(second)->GetSubmission(name);
     ASSERT_TRUE(restored.ok()) << restored.status();
-    EXPECT_EQ(restored->state(), v1::Submission::CONFIRMED);
+    EXPECT_EQ(restored->state(), v1::Submission::STATE_CONFIRMED);
     second.Stop();
     first.Start();
     ASSERT_TRUE(first.running()) << first.log();

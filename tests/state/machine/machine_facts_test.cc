@@ -340,16 +340,16 @@ TEST_F(MachineFacts, Views_NodeAndGang_ShowTheFacts) {
   EXPECT_EQ(gang.name, "o");
   EXPECT_TRUE(gang.has_object);
   EXPECT_EQ(gang.object_dialect, GangDialect::kPodGroupX);
-  EXPECT_EQ(gang.source, ToString(GangDialect::kPodGroupX));
+  EXPECT_EQ(gang.sources, decltype(gang.sources){GangDialect::kPodGroupX});
   EXPECT_EQ(gang.created_ms, 77);
   EXPECT_FALSE(View("g").has_object);
-  EXPECT_EQ(View("g").source, ToString(GangDialect::kKoordinator));
+  EXPECT_EQ(View("g").sources, decltype(gang.sources){GangDialect::kKoordinator});
   // The pod declares its gang by annotations and also names a PodGroup (D-8, D-9).
   PodDescription both = Member("b-1", "b", 1);
   both.gang.dialect = GangDialect::kPodGroupSigs;
   both.gang.key_dialect = GangDialect::kKoordinator;
   Apply(UpsertPod{both});
-  EXPECT_EQ(View("b").source, ToString(GangDialect::kKoordinator));
+  EXPECT_EQ(View("b").sources, decltype(gang.sources){GangDialect::kKoordinator});
 }
 
 // K-3: a pod that is announced with a nominated node, as after a restart, has its capacity reserved there at once.

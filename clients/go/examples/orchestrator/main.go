@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	muster "muster.dev/clients/go"
 	pb "muster.dev/clients/go/musterv1"
@@ -15,7 +18,7 @@ func main() {
 	ctx := context.Background()
 	client, err := muster.New(muster.Options{Server: os.Getenv("MUSTER_SERVER")})
 	check(err)
-	snapshot := &pb.SnapshotPart{Source: "go-example", Version: 1}
+	snapshot := &pb.SendSnapshotRequest{Source: "go-example", Version: 1}
 	for _, name := range []string{"gpu-a", "gpu-b", "gpu-c"} {
 		node := &pb.NodeFacts{Name: name, Allocatable: map[string]string{"cpu": "64", "nvidia.com/gpu": "8"}}
 		snapshot.Nodes = append(snapshot.Nodes, node)
@@ -26,7 +29,7 @@ func main() {
 		gang, err := client.SubmitGang(ctx, &pb.SubmitGangRequest{
 			Gang:    &pb.GangSpec{Name: name, MinMember: members},
 			Members: []*pb.MemberSet{{Count: members, Shape: &pb.PodShape{Requests: map[string]string{"nvidia.com/gpu": "1"}}}},
-			TtlMs:   30_000})
+			Ttl:     durationpb.New(30 * time.Second)})
 		check(err)
 		gang, err = client.WaitPlanned(ctx, gang.GetId())
 		check(err)

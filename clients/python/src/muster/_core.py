@@ -5,12 +5,13 @@ import dataclasses
 import ipaddress
 import json
 import uuid
-from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple, Type, Union
 
 import grpc
+from google.protobuf import duration_pb2, field_mask_pb2
 from google.rpc import error_details_pb2, status_pb2
 
-from muster.v1 import decisions_pb2, facts_pb2, muster_pb2
+from muster.v1 import facts_pb2, gang_pb2, placement_pb2, pod_shape_pb2
 
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 1.0
@@ -80,11 +81,12 @@ class Violation:
 
 
 class MusterError(Exception):
-    """A call that musterd refused, or that did not reach it."""
+    """A call that musterd refused, or that did not reach it. Its subclasses are one for each frequent code."""
 
     def __init__(self, code: grpc.StatusCode, message: str, violations: Sequence[Violation] = (), reason: str = "",
                  again: bool = False):
         super().__init__(f"{code.name}: {message}")
+        #: The gRPC status code.
         self.code = code
         self.message = message
         self.violations = list(violations)
@@ -94,9 +96,58 @@ class MusterError(Exception):
         self.again = again
 
 
-class SnapshotNeeded(MusterError):
+class InvalidArgument(MusterError):
+    """The request is invalid; see `violations`."""
+
+
+class NotFound(MusterError):
+    """There is no such object."""
+
+
+class AlreadyExists(MusterError):
+    """An object of that name, or a pod of that UID, exists."""
+
+
+class FailedPrecondition(MusterError):
+    """The state of the object, or the configuration of musterd, does not allow the call."""
+
+
+class PermissionDenied(MusterError):
+    """The caller may not make the call."""
+
+
+class Unauthenticated(MusterError):
+    """The caller did not say who it is, or not in a way that musterd accepts."""
+
+
+class ResourceExhausted(MusterError):
+    """A limit is reached; `again` tells whether a retry may help."""
+
+
+class Unavailable(MusterError):
+    """musterd cannot be reached, or is starting or stopping."""
+
+
+class DeadlineExceeded(MusterError):
+    """musterd did not answer in time. The call may still take effect."""
+
+
+class SnapshotNeeded(FailedPrecondition):
     """A snapshot is required: an update came after a gap, musterd's store does not have the earlier steps, or another
     announcer took over."""
+
+
+_KINDS: Mapping[grpc.StatusCode, Type[MusterError]] = {
+    grpc.StatusCode.INVALID_ARGUMENT: InvalidArgument,
+    grpc.StatusCode.NOT_FOUND: NotFound,
+    grpc.StatusCode.ALREADY_EXISTS: AlreadyExists,
+    grpc.StatusCode.FAILED_PRECONDITION: FailedPrecondition,
+    grpc.StatusCode.PERMISSION_DENIED: PermissionDenied,
+    grpc.StatusCode.UNAUTHENTICATED: Unauthenticated,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: ResourceExhausted,
+    grpc.StatusCode.UNAVAILABLE: Unavailable,
+    grpc.StatusCode.DEADLINE_EXCEEDED: DeadlineExceeded,
+}
 
 
 def error_of(error: Any) -> MusterError:
@@ -114,7 +165,9 @@ def error_of(error: Any) -> MusterError:
             reason = info.reason
         elif detail.Is(error_details_pb2.RetryInfo.DESCRIPTOR):
             again = True
-    kind = SnapshotNeeded if reason == "SEND_SNAPSHOT" else MusterError
+    kind = _KINDS.get(error.code(), MusterError)
+    if reason == "SEND_SNAPSHOT":
+        kind = SnapshotNeeded
     return kind(error.code(), error.details() or "", violations, reason, again)
 
 
@@ -126,6 +179,19 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def duration(seconds: float) -> Optional[duration_pb2.Duration]:
+    """The Duration; None for 0, which stands for the default."""
+    if not seconds:
+        return None
+    nanos = round(seconds * 1e9)
+    return duration_pb2.Duration(seconds=nanos // 10**9, nanos=nanos % 10**9)
+
+
+def mask(fields: Optional[Sequence[str]]) -> Optional[field_mask_pb2.FieldMask]:
+    """The mask of these fields; None: all."""
+    return None if fields is None else field_mask_pb2.FieldMask(paths=list(fields))
 
 
 def new_id() -> str:
@@ -140,45 +206,45 @@ def node(name: str, allocatable: Requests, *, labels: Optional[Mapping[str, str]
 
 
 def pod(uid: str, name: str, requests: Requests, *, namespace: str = "default", gang: str = "", min_member: Optional[int] = None,
-        node_name: str = "", phase: str = "", scheduler_name: str = "", priority: int = 0) -> facts_pb2.PodFacts:
+        node_name: str = "", phase: facts_pb2.PodFacts.Phase = facts_pb2.PodFacts.PHASE_UNSPECIFIED, scheduler_name: str = "", priority: int = 0) -> facts_pb2.PodFacts:
     """A pod; with min_member it declares its gang itself."""
     return facts_pb2.PodFacts(
         uid=uid, name=name, namespace=namespace, gang=gang, node_name=node_name, phase=phase, priority=priority,
         scheduler_name=scheduler_name, shape=shape(requests),
-        declaration=None if min_member is None else muster_pb2.GangSpec(min_member=min_member))
+        declaration=None if min_member is None else gang_pb2.GangSpec(min_member=min_member))
 
 
-def shape(requests: Requests) -> facts_pb2.PodShape:
-    return facts_pb2.PodShape(requests={k: str(v) for k, v in requests.items()})
+def shape(requests: Requests) -> pod_shape_pb2.PodShape:
+    return pod_shape_pb2.PodShape(requests={k: str(v) for k, v in requests.items()})
 
 
 def manifest_text(manifest: Manifest) -> str:
     return manifest if isinstance(manifest, str) else json.dumps(manifest)
 
 
-def submit_request(gang: Union[str, muster_pb2.GangSpec], count: int, requests: Optional[Requests], namespace: str,
-                   min_member: Optional[int], members: Iterable[decisions_pb2.MemberSet],
+def submit_request(gang: Union[str, gang_pb2.GangSpec], count: int, requests: Optional[Requests], namespace: str,
+                   min_member: Optional[int], members: Iterable[placement_pb2.MemberSet],
                    pods: Iterable[facts_pb2.PodFacts], manifests: Iterable[Manifest], ttl: float,
-                   request_id: Optional[str]) -> decisions_pb2.SubmitGangRequest:
+                   request_id: Optional[str]) -> placement_pb2.SubmitGangRequest:
     sets = list(members)
     if count:
-        sets.append(decisions_pb2.MemberSet(count=count, shape=shape(requests or {})))
-    spec: Optional[muster_pb2.GangSpec]
+        sets.append(placement_pb2.MemberSet(count=count, shape=shape(requests or {})))
+    spec: Optional[gang_pb2.GangSpec]
     if isinstance(gang, str):
         total = sum(s.count for s in sets)
-        spec = muster_pb2.GangSpec(namespace=namespace, name=gang, min_member=total if min_member is None else min_member) \
+        spec = gang_pb2.GangSpec(namespace=namespace, name=gang, min_member=total if min_member is None else min_member) \
             if gang else None
     else:
         spec = gang
-    return decisions_pb2.SubmitGangRequest(
+    return placement_pb2.SubmitGangRequest(
         request_id=request_id or new_id(), gang=spec, members=sets, pods=pods,
-        manifests=[manifest_text(m) for m in manifests], ttl_ms=int(ttl * 1000))
+        manifests=[manifest_text(m) for m in manifests], ttl=duration(ttl))
 
 
 def snapshot_parts(source: str, version: int, nodes: Sequence[facts_pb2.NodeFacts], pods: Sequence[facts_pb2.PodFacts],
-                   manifests: Sequence[Manifest], part_bytes: int = 1 << 20) -> Iterable[facts_pb2.SnapshotPart]:
+                   manifests: Sequence[Manifest], part_bytes: int = 1 << 20) -> Iterable[facts_pb2.SendSnapshotRequest]:
     """Splits a snapshot into parts of one message each; the last one is marked."""
-    part = facts_pb2.SnapshotPart(source=source, version=version)
+    part = facts_pb2.SendSnapshotRequest(source=source, version=version)
     size = 0
     texts = [manifest_text(m) for m in manifests]
     for field, items in (("nodes", nodes), ("pods", pods), ("manifests", texts)):
@@ -186,7 +252,7 @@ def snapshot_parts(source: str, version: int, nodes: Sequence[facts_pb2.NodeFact
             more = len(item.encode()) if isinstance(item, str) else item.ByteSize()
             if size and size + more > part_bytes:
                 yield part
-                part = facts_pb2.SnapshotPart()
+                part = facts_pb2.SendSnapshotRequest()
                 size = 0
             getattr(part, field).append(item)
             size += more + 4

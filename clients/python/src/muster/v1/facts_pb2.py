@@ -12,70 +12,47 @@ from google.protobuf.internal import builder as _builder
 _sym_db = _symbol_database.Default()
 
 
-from muster.v1 import muster_pb2 as muster_dot_v1_dot_muster__pb2
+from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from muster.v1 import gang_pb2 as muster_dot_v1_dot_gang__pb2
+from muster.v1 import pod_shape_pb2 as muster_dot_v1_dot_pod__shape__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15muster/v1/facts.proto\x12\tmuster.v1\x1a\x16muster/v1/muster.proto\"\xa3\x02\n\tNodeFacts\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x30\n\x06labels\x18\x02 \x03(\x0b\x32 .muster.v1.NodeFacts.LabelsEntry\x12 \n\x06taints\x18\x03 \x03(\x0b\x32\x10.muster.v1.Taint\x12\x15\n\runschedulable\x18\x04 \x01(\x08\x12:\n\x0b\x61llocatable\x18\x05 \x03(\x0b\x32%.muster.v1.NodeFacts.AllocatableEntry\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a\x32\n\x10\x41llocatableEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"3\n\x05Taint\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\x12\x0e\n\x06\x65\x66\x66\x65\x63t\x18\x03 \x01(\t\"\x82\x05\n\x08PodShape\x12\x33\n\x08requests\x18\x01 \x03(\x0b\x32!.muster.v1.PodShape.RequestsEntry\x12<\n\rnode_selector\x18\x02 \x03(\x0b\x32%.muster.v1.PodShape.NodeSelectorEntry\x12-\n\x08\x61\x66\x66inity\x18\x03 \x03(\x0b\x32\x1b.muster.v1.NodeSelectorTerm\x12*\n\x0btolerations\x18\x04 \x03(\x0b\x32\x15.muster.v1.Toleration\x12\'\n\nhost_ports\x18\x05 \x03(\x0b\x32\x13.muster.v1.HostPort\x12\x30\n\x0cpod_affinity\x18\x06 \x03(\x0b\x32\x1a.muster.v1.PodAffinityTerm\x12\x35\n\x11pod_anti_affinity\x18\x07 \x03(\x0b\x32\x1a.muster.v1.PodAffinityTerm\x12<\n\x0ftopology_spread\x18\x08 \x03(\x0b\x32#.muster.v1.TopologySpreadConstraint\x12\x35\n\x0fpreferred_nodes\x18\t \x03(\x0b\x32\x1c.muster.v1.PreferredNodeTerm\x12;\n\x0epreferred_pods\x18\n \x03(\x0b\x32#.muster.v1.PreferredPodAffinityTerm\x1a/\n\rRequestsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a\x33\n\x11NodeSelectorEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"w\n\x10NodeSelectorTerm\x12\x33\n\x0b\x65xpressions\x18\x01 \x03(\x0b\x32\x1e.muster.v1.SelectorRequirement\x12.\n\x06\x66ields\x18\x02 \x03(\x0b\x32\x1e.muster.v1.SelectorRequirement\"D\n\x13SelectorRequirement\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x10\n\x08operator\x18\x02 \x01(\t\x12\x0e\n\x06values\x18\x03 \x03(\t\"n\n\x0bPodSelector\x12\x33\n\x0b\x65xpressions\x18\x01 \x03(\x0b\x32\x1e.muster.v1.SelectorRequirement\x12\x12\n\nnamespaces\x18\x02 \x03(\t\x12\x16\n\x0e\x61ll_namespaces\x18\x03 \x01(\x08\"Q\n\x0fPodAffinityTerm\x12(\n\x08selector\x18\x01 \x01(\x0b\x32\x16.muster.v1.PodSelector\x12\x14\n\x0ctopology_key\x18\x02 \x01(\t\"N\n\x11PreferredNodeTerm\x12)\n\x04term\x18\x01 \x01(\x0b\x32\x1b.muster.v1.NodeSelectorTerm\x12\x0e\n\x06weight\x18\x02 \x01(\x05\"T\n\x18PreferredPodAffinityTerm\x12(\n\x04term\x18\x01 \x01(\x0b\x32\x1a.muster.v1.PodAffinityTerm\x12\x0e\n\x06weight\x18\x02 \x01(\x05\"\xbb\x01\n\x18TopologySpreadConstraint\x12(\n\x08selector\x18\x01 \x01(\x0b\x32\x16.muster.v1.PodSelector\x12\x14\n\x0ctopology_key\x18\x02 \x01(\t\x12\x10\n\x08max_skew\x18\x03 \x01(\x05\x12\x13\n\x0bmin_domains\x18\x04 \x01(\x05\x12\x1c\n\x14node_affinity_policy\x18\x05 \x01(\t\x12\x1a\n\x12node_taints_policy\x18\x06 \x01(\t\"J\n\nToleration\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x10\n\x08operator\x18\x02 \x01(\t\x12\r\n\x05value\x18\x03 \x01(\t\x12\x0e\n\x06\x65\x66\x66\x65\x63t\x18\x04 \x01(\t\";\n\x08HostPort\x12\x0c\n\x04port\x18\x01 \x01(\x05\x12\x10\n\x08protocol\x18\x02 \x01(\t\x12\x0f\n\x07host_ip\x18\x03 \x01(\t\"\xfd\x02\n\x08PodFacts\x12\x0b\n\x03uid\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x17\n\x0f\x63reated_unix_ms\x18\x04 \x01(\x03\x12\x10\n\x08priority\x18\x05 \x01(\x05\x12\x16\n\x0escheduler_name\x18\x06 \x01(\t\x12\"\n\x05shape\x18\x07 \x01(\x0b\x32\x13.muster.v1.PodShape\x12\x0c\n\x04gang\x18\x08 \x01(\t\x12(\n\x0b\x64\x65\x63laration\x18\t \x01(\x0b\x32\x13.muster.v1.GangSpec\x12\x11\n\tnode_name\x18\n \x01(\t\x12\r\n\x05phase\x18\x0b \x01(\t\x12\x10\n\x08\x64\x65leting\x18\x0c \x01(\x08\x12\x10\n\x08subgroup\x18\r \x01(\t\x12/\n\x06labels\x18\x0e \x03(\x0b\x32\x1f.muster.v1.PodFacts.LabelsEntry\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x98\x01\n\x0cSnapshotPart\x12\x0e\n\x06source\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12#\n\x05nodes\x18\x03 \x03(\x0b\x32\x14.muster.v1.NodeFacts\x12!\n\x04pods\x18\x04 \x03(\x0b\x32\x13.muster.v1.PodFacts\x12\x11\n\tmanifests\x18\x05 \x03(\t\x12\x0c\n\x04last\x18\x06 \x01(\x08\"\xec\x01\n\x12UpdateFactsRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0e\n\x06source\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\x03\x12#\n\x05nodes\x18\x04 \x03(\x0b\x32\x14.muster.v1.NodeFacts\x12\x15\n\rremoved_nodes\x18\x05 \x03(\t\x12!\n\x04pods\x18\x06 \x03(\x0b\x32\x13.muster.v1.PodFacts\x12\x14\n\x0cremoved_pods\x18\x07 \x03(\t\x12\x11\n\tmanifests\x18\x08 \x03(\t\x12\x19\n\x11removed_manifests\x18\t \x03(\t\"\x17\n\x15GetFactsStatusRequest\"]\n\x0b\x46\x61\x63tsStatus\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12\x0e\n\x06source\x18\x02 \x01(\t\x12\r\n\x05nodes\x18\x03 \x01(\x03\x12\x0c\n\x04pods\x18\x04 \x01(\x03\x12\x10\n\x08warnings\x18\x05 \x03(\t2\xe3\x01\n\x0c\x46\x61\x63tsService\x12\x41\n\x0cSendSnapshot\x12\x17.muster.v1.SnapshotPart\x1a\x16.muster.v1.FactsStatus(\x01\x12\x44\n\x0bUpdateFacts\x12\x1d.muster.v1.UpdateFactsRequest\x1a\x16.muster.v1.FactsStatus\x12J\n\x0eGetFactsStatus\x12 .muster.v1.GetFactsStatusRequest\x1a\x16.muster.v1.FactsStatusb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15muster/v1/facts.proto\x12\tmuster.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14muster/v1/gang.proto\x1a\x19muster/v1/pod_shape.proto\"\xa3\x02\n\tNodeFacts\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x30\n\x06labels\x18\x02 \x03(\x0b\x32 .muster.v1.NodeFacts.LabelsEntry\x12 \n\x06taints\x18\x03 \x03(\x0b\x32\x10.muster.v1.Taint\x12\x15\n\runschedulable\x18\x04 \x01(\x08\x12:\n\x0b\x61llocatable\x18\x05 \x03(\x0b\x32%.muster.v1.NodeFacts.AllocatableEntry\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a\x32\n\x10\x41llocatableEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"K\n\x05Taint\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\x12&\n\x06\x65\x66\x66\x65\x63t\x18\x03 \x01(\x0e\x32\x16.muster.v1.TaintEffect\"\x9d\x04\n\x08PodFacts\x12\x0b\n\x03uid\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12/\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08priority\x18\x05 \x01(\x05\x12\x16\n\x0escheduler_name\x18\x06 \x01(\t\x12\"\n\x05shape\x18\x07 \x01(\x0b\x32\x13.muster.v1.PodShape\x12\x0c\n\x04gang\x18\x08 \x01(\t\x12(\n\x0b\x64\x65\x63laration\x18\t \x01(\x0b\x32\x13.muster.v1.GangSpec\x12\x11\n\tnode_name\x18\n \x01(\t\x12(\n\x05phase\x18\x0b \x01(\x0e\x32\x19.muster.v1.PodFacts.Phase\x12\x10\n\x08\x64\x65leting\x18\x0c \x01(\x08\x12\x10\n\x08subgroup\x18\r \x01(\t\x12/\n\x06labels\x18\x0e \x03(\x0b\x32\x1f.muster.v1.PodFacts.LabelsEntry\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"k\n\x05Phase\x12\x15\n\x11PHASE_UNSPECIFIED\x10\x00\x12\x11\n\rPHASE_PENDING\x10\x01\x12\x11\n\rPHASE_RUNNING\x10\x02\x12\x13\n\x0fPHASE_SUCCEEDED\x10\x03\x12\x10\n\x0cPHASE_FAILED\x10\x04\"\x9f\x01\n\x13SendSnapshotRequest\x12\x0e\n\x06source\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x03\x12#\n\x05nodes\x18\x03 \x03(\x0b\x32\x14.muster.v1.NodeFacts\x12!\n\x04pods\x18\x04 \x03(\x0b\x32\x13.muster.v1.PodFacts\x12\x11\n\tmanifests\x18\x05 \x03(\t\x12\x0c\n\x04last\x18\x06 \x01(\x08\"\xec\x01\n\x12UpdateFactsRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0e\n\x06source\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\x03\x12#\n\x05nodes\x18\x04 \x03(\x0b\x32\x14.muster.v1.NodeFacts\x12\x15\n\rremoved_nodes\x18\x05 \x03(\t\x12!\n\x04pods\x18\x06 \x03(\x0b\x32\x13.muster.v1.PodFacts\x12\x14\n\x0cremoved_pods\x18\x07 \x03(\t\x12\x11\n\tmanifests\x18\x08 \x03(\t\x12\x19\n\x11removed_manifests\x18\t \x03(\t\"\x17\n\x15GetFactsStatusRequest\"g\n\x0b\x46\x61\x63tsStatus\x12\x0f\n\x07version\x18\x01 \x01(\x03\x12\x0e\n\x06source\x18\x02 \x01(\t\x12\x12\n\nnode_count\x18\x03 \x01(\x03\x12\x11\n\tpod_count\x18\x04 \x01(\x03\x12\x10\n\x08warnings\x18\x05 \x03(\t2\xea\x01\n\x0c\x46\x61\x63tsService\x12H\n\x0cSendSnapshot\x12\x1e.muster.v1.SendSnapshotRequest\x1a\x16.muster.v1.FactsStatus(\x01\x12\x44\n\x0bUpdateFacts\x12\x1d.muster.v1.UpdateFactsRequest\x1a\x16.muster.v1.FactsStatus\x12J\n\x0eGetFactsStatus\x12 .muster.v1.GetFactsStatusRequest\x1a\x16.muster.v1.FactsStatusB)Z\'muster.dev/clients/go/musterv1;musterv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'muster.v1.facts_pb2', _globals)
 if _descriptor._USE_C_DESCRIPTORS == False:
-  DESCRIPTOR._options = None
+  _globals['DESCRIPTOR']._options = None
+  _globals['DESCRIPTOR']._serialized_options = b'Z\'muster.dev/clients/go/musterv1;musterv1'
   _globals['_NODEFACTS_LABELSENTRY']._options = None
   _globals['_NODEFACTS_LABELSENTRY']._serialized_options = b'8\001'
   _globals['_NODEFACTS_ALLOCATABLEENTRY']._options = None
   _globals['_NODEFACTS_ALLOCATABLEENTRY']._serialized_options = b'8\001'
-  _globals['_PODSHAPE_REQUESTSENTRY']._options = None
-  _globals['_PODSHAPE_REQUESTSENTRY']._serialized_options = b'8\001'
-  _globals['_PODSHAPE_NODESELECTORENTRY']._options = None
-  _globals['_PODSHAPE_NODESELECTORENTRY']._serialized_options = b'8\001'
   _globals['_PODFACTS_LABELSENTRY']._options = None
   _globals['_PODFACTS_LABELSENTRY']._serialized_options = b'8\001'
-  _globals['_NODEFACTS']._serialized_start=61
-  _globals['_NODEFACTS']._serialized_end=352
-  _globals['_NODEFACTS_LABELSENTRY']._serialized_start=255
-  _globals['_NODEFACTS_LABELSENTRY']._serialized_end=300
-  _globals['_NODEFACTS_ALLOCATABLEENTRY']._serialized_start=302
-  _globals['_NODEFACTS_ALLOCATABLEENTRY']._serialized_end=352
-  _globals['_TAINT']._serialized_start=354
-  _globals['_TAINT']._serialized_end=405
-  _globals['_PODSHAPE']._serialized_start=408
-  _globals['_PODSHAPE']._serialized_end=1050
-  _globals['_PODSHAPE_REQUESTSENTRY']._serialized_start=950
-  _globals['_PODSHAPE_REQUESTSENTRY']._serialized_end=997
-  _globals['_PODSHAPE_NODESELECTORENTRY']._serialized_start=999
-  _globals['_PODSHAPE_NODESELECTORENTRY']._serialized_end=1050
-  _globals['_NODESELECTORTERM']._serialized_start=1052
-  _globals['_NODESELECTORTERM']._serialized_end=1171
-  _globals['_SELECTORREQUIREMENT']._serialized_start=1173
-  _globals['_SELECTORREQUIREMENT']._serialized_end=1241
-  _globals['_PODSELECTOR']._serialized_start=1243
-  _globals['_PODSELECTOR']._serialized_end=1353
-  _globals['_PODAFFINITYTERM']._serialized_start=1355
-  _globals['_PODAFFINITYTERM']._serialized_end=1436
-  _globals['_PREFERREDNODETERM']._serialized_start=1438
-  _globals['_PREFERREDNODETERM']._serialized_end=1516
-  _globals['_PREFERREDPODAFFINITYTERM']._serialized_start=1518
-  _globals['_PREFERREDPODAFFINITYTERM']._serialized_end=1602
-  _globals['_TOPOLOGYSPREADCONSTRAINT']._serialized_start=1605
-  _globals['_TOPOLOGYSPREADCONSTRAINT']._serialized_end=1792
-  _globals['_TOLERATION']._serialized_start=1794
-  _globals['_TOLERATION']._serialized_end=1868
-  _globals['_HOSTPORT']._serialized_start=1870
-  _globals['_HOSTPORT']._serialized_end=1929
-  _globals['_PODFACTS']._serialized_start=1932
-  _globals['_PODFACTS']._serialized_end=2313
-  _globals['_PODFACTS_LABELSENTRY']._serialized_start=255
-  _globals['_PODFACTS_LABELSENTRY']._serialized_end=300
-  _globals['_SNAPSHOTPART']._serialized_start=2316
-  _globals['_SNAPSHOTPART']._serialized_end=2468
-  _globals['_UPDATEFACTSREQUEST']._serialized_start=2471
-  _globals['_UPDATEFACTSREQUEST']._serialized_end=2707
-  _globals['_GETFACTSSTATUSREQUEST']._serialized_start=2709
-  _globals['_GETFACTSSTATUSREQUEST']._serialized_end=2732
-  _globals['_FACTSSTATUS']._serialized_start=2734
-  _globals['_FACTSSTATUS']._serialized_end=2827
-  _globals['_FACTSSERVICE']._serialized_start=2830
-  _globals['_FACTSSERVICE']._serialized_end=3057
+  _globals['_NODEFACTS']._serialized_start=119
+  _globals['_NODEFACTS']._serialized_end=410
+  _globals['_NODEFACTS_LABELSENTRY']._serialized_start=313
+  _globals['_NODEFACTS_LABELSENTRY']._serialized_end=358
+  _globals['_NODEFACTS_ALLOCATABLEENTRY']._serialized_start=360
+  _globals['_NODEFACTS_ALLOCATABLEENTRY']._serialized_end=410
+  _globals['_TAINT']._serialized_start=412
+  _globals['_TAINT']._serialized_end=487
+  _globals['_PODFACTS']._serialized_start=490
+  _globals['_PODFACTS']._serialized_end=1031
+  _globals['_PODFACTS_LABELSENTRY']._serialized_start=313
+  _globals['_PODFACTS_LABELSENTRY']._serialized_end=358
+  _globals['_PODFACTS_PHASE']._serialized_start=924
+  _globals['_PODFACTS_PHASE']._serialized_end=1031
+  _globals['_SENDSNAPSHOTREQUEST']._serialized_start=1034
+  _globals['_SENDSNAPSHOTREQUEST']._serialized_end=1193
+  _globals['_UPDATEFACTSREQUEST']._serialized_start=1196
+  _globals['_UPDATEFACTSREQUEST']._serialized_end=1432
+  _globals['_GETFACTSSTATUSREQUEST']._serialized_start=1434
+  _globals['_GETFACTSSTATUSREQUEST']._serialized_end=1457
+  _globals['_FACTSSTATUS']._serialized_start=1459
+  _globals['_FACTSSTATUS']._serialized_end=1562
+  _globals['_FACTSSERVICE']._serialized_start=1565
+  _globals['_FACTSSERVICE']._serialized_end=1799
 # @@protoc_insertion_point(module_scope)

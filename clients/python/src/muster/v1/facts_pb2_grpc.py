@@ -6,8 +6,8 @@ from muster.v1 import facts_pb2 as muster_dot_v1_dot_facts__pb2
 
 
 class FactsServiceStub(object):
-    """If Kubernetes announces the facts (kubernetes.enabled), only GetFactsStatus is served; the rest is
-    FAILED_PRECONDITION.
+    """Takes announcements of nodes and pods. If Kubernetes announces the facts (kubernetes.enabled), only GetFactsStatus is
+    served; the rest is FAILED_PRECONDITION.
     """
 
     def __init__(self, channel):
@@ -18,7 +18,7 @@ class FactsServiceStub(object):
         """
         self.SendSnapshot = channel.stream_unary(
                 '/muster.v1.FactsService/SendSnapshot',
-                request_serializer=muster_dot_v1_dot_facts__pb2.SnapshotPart.SerializeToString,
+                request_serializer=muster_dot_v1_dot_facts__pb2.SendSnapshotRequest.SerializeToString,
                 response_deserializer=muster_dot_v1_dot_facts__pb2.FactsStatus.FromString,
                 )
         self.UpdateFacts = channel.unary_unary(
@@ -34,12 +34,13 @@ class FactsServiceStub(object):
 
 
 class FactsServiceServicer(object):
-    """If Kubernetes announces the facts (kubernetes.enabled), only GetFactsStatus is served; the rest is
-    FAILED_PRECONDITION.
+    """Takes announcements of nodes and pods. If Kubernetes announces the facts (kubernetes.enabled), only GetFactsStatus is
+    served; the rest is FAILED_PRECONDITION.
     """
 
     def SendSnapshot(self, request_iterator, context):
-        """Replaces all nodes and pods in one step; members of submitted gangs that are not confirmed yet stay. Any source may
+        """Replaces all nodes, pods and PodGroups in one step. Members of submitted gangs that are not confirmed yet, and
+        gangs declared with CreateGang, stay. Any source may
         send a snapshot and is the announcer from then on.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -56,7 +57,8 @@ class FactsServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetFactsStatus(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Returns the current version and its announcer.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -66,7 +68,7 @@ def add_FactsServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'SendSnapshot': grpc.stream_unary_rpc_method_handler(
                     servicer.SendSnapshot,
-                    request_deserializer=muster_dot_v1_dot_facts__pb2.SnapshotPart.FromString,
+                    request_deserializer=muster_dot_v1_dot_facts__pb2.SendSnapshotRequest.FromString,
                     response_serializer=muster_dot_v1_dot_facts__pb2.FactsStatus.SerializeToString,
             ),
             'UpdateFacts': grpc.unary_unary_rpc_method_handler(
@@ -87,8 +89,8 @@ def add_FactsServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class FactsService(object):
-    """If Kubernetes announces the facts (kubernetes.enabled), only GetFactsStatus is served; the rest is
-    FAILED_PRECONDITION.
+    """Takes announcements of nodes and pods. If Kubernetes announces the facts (kubernetes.enabled), only GetFactsStatus is
+    served; the rest is FAILED_PRECONDITION.
     """
 
     @staticmethod
@@ -103,7 +105,7 @@ class FactsService(object):
             timeout=None,
             metadata=None):
         return grpc.experimental.stream_unary(request_iterator, target, '/muster.v1.FactsService/SendSnapshot',
-            muster_dot_v1_dot_facts__pb2.SnapshotPart.SerializeToString,
+            muster_dot_v1_dot_facts__pb2.SendSnapshotRequest.SerializeToString,
             muster_dot_v1_dot_facts__pb2.FactsStatus.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
