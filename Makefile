@@ -19,7 +19,7 @@ help:
 	@echo "make fuzz     run every fuzz target for FUZZ_SECONDS (30)"
 	@echo "make plant-bugs  plant bugs in a copy of the tree; a test must catch each"
 	@echo "make mutants  MUTANTS (300) random mutants of the core and the engine, and which survive the tests"
-	@echo "make format   clang-format, in place      make lint   clang-format, clang-tidy, the list of planted bugs"
+	@echo "make format   clang-format, in place      make lint   clang-format, clang-tidy, buf, the list of planted bugs"
 
 # What musterd is built from; what its tests need besides.
 deps:
@@ -120,6 +120,7 @@ lint: test-deps
 	@$(MAKE) --no-print-directory configure PRESET=lint
 	@cmake --build build/lint -j $(JOBS) --target generated_headers
 	@tools/lint_units.py build/lint | xargs -P $(JOBS) -n 1 clang-tidy -p build/lint --quiet --checks=-bugprone-suspicious-include
+	@tools/lint-proto.sh
 	@tools/plant_bugs.py --check --jobs $(JOBS)
 
 # Bugs that break each rule of the specification, in a copy of the tree, compiled all at once: a test must catch each.
