@@ -18,6 +18,7 @@
 #include "service/http/http_listener.h"
 #include "support/json.h"
 #include "tests/bench/traced.h"
+#include "tests/support/facts.h"
 #include "tests/support/loopback.h"
 
 namespace muster {
@@ -49,16 +50,7 @@ double ResidentKiB() {
 }
 
 void AddPod(Engine* engine, const std::string& uid, const std::string& gang, int min) {
-  PodDescription pod;
-  pod.uid = uid;
-  pod.name = uid;
-  pod.name_space = "d";
-  pod.scheduler_name = "default-scheduler";
-  pod.shape.Mutable().requests = {{"cpu", 1}};
-  pod.gang.name = gang;
-  pod.gang.declares = !gang.empty();
-  pod.gang.declaration.Mutable().min_member = min;
-  engine->Announce(UpsertPod{pod}).IgnoreError();
+  engine->Announce(UpsertPod{gang.empty() ? Lone(uid, 1) : Member(uid, gang, min)}).IgnoreError();
 }
 
 // A filter body as kube-scheduler sends it: a complete pod of some 3 KB, and node names.
@@ -154,9 +146,7 @@ class Bench {
     extender_.RegisterBind(&binds_->server());
     if (!engine_.Start().ok() || !decisions_->Start().ok() || !binds_->Start().ok()) std::abort();
     for (int i = 0; i < 5000; ++i) {
-      NodeDescription node;
-      node.name = absl::StrCat("node-", i);
-      node.allocatable = {{"cpu", 64'000}, {"pods", 20'000}};
+      const NodeDescription node = NodeWith(absl::StrCat("node-", i), {{"cpu", 64'000}, {"pods", 20'000}});
       engine_.Announce(UpsertNode{node}).IgnoreError();
     }
     AddPod(&engine_, "plain", "", 0);

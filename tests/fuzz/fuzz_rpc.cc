@@ -11,16 +11,14 @@
 #include "service/rpc/reading.h"
 #include "state/machine/machine.h"
 #include "state/verify/invariants.h"
+#include "tests/support/facts.h"
 
 namespace {
 
 class Fuzzed {
  public:
   Fuzzed() : machine_(muster::MachineSettings()) {
-    muster::NodeDescription node;
-    node.name = "n";
-    node.allocatable = {{"cpu", 8'000}, {"pods", 20}};
-    Apply(muster::UpsertNode{node});
+    Apply(muster::UpsertNode{muster::NodeWith("n", {{"cpu", 8'000}, {"pods", 20}})});
     Apply(muster::FactsRead{});
   }
 

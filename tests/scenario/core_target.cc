@@ -21,6 +21,13 @@ std::string Error(const absl::Status& status) { return absl::StrCat("error: ", s
 
 std::string Text(const Json& object, const char* key) { return StringOrEmpty(Child(object, "metadata"), key); }
 
+std::string KeyOf(const Json& manifest) {
+  const std::string kind = StringOrEmpty(manifest, "kind");
+  if (kind == "Pod") return absl::StrCat(kind, "/", Text(manifest, "uid"));
+  return absl::StrCat(kind, "/", StringOrEmpty(manifest, "apiVersion"), "/", Text(manifest, "namespace"), "/",
+                      Text(manifest, "name"));
+}
+
 GangDialect DialectOf(const Json& manifest) {
   if (StringOrEmpty(manifest, "apiVersion") == "scheduling.run.ai/v2alpha2") return GangDialect::kKai;
   return StringOrEmpty(manifest, "apiVersion") == "scheduling.x-k8s.io/v1alpha1" ? GangDialect::kPodGroupX
@@ -29,13 +36,24 @@ GangDialect DialectOf(const Json& manifest) {
 
 }  // namespace
 
-CoreTarget::CoreTarget() : machine_(MachineSettings()) {
-  Outcome outcome;
-  machine_.Apply(FactsRead{}, now_ms_, &outcome);
+CoreTarget::CoreTarget() {
+  Start();
+  Apply(FactsRead{});
+}
+
+void CoreTarget::Start() {
+  MachineSettings settings;
+  settings.queues = queues_;
+  machine_ = std::make_unique<Machine>(settings);
+  std::vector<Record> records;
+  for (const auto& [name, record] : records_) records.push_back(record);
+  if (!machine_->Load(records).ok()) std::abort();
 }
 
 std::string CoreTarget::Announce(const Json& manifest) {
   const std::string kind = StringOrEmpty(manifest, "kind");
+  facts_[KeyOf(manifest)] = manifest;
+  if (machine_ == nullptr) return "";
   if (kind == "Node") {
     const auto node = ParseNode(manifest);
     return node.ok() ? Apply(UpsertNode{*node}) : Error(node.status());
@@ -50,6 +68,8 @@ std::string CoreTarget::Announce(const Json& manifest) {
 
 std::string CoreTarget::Remove(const Json& manifest) {
   const std::string kind = StringOrEmpty(manifest, "kind");
+  facts_.erase(KeyOf(manifest));
+  if (machine_ == nullptr) return "";
   if (kind == "Node") return Apply(RemoveNode{Text(manifest, "name")});
   if (kind == "Pod") return Apply(RemovePod{Text(manifest, "uid")});
   return Apply(RemoveGangObject{DialectOf(manifest), Text(manifest, "namespace"), Text(manifest, "name")});
@@ -60,8 +80,8 @@ std::string CoreTarget::PreFilter(const std::string& uid) { return Apply(muster:
 std::string CoreTarget::Filter(const std::string& uid, const std::vector<std::string>& nodes) {
   std::vector<std::string> names = nodes;
   if (names.empty()) {
-    for (NodeId id = 0; id < machine_.rooms().cluster.node_limit(); ++id) {
-      names.push_back(machine_.rooms().cluster.node(id).facts.name);
+    for (NodeId id = 0; id < machine_->rooms().cluster.node_limit(); ++id) {
+      names.push_back(machine_->rooms().cluster.node(id).facts.name);
     }
   }
   return Apply(muster::Filter{uid, std::make_shared<NodeOffer>(names)});
@@ -99,9 +119,12 @@ std::string CoreTarget::Other(const Words& words) {
   const std::string uid = words.size() > 1 ? UidOf(words[1]) : "";
   const std::string rest = words.size() > 2 ? absl::StrJoin(words.begin() + 2, words.end(), " ") : "";
   if (verb == "bind") return Apply(Bind{uid, rest, NewToken(uid)});
-  if (verb == "bound" || verb == "bind-fails") {
-    const BindingResult result = verb == "bound" ? BindingResult::kBound : BindingResult::kRefused;
-    return Apply(BindingOutcome{uid, machine_.rooms().pod_lifecycle.BindingOf(*machine_.reader().FindPod(uid)).node, result, rest});
+  if (verb == "bound" || verb == "bind-fails" || verb == "bind-retry") {
+    const BindingResult result = verb == "bound"        ? BindingResult::kBound
+                                 : verb == "bind-fails" ? BindingResult::kRefused
+                                                        : BindingResult::kRetry;
+    return Apply(BindingOutcome{uid, machine_->rooms().pod_lifecycle.BindingOf(*machine_->reader().FindPod(uid)).node,
+                                result, rest});
   }
   if (verb == "preempt") {
     Preempt preempt{uid, {}};
@@ -118,6 +141,28 @@ std::string CoreTarget::Other(const Words& words) {
   if (verb == "queue" || verb == "remove-queue" || verb == "unknown-queues" || verb == "head")
     return DeclareQueues(words);
   if (verb == "queues") return ShowQueues();
+  if (verb == "members") return ShowMembers("default/" + words.at(1));
+  if (verb == "records") {
+    std::vector<std::string> names;
+    for (const auto& [name, record] : records_) {
+      if (record.kind != "plans") names.push_back(name);  // cases do not depend on when plan numbers are written
+    }
+    return WriteLines(names);
+  }
+  if (verb == "stop" || verb == "restart") machine_ = nullptr;
+  if (verb == "stop") return "";
+  if (verb == "start" || verb == "restart") {
+    Start();
+    std::string out;
+    for (const auto& [key, manifest] : std::map<std::string, Json>(facts_)) out += Announce(manifest);
+    return verb == "start" ? out : out + Apply(FactsRead{});
+  }
+  if (verb == "read") return Apply(FactsRead{});
+  if (verb == "due") {
+    const int64_t next = machine_->NextDeadline();
+    return absl::StrCat("due: ", next == kNever ? "never" : absl::FormatDuration(absl::Milliseconds(next - now_ms_)),
+                        "\n");
+  }
   if (verb == "namespace") {  // namespace NAME team=x
     UpsertNamespace announced{words.at(1), {}};
     for (size_t i = 2; i < words.size(); ++i)
@@ -173,14 +218,14 @@ std::string CoreTarget::DeclareQueues(const Words& words) {
     rules.queues.push_back(std::move(queue));
   }
   std::string out = Apply(SetQueues{rules});
-  if (machine_.reader().queue_tree().rules() == rules) queues_ = std::move(rules);
+  if (machine_->reader().queue_tree().rules() == rules) queues_ = std::move(rules);
   return out;
 }
 
 std::string CoreTarget::ShowQueues() {
   std::string out;
-  const QueueTree& tree = machine_.reader().queue_tree();
-  const std::vector<Queues::Figures> standings = machine_.reader().ComputeQueueFigures();
+  const QueueTree& tree = machine_->reader().queue_tree();
+  const std::vector<Queues::Figures> standings = machine_->reader().ComputeQueueFigures();
   for (QueueId id = 0; id < tree.size(); ++id) {
     const Queues::Figures& standing = standings[static_cast<size_t>(id)];
     const auto only = [&](ResourceList list) {
@@ -224,7 +269,7 @@ std::string CoreTarget::Submit(const Words& words) {
 
 std::string CoreTarget::Apply(const Command& command) {
   Outcome outcome;
-  machine_.Apply(command, now_ms_, &outcome);
+  machine_->Apply(command, now_ms_, &outcome);
   return Print(outcome) + Settle();
 }
 
@@ -232,19 +277,32 @@ std::string CoreTarget::Settle() {
   std::string out;
   constexpr int kMaxRounds = 1'000;
   int rounds = 0;
-  for (; rounds < kMaxRounds && machine_.PlanningDue(); ++rounds) {
+  for (; rounds < kMaxRounds && machine_->PlanningDue(); ++rounds) {
     Outcome outcome;
-    machine_.Apply(PlanRound{}, now_ms_, &outcome);
+    machine_->Apply(PlanRound{}, now_ms_, &outcome);
     out += Print(outcome);
   }
   if (rounds == kMaxRounds) absl::StrAppend(&out, "INVARIANT: planning does not come to an end\n");
-  if (const absl::Status ok = CheckInvariants(machine_); !ok.ok())
+  if (const absl::Status ok = CheckInvariants(*machine_); !ok.ok())
     absl::StrAppend(&out, "INVARIANT: ", ok.message(), "\n");
   return out;
 }
 
+std::string CoreTarget::ShowMembers(const std::string& gang) {
+  std::vector<std::string> lines;
+  for (const MemberView& member : machine_->reader().ViewGang(*machine_->reader().FindGang(gang), true).members) {
+    lines.push_back(absl::StrCat("  ", member.name, ": ", ToString(member.state), member.node.empty() ? "" : " on ",
+                                 member.node, Why(member.reason)));
+  }
+  return WriteLines(lines);
+}
+
 std::string CoreTarget::Print(const Outcome& outcome) {
   std::vector<std::string> lines;
+  for (const Record& record : outcome.records) {
+    records_.erase(RecordName(record));
+    if (!record.value.empty()) records_.emplace(RecordName(record), record);
+  }
   if (!outcome.status.ok()) lines.push_back(absl::StrCat("error: ", outcome.status.message()));
   if (const auto* reply = std::get_if<FilterReply>(&outcome.reply)) {
     switch (reply->kind) {
@@ -317,18 +375,20 @@ std::string CoreTarget::Print(const Outcome& outcome) {
 std::string CoreTarget::Wait(absl::Duration duration) {
   const int64_t end = now_ms_ + absl::ToInt64Milliseconds(duration);
   std::string out;
-  while (machine_.NextDeadline() <= end) {
-    now_ms_ = std::max(now_ms_, machine_.NextDeadline());
+  while (machine_ != nullptr && machine_->NextDeadline() <= end) {
+    if (machine_->NextDeadline() < now_ms_) absl::StrAppend(&out, "INVARIANT: something was due in the past\n");
+    now_ms_ = std::max(now_ms_, machine_->NextDeadline());
     out += Apply(Tick{});
+    if (machine_->NextDeadline() <= now_ms_) return out + "INVARIANT: a tick leaves something that is due\n";
   }
   now_ms_ = end;
-  return out + Apply(Tick{});
+  return machine_ == nullptr ? out : out + Apply(Tick{});
 }
 
 std::string CoreTarget::ShowGang(const std::string& key, const std::string& shown_as, bool explain) {
-  const Gang* gang = machine_.reader().FindGang(key);
+  const Gang* gang = machine_->reader().FindGang(key);
   if (gang == nullptr) return absl::StrCat("no gang ", shown_as, "\n");
-  const GangView view = machine_.reader().ViewGang(*gang, true);
+  const GangView view = machine_->reader().ViewGang(*gang, true);
   ShownGang shown;
   shown.name = shown_as;
   shown.phase = std::string(ToString(view.phase));
@@ -349,9 +409,9 @@ std::string CoreTarget::ShowGang(const std::string& key, const std::string& show
 
 std::string CoreTarget::Usage() {
   std::vector<std::string> lines;
-  for (NodeId id = 0; id < machine_.rooms().cluster.node_limit(); ++id) {
-    if (!machine_.rooms().cluster.node(id).known) continue;
-    const NodeView view = machine_.reader().ViewNode(id);
+  for (NodeId id = 0; id < machine_->rooms().cluster.node_limit(); ++id) {
+    if (!machine_->rooms().cluster.node(id).known) continue;
+    const NodeView view = machine_->reader().ViewNode(id);
     const auto write = [](const AmountsView& amounts) { return FormatResources({amounts.begin(), amounts.end()}); };
     lines.push_back(absl::StrCat(view.name, ": used {", write(view.used), "} reserved {", write(view.reserved), "}"));
   }

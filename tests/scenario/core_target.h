@@ -1,7 +1,8 @@
 // Plays scenarios on the decision core with a clock of its own. Thread-compatible. Commands beyond those of
 // ScenarioLanguage:
 //
-//   bind POD NODE | bound POD | bind-fails POD TEXT   a held bind call, and the result of the binding.
+//   bind POD NODE                                     a held bind call.
+//   bound POD | bind-fails POD TEXT | bind-retry POD TEXT   the result of the binding; the last one is unclear.
 //   preempt POD NODE=VICTIM,VICTIM...                 candidates that kube-scheduler proposes.
 //   find POD [NODE...]                                the nodes for the pod, for callers that place pods themselves.
 //   submit ID NAME min=N pods=K [ttl=DURATION] [group=NS/NAME,...] [RES=QTY...]   a whole gang.
@@ -9,6 +10,11 @@
 //   remove-queue NAME | unknown-queues wait|default|reject      declares the whole set of queues again.
 //   head hold | head backfill [STARVATION LIMIT]      what gangs behind a head may do.
 //   queues                                            usage, pending requests and bounds of each queue.
+//   members GANG                                      state, node and reason of each member.
+//   records | due                                     the durable records; the time to the next deadline.
+//   stop | start | read                               the process ends; the next one loads the records and gets the
+//                                                     facts, as they changed meanwhile; it has read everything.
+//   restart                                           the three in one.
 //   ask ID | confirm ID [PLAN] | abandon ID           (PLAN: by default the last plan that was shown)
 //
 // Planning rounds run after every command, as in the engine; invariants are checked after every command.
@@ -16,6 +22,7 @@
 #define MUSTER_TESTS_SCENARIO_CORE_TARGET_H_
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -43,18 +50,22 @@ class CoreTarget : public ScenarioTarget {
   std::string Other(const Words& words) override;
 
  private:
+  void Start();
   std::string Apply(const Command& command);
   std::string Settle();
   std::string Print(const Outcome& outcome);
   std::string Submit(const Words& words);
   std::string DeclareQueues(const Words& words);
   std::string ShowQueues();
+  std::string ShowMembers(const std::string& gang);
   HoldToken NewToken(const std::string& uid);
 
-  Machine machine_;
+  std::unique_ptr<Machine> machine_;  // null: stopped
   QueueRules queues_;
   int64_t now_ms_ = 1'000'000;
   HoldToken next_token_ = 1;
+  std::map<std::string, Record> records_;    // in the store, by name
+  std::map<std::string, Json> facts_;        // the latest manifests, by kind, namespace and name
   std::map<HoldToken, std::string> tokens_;  // -> pod name
   std::map<std::string, HoldToken> last_token_;
   std::map<std::string, int64_t> last_plan_;  // by submission

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "k8s-extender/dialects/keys.h"
@@ -76,6 +77,15 @@ std::string ScenarioLanguage::Run(const std::string& line) {
   for (const absl::string_view word : absl::StrSplit(line, ' ', absl::SkipEmpty())) words.emplace_back(word);
   const std::string& verb = words[0];
   const std::string arg = words.size() > 1 ? words[1] : "";
+  if (const size_t dots = arg.find(".."); dots != std::string::npos) {  // "a-2..4"
+    const size_t first = arg.find_last_not_of("0123456789", dots - 1) + 1;
+    std::string out;
+    for (int number = std::stoi(arg.substr(first)); number <= std::stoi(arg.substr(dots + 2)); ++number) {
+      words[1] = absl::StrCat(arg.substr(0, first), number);
+      out += Run(absl::StrJoin(words, " "));
+    }
+    return out;
+  }
   const std::string rest = words.size() > 2 ? absl::StrJoin(words.begin() + 2, words.end(), " ") : "";
   if (verb == "node") return Node(words);
   if (verb == "remove-node") return target_->Remove({{"kind", "Node"}, {"metadata", {{"name", arg}}}});
@@ -103,7 +113,13 @@ std::string ScenarioLanguage::Run(const std::string& line) {
   if (verb == "gang" || verb == "explain") {
     return target_->ShowGang(absl::StrContains(arg, '/') ? arg : "default/" + arg, arg, verb == "explain");
   }
-  if (verb == "usage") return target_->Usage();
+  if (verb == "usage") {
+    std::string out;
+    for (const absl::string_view node : absl::StrSplit(target_->Usage(), '\n', absl::SkipEmpty())) {
+      if (arg.empty() || absl::StartsWith(node, arg + ":")) absl::StrAppend(&out, node, "\n");
+    }
+    return out;
+  }
   return target_->Other(words);
 }
 
@@ -224,8 +240,10 @@ std::string ScenarioLanguage::Pod(const Words& words) {
           {{"matchExpressions", {{{"key", Prefixed("in:", key)}, {"operator", "In"}, {"values", {value}}}}}}};
     }
     if (key == "stuck") {
-      object["status"]["conditions"] = {
-          {{"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"}, {"message", value}}};
+      object["status"]["conditions"] = {{{"type", "PodScheduled"},
+                                         {"status", "False"},
+                                         {"reason", "Unschedulable"},
+                                         {"message", absl::StrReplaceAll(value, {{"_", " "}})}}};
     }
   }
   if (!requests.empty()) spec["containers"] = {{{"name", "main"}, {"resources", {{"requests", requests}}}}};

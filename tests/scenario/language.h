@@ -9,17 +9,20 @@
 //   `pod NAME [ns=NAMESPACE] [gang=G] [kai=G] [subgroup=S] [RES=QTY...] [priority=N] [node=N] [phase=P] [gate]
 //            [other-gate] [deleting] [created=S] [@KEY=VALUE: annotation gang.scheduling.koordinator.sh/KEY]
 //            [ann:KEY=VALUE] [label:KEY=VALUE]
-//            [stuck=TEXT] [port=N: host port] [sel:K=V: node selector] [in:K=V: required node affinity]
-//            [tolerate:K=V:Effect] [near=KEY[=VALUE][@LABEL]: required pod affinity] [apart=...: anti-affinity]
-//            [even=KEY=VALUE@LABEL[:SKEW]: hard topology spread] [rather=K=V:WEIGHT: preferred node affinity]
-//            [rather-near=KEY=VALUE[@LABEL]:WEIGHT] [rather-apart=...: preferred pod (anti-)affinity]`
+//            [stuck=TEXT: kube-scheduler's message, "_" for a space] [port=N: host port] [sel:K=V: node selector]
+//            [in:K=V: required node affinity] [tolerate:K=V:Effect] [near=KEY[=VALUE][@LABEL]: required pod affinity]
+//            [apart=...: anti-affinity] [even=KEY=VALUE@LABEL[:SKEW]: hard topology spread] [rather=K=V:WEIGHT:
+//            preferred node affinity] [rather-near=KEY=VALUE[@LABEL]:WEIGHT] [rather-apart=...: preferred pod
+//            (anti-)affinity]`
 //   `remove-pod NAME`
 //   `prefilter POD | filter POD [NODE...] | permit POD NODE`
 //   `postfilter POD TEXT | unreserve POD timeout|rejected|bind-fail | postbind POD NODE`
 //   `hang-up POD`                   the caller of its bind or permit goes away.
 //   `wait DURATION`                 advances the time.
 //   `gang NAME | explain NAME`      shows a gang (NAME or NAMESPACE/NAME).
-//   `usage`                         shows every node's charges.
+//   `usage [NODE]`                  shows every node's charges.
+//
+// A name with a range, "a-1..3", stands for the same command for a-1, a-2 and a-3.
 //
 // Every other word is passed to the target: CoreTarget has the commands that only the core supports.
 #ifndef MUSTER_TESTS_SCENARIO_LANGUAGE_H_

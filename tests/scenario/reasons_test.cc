@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "state/machine/machine.h"
 #include "tests/scenario/language.h"
+#include "tests/support/facts.h"
 
 namespace muster {
 namespace {
@@ -33,17 +34,10 @@ const std::set<ReasonCode> kNothingToDo = {
     ReasonCode::kEvicted,
 };
 
-PodDescription Member(const std::string& name, const std::string& gang, int min, int64_t cpu) {
-  PodDescription pod;
+// Pod d/NAME of a gang that needs `min` members; of no gang if that is 0.
+PodDescription PodOf(const std::string& name, const std::string& gang, int min, int64_t cpu) {
+  PodDescription pod = min == 0 ? Lone(name, cpu) : Member(name, gang, min, cpu);
   pod.uid = "u-" + name;
-  pod.name_space = "d";
-  pod.name = name;
-  pod.scheduler_name = "default-scheduler";
-  pod.shape.Mutable().requests = {{"cpu", cpu}};
-  if (min == 0) return pod;
-  pod.gang.name = gang;
-  pod.gang.declares = true;
-  pod.gang.declaration.Mutable().min_member = min;
   return pod;
 }
 
@@ -51,9 +45,7 @@ class Situation {
  public:
   explicit Situation(const MachineSettings& settings = MachineSettings(), bool read = true) : machine_(settings) {
     for (const char* name : {"n1", "n2"}) {
-      NodeDescription node;
-      node.name = name;
-      node.allocatable = {{"cpu", 1}, {"pods", 110}};
+      NodeDescription node = NodeWith(name, {{"cpu", 1}, {"pods", 110}});
       if (absl::string_view(name) == "n1") node.labels = {{"zone", "b"}};
       Apply(UpsertNode{node});
     }
@@ -97,18 +89,18 @@ void Note(const GangView& gang, Vocabulary* out) {
 // Situations that no scenario produces: special settings, and the start of the process.
 void Situations(Vocabulary* out) {
   Situation starting(MachineSettings(), /*read=*/false);
-  starting.Apply(UpsertPod{Member("a", "", 0, 1)});
+  starting.Apply(UpsertPod{PodOf("a", "", 0, 1)});
   Note(starting.Filtered("u-a"), "", out);
   Situation plain;
   Note(plain.Filtered("unknown"), "", out);
   MachineSettings few;
   few.max_holds = 1;
   Situation holds(few);
-  for (const char* name : {"a", "b"}) holds.Apply(UpsertPod{Member(name, "g", 2, 1)});
+  for (const char* name : {"a", "b"}) holds.Apply(UpsertPod{PodOf(name, "g", 2, 1)});
   Note(holds.Gang("d/g"), out);
   Situation elsewhere;
   for (const char* name : {"a", "b"}) {
-    PodDescription pod = Member(name, "g", 2, 1);
+    PodDescription pod = PodOf(name, "g", 2, 1);
     if (pod.name == "b") pod.scheduler_name = "another";
     elsewhere.Apply(UpsertPod{pod});
   }
@@ -116,17 +108,17 @@ void Situations(Vocabulary* out) {
   MachineSettings greedy;
   greedy.planner_tries = 1;
   Situation tries(greedy);
-  PodDescription last = Member("b", "g", 2, 1);
+  PodDescription last = PodOf("b", "g", 2, 1);
   last.shape.Mutable().node_selector = {{"zone", "b"}};
-  tries.Apply(UpsertPod{Member("a", "g", 2, 1)});
+  tries.Apply(UpsertPod{PodOf("a", "g", 2, 1)});
   tries.Apply(UpsertPod{last});
   Note(tries.Gang("d/g"), out);
   // One situation for each kind of reason whose text scenarios show, for its suggestion.
   Situation room;
-  for (const char* name : {"a", "b", "c"}) room.Apply(UpsertPod{Member(name, "g", 3, 1)});
+  for (const char* name : {"a", "b", "c"}) room.Apply(UpsertPod{PodOf(name, "g", 3, 1)});
   Note(room.Gang("d/g"), out);
   Situation missing;
-  missing.Apply(UpsertPod{Member("a", "g", 2, 1)});
+  missing.Apply(UpsertPod{PodOf("a", "g", 2, 1)});
   Note(missing.Gang("d/g"), out);
 }
 

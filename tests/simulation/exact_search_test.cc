@@ -4,17 +4,14 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "tests/support/facts.h"
 
 namespace muster {
 namespace exact_search_test {
 
 NodeDescription Node(int64_t cpu, const Labels& labels = {}, int64_t pods = 110) {
   static int count = 0;
-  NodeDescription node;
-  node.name = absl::StrCat("n", ++count);
-  node.labels = labels;
-  node.allocatable = {{"cpu", cpu}, {"pods", pods}};
-  return node;
+  return NodeWith(absl::StrCat("n", ++count), {{"cpu", cpu}, {"pods", pods}}, labels);
 }
 
 Instance::Pod Pod(int64_t cpu, int32_t priority = 0, const Labels& selector = {}, int32_t port = 0) {

@@ -9,11 +9,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <memory>
 
-#include "absl/strings/numbers.h"
 #include "state/planner/planner.h"
 #include "tests/support/share.h"
 
@@ -140,9 +138,7 @@ TEST(Instances, NodeArrivalOrder_DoesNotAffectDecisions) {
 }
 
 TEST(Instances, FittingInstances_AlmostAllPlaced) {
-  uint64_t only = 0;
-  const char* text = std::getenv("MUSTER_SEED");
-  ASSERT_TRUE(text == nullptr || absl::SimpleAtoi(text, &only));
+  const auto only = static_cast<uint64_t>(FromEnv("MUSTER_SEED", 0));
   int fitting = 0;
   int not_fitting = 0;
   std::array<Figures, kBudgets.size()> figures;

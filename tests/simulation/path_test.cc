@@ -16,7 +16,6 @@
 #include <string>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "tests/simulation/caller_world.h"
 #include "tests/simulation/path_world.h"
@@ -28,12 +27,6 @@ namespace {
 
 constexpr int kSeeds = 500;
 constexpr int kTurns = 60'000;
-
-int FromEnv(const char* name, int otherwise) {
-  int value = 0;
-  const char* text = std::getenv(name);
-  return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
-}
 
 // "S-2: pod u1-2 was confirmed ..." and "S-2: pod u7-1 was confirmed ..." are one failure: the numbers depend on the
 // turns.

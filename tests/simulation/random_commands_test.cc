@@ -6,23 +6,16 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <cstdlib>
 
-#include "absl/strings/numbers.h"
 #include "state/verify/hash.h"
 #include "tests/simulation/random_world.h"
+#include "tests/support/share.h"
 
 namespace muster {
 namespace {
 
 constexpr int kSeeds = 20;
 constexpr int kSteps = 40'000;
-
-int FromEnv(const char* name, int otherwise) {
-  int value = 0;
-  const char* text = std::getenv(name);
-  return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
-}
 
 TEST(RandomCommands, RandomCommands_KeepEveryInvariant) {
   const int only = FromEnv("MUSTER_SEED", 0);

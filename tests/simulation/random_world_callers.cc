@@ -140,7 +140,9 @@ void RandomWorld::BindPermitted() {
   if (pods_.empty()) return;
   const std::string uid = SomeUid();
   const Pod* pod = machine_->reader().FindPod(uid);
-  if (pod->state != MemberState::kCommitted || machine_->rooms().pod_lifecycle.BindingOf(*pod).phase != BindingPhase::kNone) return;
+  if (pod->state != MemberState::kCommitted ||
+      machine_->rooms().pod_lifecycle.BindingOf(*pod).phase != BindingPhase::kNone)
+    return;
   const NodeId charged = machine_->rooms().ledger.ChargeOf(pod->id).node;
   Apply(PostBind{uid, charged == kNoNode ? NodeName(0) : machine_->rooms().cluster.node(charged).facts.name});
 }

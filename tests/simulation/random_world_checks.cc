@@ -237,7 +237,8 @@ void RandomWorld::CheckDomains(const Outcome& outcome) {
   for (const Effect& effect : outcome.effects) {
     const auto* bind = std::get_if<BindPod>(&effect);
     const Pod* pod = bind == nullptr ? nullptr : machine_->reader().FindPod(bind->pod.uid);
-    if (pod == nullptr || pod->gang == nullptr || machine_->rooms().pod_lifecycle.BindingOf(*pod).attempts > 1) continue;
+    if (pod == nullptr || pod->gang == nullptr || machine_->rooms().pod_lifecycle.BindingOf(*pod).attempts > 1)
+      continue;
     const std::string& key = pod->gang->rules.topology.required;
     if (key.empty()) continue;
     const Labels& labels = machine_->rooms().cluster.node(machine_->rooms().cluster.FindNode(bind->node)).facts.labels;
@@ -278,7 +279,8 @@ void RandomWorld::CheckPodAffinity(const Outcome& outcome, const std::set<std::s
   for (const Effect& effect : outcome.effects) {
     const auto* bind = std::get_if<BindPod>(&effect);
     const Pod* pod = bind == nullptr ? nullptr : machine_->reader().FindPod(bind->pod.uid);
-    if (pod == nullptr || !placed.contains(pod->facts.uid) || machine_->rooms().pod_lifecycle.BindingOf(*pod).attempts > 1)
+    if (pod == nullptr || !placed.contains(pod->facts.uid) ||
+        machine_->rooms().pod_lifecycle.BindingOf(*pod).attempts > 1)
       continue;
     if (of_namespace_.has_value()) twin.namespaces["d"] = *of_namespace_;
     if (twin.nodes.empty()) {

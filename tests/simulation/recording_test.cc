@@ -17,6 +17,7 @@
 #include "state/verify/hash.h"
 #include "state/verify/invariants.h"
 #include "tests/simulation/random_world.h"
+#include "tests/support/facts.h"
 
 namespace muster {
 namespace {
@@ -127,22 +128,11 @@ TEST(Recording, LargeState_IsRestored) {
   Machine machine(settings);
   Outcome outcome;
   for (int i = 0; i < 200; ++i) {
-    NodeDescription node;
-    node.name = absl::StrCat("n", i);
-    node.allocatable = {{"cpu", 4'000}, {"pods", 10}};
-    machine.Apply(UpsertNode{node}, 1'000, &outcome);
+    machine.Apply(UpsertNode{SmallNode(absl::StrCat("n", i), 4'000)}, 1'000, &outcome);
   }
   machine.Apply(FactsRead{}, 1'000, &outcome);
   for (int i = 0; i < 1'000; ++i) {
-    PodDescription pod;
-    pod.uid = absl::StrCat("u", i);
-    pod.name_space = "d";
-    pod.name = absl::StrCat("p", i);
-    pod.scheduler_name = "default-scheduler";
-    pod.shape.Mutable().requests = {{"cpu", 1'000}};
-    pod.gang.name = absl::StrCat("g", i / 5);
-    pod.gang.declares = true;
-    pod.gang.declaration.Mutable().min_member = 5;
+    const PodDescription pod = Member(absl::StrCat("p", i), absl::StrCat("g", i / 5), 5, 1'000);
     machine.Apply(UpsertPod{pod}, 2'000 + i, &outcome);
   }
   while (machine.PlanningDue()) machine.Apply(PlanRound{}, 4'000, &outcome);

@@ -6,12 +6,11 @@
 
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "tests/simulation/small_world.h"
+#include "tests/support/share.h"
 
 namespace muster {
 namespace {
@@ -38,13 +37,6 @@ struct Reached {
   std::vector<Action> enabled;
 };
 
-int DepthOf(const Cast& cast) {
-  int depth = cast.depth;
-  const char* wanted = std::getenv("MUSTER_DEPTH");
-  if (wanted != nullptr && !absl::SimpleAtoi(wanted, &depth)) std::abort();
-  return depth;
-}
-
 // Every state of the cast within its depth.
 void Explore(const Cast& cast) {
   const auto begun = std::chrono::steady_clock::now();
@@ -53,7 +45,7 @@ void Explore(const Cast& cast) {
   absl::flat_hash_set<uint64_t> calmed;
   std::vector<Reached> frontier = {{{}, first->Enabled()}};
   int64_t steps = 0;
-  const int depth = DepthOf(cast);
+  const int depth = FromEnv("MUSTER_DEPTH", cast.depth);
   for (int level = 1; level <= depth; ++level) {
     std::vector<Reached> next;
     for (const auto& [path, enabled] : frontier) {

@@ -15,6 +15,7 @@
 #include "state/recording/snapshot.h"
 #include "state/verify/hash.h"
 #include "tests/simulation/random_world.h"
+#include "tests/support/facts.h"
 #include "tests/support/share.h"
 
 namespace muster {
@@ -22,12 +23,8 @@ namespace {
 
 using Place = std::pair<std::string, std::string>;  // pod and node
 
-NodeDescription MakeNode(const std::string& name, int64_t cpu, const std::string& rack) {
-  NodeDescription node;
-  node.name = name;
-  node.labels = {{"rack", rack}, {"kubernetes.io/hostname", name}};
-  node.allocatable = {{"cpu", cpu}, {"pods", 10}};
-  return node;
+NodeDescription NodeInRack(const std::string& name, int64_t cpu, const std::string& rack) {
+  return NodeWith(name, {{"cpu", cpu}, {"pods", 10}}, {{"rack", rack}, {"kubernetes.io/hostname", name}});
 }
 
 SubmitGang MakeJob(const std::string& name, int pods, int64_t cpu) {
@@ -90,7 +87,7 @@ WhatIf RandomQuestion(const Machine& machine, std::mt19937_64* random) {
   WhatIf out;
   out.job = MakeJob("job", 1 + static_cast<int>((*random)() % 5), 500 * (1 + static_cast<int64_t>((*random)() % 5)));
   if ((*random)() % 3 == 0) {
-    out.added.push_back({MakeNode("added", 4'000, "r0"), "", 1});
+    out.added.push_back({NodeInRack("added", 4'000, "r0"), "", 1});
   }
   const QueueTree& tree = machine.reader().queue_tree();
   if (tree.any())
@@ -162,8 +159,8 @@ TEST(WhatIf, Prediction_ComesTrue) {
 class WhatIfCase : public testing::Test {
  protected:
   WhatIfCase() : machine_(settings_) {
-    Apply(UpsertNode{MakeNode("a", 4'000, "r1")});
-    Apply(UpsertNode{MakeNode("b", 4'000, "r2")});
+    Apply(UpsertNode{NodeInRack("a", 4'000, "r1")});
+    Apply(UpsertNode{NodeInRack("b", 4'000, "r2")});
     Apply(FactsRead{});
   }
   void Apply(const Command& command) {
@@ -173,21 +170,10 @@ class WhatIfCase : public testing::Test {
   }
   // A pod that uses `cpu` on its node.
   void AddRunning(const std::string& name, const std::string& gang, const std::string& node, int64_t cpu) {
-    PodDescription pod = MakePod(name, gang, cpu);
+    PodDescription pod = Member(name, gang, 1, cpu);
     pod.node_name = node;
     pod.phase = PodPhase::kRunning;
     Apply(UpsertPod{pod});
-  }
-  static PodDescription MakePod(const std::string& name, const std::string& gang, int64_t cpu) {
-    PodDescription pod;
-    pod.uid = pod.name = name;
-    pod.name_space = "d";
-    pod.scheduler_name = "default-scheduler";
-    pod.shape.Mutable().requests = {{"cpu", cpu}};
-    pod.gang.name = gang;
-    pod.gang.declares = true;
-    pod.gang.declaration.Mutable().min_member = 1;
-    return pod;
   }
   absl::StatusOr<WhatIfAnswer> Ask(const WhatIf& question) {
     return AnswerWhatIf(recording::SaveState(machine_), settings_, question, kNow);
@@ -205,11 +191,11 @@ class WhatIfCase : public testing::Test {
 
 // A gang that waits for a node gets it before a job ordered behind it, whatever the job's priority.
 TEST_F(WhatIfCase, AddedNodes_GoToWaitingGangsFirst) {
-  Apply(UpsertPod{MakePod("waits", "old", 8'000)});
+  Apply(UpsertPod{Member("waits", "old", 1, 8'000)});
   while (machine_.PlanningDue()) Apply(PlanRound{});
   WhatIf question = Job(1, 8'000);
   question.job->pods.front().priority = 100;
-  question.added.push_back({MakeNode("large", 8'000, "r1"), "", 1});
+  question.added.push_back({NodeInRack("large", 8'000, "r1"), "", 1});
   const auto answer = Ask(question);
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_FALSE(answer->starts);
@@ -274,12 +260,12 @@ TEST_F(WhatIfCase, GangOnRemovedNode_NeedsAnotherNode) {
 TEST_F(WhatIfCase, WaitingGangAhead_GetsRoomFirst) {
   AddRunning("x", "runs", "a", 3'000);
   AddRunning("y", "runs", "b", 4'000);
-  Apply(UpsertPod{MakePod("planned", "already", 1'000)});
+  Apply(UpsertPod{Member("planned", "already", 1, 1'000)});
   while (machine_.PlanningDue()) Apply(PlanRound{});
-  Apply(UpsertPod{MakePod("waits", "first", 3'000)});
+  Apply(UpsertPod{Member("waits", "first", 1, 3'000)});
   while (machine_.PlanningDue()) Apply(PlanRound{});
   WhatIf question = Job(1, 3'000);
-  question.added.push_back({MakeNode("c", 4'000, "r3"), "", 1});
+  question.added.push_back({NodeInRack("c", 4'000, "r3"), "", 1});
   const auto answer = Ask(question);
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_FALSE(answer->starts);
@@ -311,7 +297,7 @@ TEST_F(WhatIfCase, InvalidQuestion_IsRefusedWithName) {
   question = Job(1, 1'000);
   question.added.push_back({{}, "nobody", 1});
   EXPECT_TRUE(absl::IsNotFound(Ask(question).status()));
-  question.added = {{MakeNode("a", 1, "r"), "", 1}};
+  question.added = {{NodeInRack("a", 1, "r"), "", 1}};
   status = Ask(question).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_TRUE(absl::StrContains(status.message(), "node a exists already")) << status;

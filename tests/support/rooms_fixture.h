@@ -17,6 +17,7 @@
 #include "state/persistence/records.h"
 #include "state/scheduling/planning.h"
 #include "state/views/wait_reasons.h"
+#include "tests/support/facts.h"
 #include "tests/support/lines.h"
 
 namespace muster {
@@ -48,12 +49,7 @@ class RoomsTest : public testing::Test {
   [[nodiscard]] Lines Done() const { return LinesOf(out_); }
 
   // --- facts ---
-  NodeId AddNode(const std::string& name, int64_t cpu) {
-    NodeDescription node;
-    node.name = name;
-    node.allocatable = {{"cpu", cpu}, {"pods", 10}};
-    return PutNode(node);
-  }
+  NodeId AddNode(const std::string& name, int64_t cpu) { return PutNode(SmallNode(name, cpu)); }
   NodeId PutNode(const NodeDescription& node) {
     EXPECT_TRUE(cluster_.UpsertNode(node).ok());
     return cluster_.FindNode(node.name);
@@ -69,21 +65,9 @@ class RoomsTest : public testing::Test {
   [[nodiscard]] int64_t UsedOn(const std::string& name) const { return NodeAt(name).used.Get(0); }
   [[nodiscard]] int64_t ReservedOn(const std::string& name) const { return NodeAt(name).reserved.Get(0); }
 
-  static PodDescription Facts(const std::string& name, int64_t cpu) {
-    PodDescription pod;
-    pod.uid = pod.name = name;
-    pod.name_space = "d";
-    pod.scheduler_name = "default-scheduler";
-    pod.shape.Mutable().requests = {{"cpu", cpu}};
-    return pod;
-  }
-  // A pod that declares its gang, which needs `min` members.
+  static PodDescription Facts(const std::string& name, int64_t cpu) { return Lone(name, cpu); }
   static PodDescription Facts(const std::string& name, int64_t cpu, const std::string& gang, int32_t min) {
-    PodDescription pod = Facts(name, cpu);
-    pod.gang.name = gang;
-    pod.gang.declares = true;
-    pod.gang.declaration.Mutable().min_member = min;
-    return pod;
+    return Member(name, gang, min, cpu);
   }
   const Pod& Put(PodDescription facts, bool submitted = false, MemberState state = MemberState::kPending) {
     if (!scheduler_.empty()) facts.scheduler_name = scheduler_;

@@ -1,5 +1,4 @@
-// The part of the seeds that a random test runs: a build that is ten times slower reaches the same code with fewer
-// seeds.
+// Sizes of tests that are set from outside: more work by hand, less where a build is ten times slower.
 #ifndef MUSTER_TESTS_SUPPORT_SHARE_H_
 #define MUSTER_TESTS_SUPPORT_SHARE_H_
 
@@ -11,11 +10,17 @@
 
 namespace muster {
 
+// The number in the environment variable; `otherwise` if there is none.
+inline int FromEnv(const char* name, int otherwise) {
+  int value = 0;
+  const char* text = std::getenv(name);
+  return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
+}
+
 // One in MUSTER_SHARE of `seeds` (default: all), at least one. Prints the number if it is not all of them.
 inline int ShareOf(int seeds) {
-  int share = 1;
-  const char* text = std::getenv("MUSTER_SHARE");
-  if (text == nullptr || !absl::SimpleAtoi(text, &share) || share <= 1) return seeds;
+  const int share = FromEnv("MUSTER_SHARE", 1);
+  if (share <= 1) return seeds;
   const int part = std::max(1, seeds / share);
   std::printf("MUSTER_SHARE: %d of %d seeds\n", part, seeds);
   return part;

@@ -9,15 +9,9 @@
 #include <vector>
 
 #include "state/cluster/cluster.h"
+#include "tests/support/facts.h"
 
 namespace muster {
-
-inline NodeDescription NodeWith(std::string name, ResourceList allocatable) {
-  NodeDescription node;
-  node.name = std::move(name);
-  node.allocatable = std::move(allocatable);
-  return node;
-}
 
 inline PodTemplate Wants(ResourceList requests) {
   PodTemplate shape;

@@ -15,6 +15,7 @@
 #include "service/http/http_listener.h"
 #include "support/json.h"
 #include "support/sync.h"
+#include "tests/support/facts.h"
 
 namespace muster {
 namespace {
@@ -78,21 +79,12 @@ class ExtenderHttp : public testing::Test {
     decisions_->Stop();
   }
   void AddNode(const std::string& name, int64_t cpu) {
-    NodeDescription node;
-    node.name = name;
-    node.allocatable = {{"cpu", cpu * 1000}, {"pods", 5000}};
-    ASSERT_TRUE(engine_->Announce(UpsertNode{node}).ok());
+    ASSERT_TRUE(engine_->Announce(UpsertNode{NodeWith(name, {{"cpu", cpu * 1000}, {"pods", 5000}})}).ok());
   }
   void AddPod(const std::string& name, const std::string& gang, int min) {
-    PodDescription pod;
+    PodDescription pod = gang.empty() ? Lone(name, 1'000) : Member(name, gang, min, 1'000);
     pod.uid = "u-" + name;
-    pod.name = name;
     pod.name_space = "default";
-    pod.scheduler_name = "default-scheduler";
-    pod.shape.Mutable().requests = {{"cpu", 1000}};
-    pod.gang.name = gang;
-    pod.gang.declares = !gang.empty();
-    pod.gang.declaration.Mutable().min_member = min;
     ASSERT_TRUE(engine_->Announce(UpsertPod{pod}).ok());
   }
   Json Filter(const std::string& pod, const std::vector<std::string>& nodes) {

@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "service/engine/engine.h"
 #include "support/sync.h"
+#include "tests/support/facts.h"
 
 namespace muster {
 
@@ -27,25 +28,12 @@ class CountingSink : public EffectSink {
   std::atomic<int> bindings{0};
 };
 
-inline NodeDescription SomeNode() {
-  NodeDescription node;
-  node.name = "n";
-  node.allocatable = {{"cpu", 1'000'000}, {"pods", 5000}};
-  return node;
-}
+inline NodeDescription SomeNode() { return NodeWith("n", {{"cpu", 1'000'000}, {"pods", 5000}}); }
 
+// A lone pod if `min` is 0.
 inline PodDescription SomePod(const std::string& name, const std::string& gang, int min) {
-  PodDescription pod;
+  PodDescription pod = min > 0 ? Member(name, gang, min) : Lone(name, 1);
   pod.uid = "u-" + name;
-  pod.name_space = "d";
-  pod.name = name;
-  pod.scheduler_name = "default-scheduler";
-  pod.shape.Mutable().requests = {{"cpu", 1}};
-  if (min > 0) {
-    pod.gang.name = gang;
-    pod.gang.declares = true;
-    pod.gang.declaration.Mutable().min_member = min;
-  }
   return pod;
 }
 

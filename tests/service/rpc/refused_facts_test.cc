@@ -16,13 +16,6 @@
 namespace muster {
 namespace {
 
-NodeDescription NodeOf(const std::string& name, int64_t cpu) {
-  NodeDescription node;
-  node.name = name;
-  node.allocatable = {{"cpu", cpu}};
-  return node;
-}
-
 class RefusedFactsShown : public Rpc {
  protected:
   // Announces as an informer does, which gets no reply.
@@ -42,7 +35,7 @@ class RefusedFactsShown : public Rpc {
 
 TEST_F(RefusedFactsShown, RefusedUpdate_RetainsKnownNodeWithWarning) {
   EXPECT_FALSE(absl::StrContains(GetNodes(), "Warning"));
-  Announce(UpsertNode{NodeOf("n", kMaxAmount + 1)});
+  Announce(UpsertNode{NodeWith("n", {{"cpu", kMaxAmount + 1}})});
   EXPECT_EQ(Counts(), (FactCounts{1, 0, 0}));
   const auto node = engine_.view()->nodes.Find("n");
   ASSERT_NE(node, nullptr);
@@ -53,14 +46,14 @@ TEST_F(RefusedFactsShown, RefusedUpdate_RetainsKnownNodeWithWarning) {
   EXPECT_TRUE(absl::StrContains(printed, "Warning: the last announcement of node n was refused: resource cpu"))
       << printed;
   EXPECT_TRUE(absl::StrContains(printed, "n      yes")) << printed;
-  Announce(UpsertNode{NodeOf("n", 3'000)});
+  Announce(UpsertNode{NodeWith("n", {{"cpu", 3'000}})});
   EXPECT_EQ(Counts(), (FactCounts{1, 0, 0}));
   printed = GetNodes();
   EXPECT_FALSE(absl::StrContains(printed, "Warning")) << printed;
 }
 
 TEST_F(RefusedFactsShown, RefusedNewNode_IsShown) {
-  Announce(UpsertNode{NodeOf("bad", -1)});
+  Announce(UpsertNode{NodeWith("bad", {{"cpu", -1}})});
   Announce(UnreadableFact{FactKind::kNode, "worse", "Node.status.allocatable.cpu: \"1e99\" is not a quantity"});
   EXPECT_EQ(Counts(), (FactCounts{2, 0, 0}));
   ASSERT_NE(engine_.view()->nodes.Find("worse"), nullptr);
@@ -71,7 +64,7 @@ TEST_F(RefusedFactsShown, RefusedNewNode_IsShown) {
     EXPECT_TRUE(absl::StrContains(printed, text)) << text << " in\n" << printed;
   }
   Announce(RemoveNode{"bad"});
-  Announce(UpsertNode{NodeOf("worse", 1'000)});
+  Announce(UpsertNode{NodeWith("worse", {{"cpu", 1'000}})});
   printed = GetNodes();
   EXPECT_FALSE(absl::StrContains(printed, "bad")) << printed;
   EXPECT_FALSE(absl::StrContains(printed, "refused")) << printed;
@@ -186,14 +179,15 @@ TEST_F(RefusedFactsShown, NodeWithoutCapacity_HasWarning) {
 TEST(RefusedLog, RepeatedRefusal_IsLoggedOnce) {
   RefusedLog log;
   const absl::Status broken = absl::InvalidArgumentError("cpu: -1 is out of range");
-  EXPECT_TRUE(log.Write(UpsertNode{NodeOf("a", -1)}, broken));
-  EXPECT_FALSE(log.Write(UpsertNode{NodeOf("a", -1)}, broken));
-  EXPECT_TRUE(log.Write(UpsertNode{NodeOf("b", -1)}, broken));
-  EXPECT_TRUE(log.Write(UpsertNode{NodeOf("a", -1)}, absl::InvalidArgumentError("cpu: -2 is out of range")));
+  EXPECT_TRUE(log.Write(UpsertNode{NodeWith("a", {{"cpu", -1}})}, broken));
+  EXPECT_FALSE(log.Write(UpsertNode{NodeWith("a", {{"cpu", -1}})}, broken));
+  EXPECT_TRUE(log.Write(UpsertNode{NodeWith("b", {{"cpu", -1}})}, broken));
+  EXPECT_TRUE(
+      log.Write(UpsertNode{NodeWith("a", {{"cpu", -1}})}, absl::InvalidArgumentError("cpu: -2 is out of range")));
   EXPECT_TRUE(log.Write(UnreadableFact{FactKind::kGang, "d/g", "x"}, absl::InvalidArgumentError("x")));
   EXPECT_FALSE(log.Write(Tick{}, broken)) << "no fact";
-  for (int i = 0; i < 5'000; ++i) log.Write(UpsertNode{NodeOf(absl::StrCat("c", i), -1)}, broken);
-  EXPECT_TRUE(log.Write(UpsertNode{NodeOf("a", -1)}, broken)) << "what is remembered is bounded";
+  for (int i = 0; i < 5'000; ++i) log.Write(UpsertNode{NodeWith(absl::StrCat("c", {{"cpu", i}}), -1)}, broken);
+  EXPECT_TRUE(log.Write(UpsertNode{NodeWith("a", {{"cpu", -1}})}, broken)) << "what is remembered is bounded";
 }
 
 }  // namespace

@@ -233,10 +233,7 @@ TEST_F(Rpc, SubmittedPods_AreBoundedAndUnplaced) {
 
 // SPEC P-3 over gRPC: members with anti-affinity by their label are placed on different nodes.
 TEST_F(Rpc, SubmittedAntiAffinity_SeparatesMembers) {
-  NodeDescription node;
-  node.name = "n2";
-  node.allocatable = {{"cpu", 2'000}, {"pods", 10}};
-  ASSERT_TRUE(engine_.Announce(UpsertNode{node}).ok());
+  AddNode(SmallNode("n2", 2'000));
   v1::SubmitGangRequest submit;
   submit.set_request_id("apart");
   submit.mutable_gang()->set_name("apart");
@@ -279,11 +276,7 @@ TEST_F(Rpc, SubmittedAntiAffinity_SeparatesMembers) {
 // SPEC P-3 over gRPC: preferences of members choose among feasible nodes, and no member waits for them.
 TEST_F(Rpc, SubmittedPreferences_ChooseAmongFeasibleNodes) {
   for (const char* name : {"p1", "p2", "p3"}) {
-    NodeDescription node;
-    node.name = name;
-    node.labels = {{"room", name}};
-    node.allocatable = {{"cpu", 2'000}, {"example.com/seat", 4}, {"pods", 10}};
-    ASSERT_TRUE(engine_.Announce(UpsertNode{node}).ok());
+    AddNode(NodeWith(name, {{"cpu", 2'000}, {"example.com/seat", 4}, {"pods", 10}}, {{"room", name}}));
   }
   v1::SubmitGangRequest submit;
   submit.mutable_gang()->set_min_member(2);

@@ -16,6 +16,7 @@
 #include "service/engine/event_log.h"
 #include "service/rpc/rpc_server.h"
 #include "support/sync.h"
+#include "tests/support/facts.h"
 
 namespace muster {
 
@@ -38,10 +39,7 @@ class Rpc : public testing::Test {
     ClientOptions options;
     options.server = absl::StrCat("127.0.0.1:", server_.port());
     client_ = *MusterClient::Connect(options);
-    NodeDescription node;
-    node.name = "n";
-    node.allocatable = {{"cpu", 2'000}, {"memory", int64_t{1} << 30}, {"pods", 10}};
-    EXPECT_TRUE(engine_.Announce(UpsertNode{node}).ok());
+    AddNode(NodeWith("n", {{"cpu", 2'000}, {"memory", int64_t{1} << 30}, {"pods", 10}}));
     AddPod("a", "train", 3);
     AddPod("b", "train", 3);
     AddPod("solo", "other", 2);
@@ -57,16 +55,11 @@ class Rpc : public testing::Test {
     settings.submission_ttl_ms = 300;
     return settings;
   }
+  void AddNode(NodeDescription node) { EXPECT_TRUE(engine_.Announce(UpsertNode{std::move(node)}).ok()); }
   void AddPod(const std::string& name, const std::string& gang, int min) {
-    PodDescription pod;
+    PodDescription pod = Member(name, gang, min, 1'000);
     pod.uid = "u-" + name;
-    pod.name_space = gang == "other" ? "e" : "d";
-    pod.name = name;
-    pod.scheduler_name = "default-scheduler";
-    pod.shape.Mutable().requests = {{"cpu", 1000}};
-    pod.gang.name = gang;
-    pod.gang.declares = true;
-    pod.gang.declaration.Mutable().min_member = min;
+    if (gang == "other") pod.name_space = "e";
     EXPECT_TRUE(engine_.Announce(UpsertPod{pod}).ok());
   }
 

@@ -135,11 +135,8 @@ TEST_F(Rpc, ExplainPod_ReturnsReason) {
   EXPECT_EQ(member->pod().uid(), "u-a");
   EXPECT_EQ(member->gang().name(), "train");
   EXPECT_EQ(member->gang().members_size(), 0);
-  PodDescription lone;
-  lone.uid = "u-lone";
+  PodDescription lone = Lone("lone", 1);
   lone.name_space = "default";
-  lone.name = "lone";
-  lone.scheduler_name = "default-scheduler";
   EXPECT_TRUE(engine_.Announce(UpsertPod{lone}).ok());
   const auto alone = client_->ExplainPod("", "lone");
   ASSERT_TRUE(alone.ok()) << alone.status();
@@ -155,11 +152,8 @@ TEST_F(Rpc, ExplainPod_ReturnsReason) {
 
 // S-5: the holders of the capacity, of a gang as well as of a pod.
 TEST_F(Rpc, ExplainWaitingGang_NamesCapacityHolders) {
-  PodDescription lone;
-  lone.uid = lone.name = "lone";
-  lone.name_space = "d";
+  PodDescription lone = Lone("lone", 1'000);
   lone.node_name = "n";
-  lone.shape.Mutable().requests = {{"cpu", 1000}};
   EXPECT_TRUE(engine_.Announce(UpsertPod{lone}).ok());
   AddPod("c", "late", 2);
   AddPod("d", "late", 2);

@@ -14,11 +14,7 @@ namespace {
 class Shapes : public Rpc {
  protected:
   void AddNode(const std::string& name, const std::string& rack, int64_t cpu) {
-    NodeDescription node;
-    node.name = name;
-    node.labels = {{"rack", rack}};
-    node.allocatable = {{"cpu", cpu}, {"memory", int64_t{1} << 30}, {"pods", 10}};
-    ASSERT_TRUE(engine_.Announce(UpsertNode{node}).ok());
+    Rpc::AddNode(NodeWith(name, {{"cpu", cpu}, {"memory", int64_t{1} << 30}, {"pods", 10}}, {{"rack", rack}}));
   }
   static void AddMembers(const std::string& subgroup, int count, v1::SubmitGangRequest* request) {
     v1::MemberSet* members = request->add_members();

@@ -9,7 +9,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -22,13 +21,13 @@
 #include <thread>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "clients/cpp/muster_client.h"
 #include "service/store/sqlite_store.h"
 #include "support/sync.h"
 #include "tests/support/running_musterd.h"
+#include "tests/support/share.h"
 
 namespace muster {
 namespace {
@@ -80,12 +79,6 @@ std::map<std::string, std::string> PlacesOf(const v1::Submission& submission) {
   std::map<std::string, std::string> places;
   for (const auto& place : submission.placements()) places[place.pod_uid()] = place.node();
   return places;
-}
-
-int FromEnv(const char* name, int otherwise) {
-  int value = 0;
-  const char* text = std::getenv(name);
-  return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
 }
 
 // Replies to callers, which must still hold later.

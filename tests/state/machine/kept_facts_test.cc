@@ -12,6 +12,7 @@
 #include "state/machine/machine.h"
 #include "state/persistence/records.h"
 #include "state/verify/invariants.h"
+#include "tests/support/facts.h"
 
 namespace muster {
 namespace {
@@ -46,18 +47,10 @@ class PersistedFactsTest : public testing::Test {
     Apply(RestoreFacts{});
   }
   static PodDescription Declares(const std::string& uid, int64_t created_ms, int32_t min) {
-    PodDescription pod;
-    pod.uid = pod.name = uid;
-    pod.name_space = "d";
+    PodDescription pod = Member(uid, "g", min);
+    pod.scheduler_name.clear();
     pod.created_ms = created_ms;
-    pod.gang.name = "g";
-    pod.gang.declares = true;
-    pod.gang.declaration.Mutable().min_member = min;
     return pod;
-  }
-
-  static NodeDescription NodeNamed(const std::string& name) {
-    return {.name = name, .allocatable = {{"cpu", 1'000}, {"pods", 10}}};
   }
   [[nodiscard]] std::string Stale() const {
     std::string out;
@@ -116,7 +109,7 @@ TEST_F(PersistedFactsTest, RemovedFacts_StayRemoved) {
 
 // S-2: a fact from an earlier process is stale until its announcer sends an update.
 TEST_F(PersistedFactsTest, Nodes_AreStaleUntilTheirAnnouncerSends) {
-  Apply(ReplaceFacts{{"a", 5}, {NodeNamed("n"), NodeNamed("m")}, {}});
+  Apply(ReplaceFacts{{"a", 5}, {SmallNode("n", 1'000), SmallNode("m", 1'000)}, {}});
   EXPECT_EQ(Stale(), "");
   Begin();
   EXPECT_EQ(Stale(), "mn");
@@ -124,7 +117,7 @@ TEST_F(PersistedFactsTest, Nodes_AreStaleUntilTheirAnnouncerSends) {
   EXPECT_FALSE(Try(UpdateFacts{.facts_version = {"a", 9}}).ok()) << "a gap";
   EXPECT_FALSE(Try(UpdateFacts{.facts_version = {"b", 6}}).ok()) << "somebody else";
   EXPECT_EQ(Stale(), "mn");
-  Apply(UpdateFacts{.facts_version = {"", 0}, .nodes = {NodeNamed("n")}});
+  Apply(UpdateFacts{.facts_version = {"", 0}, .nodes = {SmallNode("n", 1'000)}});
   EXPECT_EQ(Stale(), "m") << "announced by hand";
   std::vector<std::string> gangs;
   std::vector<std::string> nodes;
@@ -140,20 +133,20 @@ TEST_F(PersistedFactsTest, Nodes_AreStaleUntilTheirAnnouncerSends) {
   Begin();
   Apply(RemoveNode{"m"});
   EXPECT_EQ(Stale(), "n");
-  Apply(ReplaceFacts{{"b", 1}, {NodeNamed("n")}, {}});  // another announcer takes over
+  Apply(ReplaceFacts{{"b", 1}, {SmallNode("n", 1'000)}, {}});  // another announcer takes over
   EXPECT_EQ(Stale(), "");
 }
 
 // Facts set by hand have no announcer that could send them again.
 TEST_F(PersistedFactsTest, FactsSetByHand_AreNotStale) {
-  Apply(UpdateFacts{.facts_version = {"", 0}, .nodes = {NodeNamed("n")}});
+  Apply(UpdateFacts{.facts_version = {"", 0}, .nodes = {SmallNode("n", 1'000)}});
   Begin();
   EXPECT_EQ(Stale(), "");
   EXPECT_EQ(machine_->NextDeadline(), kNever);
 }
 
 TEST_F(PersistedFactsTest, AnnouncerSilentTooLong_NodesGetNoNewPods) {
-  Apply(ReplaceFacts{{"a", 5}, {NodeNamed("n")}, {}});
+  Apply(ReplaceFacts{{"a", 5}, {SmallNode("n", 1'000)}, {}});
   Begin();
   SubmitGang submit{.id = "s", .name_space = "d", .name = "g", .ttl_ms = 600'000};
   submit.declaration.Mutable().min_member = 1;
@@ -198,7 +191,7 @@ TEST_F(PersistedFactsTest, AnnouncerSilentTooLong_NodesGetNoNewPods) {
 
 // A restart does not reset the time since which an announcer is silent.
 TEST_F(PersistedFactsTest, Restart_StaleNodes_StayStale) {
-  Apply(ReplaceFacts{{"a", 5}, {NodeNamed("n")}, {}});
+  Apply(ReplaceFacts{{"a", 5}, {SmallNode("n", 1'000)}, {}});
   now_ms_ = 10'000;
   Begin();
   EXPECT_EQ(machine_->reader().ViewNode("n")->stale_since_ms, 10'000);
@@ -218,7 +211,7 @@ TEST_F(PersistedFactsTest, Restart_StaleNodes_StayStale) {
 
 // A store is only for the kind of process that wrote it. Another kind refuses it, so that no unknown record is lost.
 TEST_F(PersistedFactsTest, Store_OfAnotherKindOfProcess_IsRefused) {
-  Apply(ReplaceFacts{{"a", 5}, {NodeNamed("n")}, {}});
+  Apply(ReplaceFacts{{"a", 5}, {SmallNode("n", 1'000)}, {}});
   std::vector<Record> facts;
   for (const auto& [name, record] : records_) facts.push_back(record);
   const absl::Status other = Machine(MachineSettings()).Load(facts);

@@ -8,7 +8,7 @@ namespace {
 
 class MachineFacts : public WholeMachine {
  protected:
-  MachineFacts() { Apply(UpsertNode{Node("n", 4)}); }
+  MachineFacts() { Apply(UpsertNode{SmallNode("n", 4)}); }
   [[nodiscard]] int64_t ReservedOnN() const {
     return machine_.rooms().cluster.node(machine_.rooms().cluster.FindNode("n")).reserved.Get(0);
   }
@@ -44,13 +44,13 @@ TEST_F(MachineFacts, Facts_OneInvalid_AreRefusedAsAWhole) {
   elsewhere.name_space = "elsewhere";
   PodDescription twin = Lone("x", 1);
   twin.name = "y";
-  ExpectRefused({Node("m", 1)}, {Lone("x", 1), nameless});
-  ExpectRefused({Node("m", 1)}, {Lone("x", 1), without_uid});
-  ExpectRefused({Node("m", 1)}, {Lone("x", 1), renamed});
-  ExpectRefused({Node("m", 1)}, {Lone("x", 1), elsewhere});
-  ExpectRefused({Node("m", 1)}, {Lone("x", 1), twin});
-  ExpectRefused({Node("m", kMaxAmount + 1)}, {Lone("x", 1)});
-  Apply(ReplaceFacts{{"a", 1}, {Node("m", 1)}, {Lone("x", 1), Lone("x", 1)}});
+  ExpectRefused({SmallNode("m", 1)}, {Lone("x", 1), nameless});
+  ExpectRefused({SmallNode("m", 1)}, {Lone("x", 1), without_uid});
+  ExpectRefused({SmallNode("m", 1)}, {Lone("x", 1), renamed});
+  ExpectRefused({SmallNode("m", 1)}, {Lone("x", 1), elsewhere});
+  ExpectRefused({SmallNode("m", 1)}, {Lone("x", 1), twin});
+  ExpectRefused({SmallNode("m", kMaxAmount + 1)}, {Lone("x", 1)});
+  Apply(ReplaceFacts{{"a", 1}, {SmallNode("m", 1)}, {Lone("x", 1), Lone("x", 1)}});
   EXPECT_TRUE(out_.status.ok()) << "the same pod twice";
   EXPECT_EQ(machine_.reader().FindPod("known"), nullptr);
 }
@@ -84,166 +84,11 @@ TEST_F(MachineFacts, EqualPods_ShareTheirLongFacts) {
   EXPECT_TRUE(facts("c").gang.declaration.IsSameCopy({})) << "without a declaration nothing is stored";
 }
 
-TEST_F(MachineFacts, Remove_UnknownFact_ChangesNothing) {
-  const uint64_t before = StateHash(machine_);
-  EXPECT_EQ(Apply(RemoveNode{"nobody"}), Lines{});
-  EXPECT_EQ(Apply(RemovePod{"nobody"}), Lines{});
-  EXPECT_EQ(StateHash(machine_), before);
-}
-
-TEST_F(MachineFacts, RequestOutOfRange_IsNamedInReason) {
-  PodDescription pod = Member("g-1", "g", 1);
-  pod.shape.Mutable().requests["cpu"] = kMaxAmount + 1;
-  Apply(UpsertPod{pod});
-  EXPECT_EQ(GangAt("g").reason.code, ReasonCode::kInvalidRequest);
-  EXPECT_FALSE(PodAt("g-1").facts.invalid.empty());
-  EXPECT_NE(GangAt("g").reason.text.find(PodAt("g-1").facts.invalid), std::string::npos) << GangAt("g").reason.text;
-  pod.shape.Mutable().requests["cpu"] = 1;
-  Apply(UpsertPod{pod});
-  EXPECT_TRUE(Planned("g")) << "it was corrected";
-}
-
-TEST_F(MachineFacts, MemberChangesShape_IsPlannedAgain) {
-  PutGang("g", 2);
-  AskAndBind("g-1", 1);
-  PodDescription larger = Member("g-1", "g", 2);
-  larger.shape.Mutable().requests["cpu"] = 2;
-  EXPECT_EQ(Apply(UpsertPod{larger}).front(), "answer 1 Gone");
-  EXPECT_EQ(ReservedOnN(), 3);
-  EXPECT_EQ(Ask("g-1").node, "n");
-  EXPECT_EQ(Ask("g-2").node, "n");
-}
-
-TEST_F(MachineFacts, RunningPodChangesShape_IsChargedForTheNewShape) {
-  PodDescription pod = Lone("a", 1);
-  pod.node_name = "n";
-  Apply(UpsertPod{pod});
-  PutGang("g", 3);
-  ASSERT_TRUE(Planned("g"));
-  pod.shape.Mutable().requests["cpu"] = 2;
-  Apply(UpsertPod{pod});
-  EXPECT_FALSE(Planned("g")) << "3 do not fit beside 2 of 4";
-  EXPECT_EQ(machine_.rooms().cluster.node(machine_.rooms().cluster.FindNode("n")).used.Get(0), 2);
-}
-
-TEST_F(MachineFacts, MemberChangesGang_LeavesTheOldGang) {
-  PutGang("g", 2);
-  ASSERT_TRUE(Planned("g"));
-  Apply(UpsertPod{Member("g-1", "h", 1)});
-  EXPECT_FALSE(Planned("g"));
-  EXPECT_EQ(GangAt("g").reason.code, ReasonCode::kNotEnoughPods);
-  EXPECT_TRUE(Planned("h"));
-  Apply(UpsertPod{Lone("a", 1)});
-  Apply(UpsertPod{Member("a", "g", 2)});
-  EXPECT_TRUE(Planned("g")) << "a lone pod joined";
-}
-
-// S-1, Q-7: a running member stays and is charged, even if its submission is abandoned.
-TEST_F(MachineFacts, RunningMember_OutlivesItsSubmission) {
-  Apply(UpsertNode{Node("n", 8'000)});
-  PodDescription pod = Lone("g-1", 1'000);
-  SubmitGang submit{"id", "d", "g", {}, {pod}, 0, 5};
-  submit.declaration.Mutable().min_member = 1;
-  Apply(submit);
-  ASSERT_TRUE(out_.status.ok()) << out_.status;
-  pod.node_name = "n";
-  pod.phase = PodPhase::kRunning;
-  Apply(UpsertPod{pod});
-  Apply(AbandonGang{"id"});
-  ASSERT_TRUE(out_.status.ok()) << out_.status;
-  ASSERT_NE(machine_.reader().FindPod(pod.uid), nullptr);
-  EXPECT_EQ(machine_.rooms().cluster.node(machine_.rooms().cluster.FindNode("n")).used_pods, 1);
-}
-
-TEST_F(MachineFacts, Nomination_Changed_ReservationFollows) {
-  PodDescription pod = Lone("a", 2);
-  Apply(UpsertPod{pod});
-  EXPECT_EQ(ReservedOnN(), 0);
-  pod.nominated_node = "n";
-  Apply(UpsertPod{pod});
-  EXPECT_EQ(ReservedOnN(), 2);
-  Apply(UpsertNode{Node("m", 4)});
-  pod.nominated_node = "m";
-  Apply(UpsertPod{pod});
-  EXPECT_EQ(ReservedOnN(), 0) << "it moved";
-  pod.nominated_node = "n";
-  Apply(UpsertPod{pod});
-  pod.nominated_node.clear();
-  Apply(UpsertPod{pod});
-  EXPECT_EQ(ReservedOnN(), 0);
-  pod.nominated_node = "n";
-  Apply(UpsertPod{pod});
-  PodDescription member = Member("a", "g", 2);
-  member.nominated_node = "n";
-  member.shape = pod.shape;
-  Apply(UpsertPod{member});
-  EXPECT_EQ(ReservedOnN(), 0) << "what a gang's member may use is its plan's to say";
-  Apply(UpsertPod{pod});
-  EXPECT_EQ(ReservedOnN(), 2);
-}
-
-TEST_F(MachineFacts, TimedOutMark_AnnouncedLater_Counts) {
-  PutGang("g", 2);
-  PodDescription marked = Member("g-1", "g", 2);
-  marked.timed_out_mark = true;
-  Apply(UpsertPod{marked});
-  EXPECT_TRUE(GangAt("g").durable.timed_out);
-  EXPECT_FALSE(Planned("g"));
-  marked.timed_out_mark = false;
-  Apply(UpsertPod{marked});
-  EXPECT_TRUE(GangAt("g").durable.timed_out) << "our own mark may still be on its way";
-  Apply(RemovePod{"g-1"});
-  EXPECT_FALSE(GangAt("g").durable.timed_out);
-  Apply(UpsertPod{Member("g-3", "g", 2)});
-  EXPECT_TRUE(Planned("g"));
-}
-
-TEST_F(MachineFacts, FindNodes_PendingPod_ReturnsNode) {
-  Apply(UpsertPod{Lone("a", 1)});
-  Apply(FindNodes{"nobody", {}});
-  EXPECT_TRUE(absl::IsNotFound(out_.status));
-  Apply(FindNodes{"a", {}});
-  EXPECT_EQ(std::get<NodesReply>(out_.reply).nodes.at(0).node, "n");
-  Apply(Permit{"a", "n", 1, 0});
-  Apply(FindNodes{"a", {}});
-  EXPECT_EQ(std::get<NodesReply>(out_.reply).reason.code, ReasonCode::kGone);
-  EXPECT_EQ(std::get<NodesReply>(out_.reply).reason.text, "pod a is Binding");
-  PutGang("g", 1);
-  Apply(FindNodes{"g-1", {"elsewhere"}});
-  EXPECT_EQ(std::get<NodesReply>(out_.reply).reason.code, ReasonCode::kNodeNotOffered);
-  Apply(FindNodes{"g-1", {}});
-  EXPECT_EQ(std::get<NodesReply>(out_.reply).nodes.at(0).node, "n");
-  EXPECT_EQ(std::get<NodesReply>(out_.reply).nodes.at(0).score, 1000);
-}
-
 TEST_F(MachineFacts, Activation_WithoutPlan_NamesNoPlan) {
   Ask("late");
   Apply(UpsertPod{Lone("late", 1)});
   ASSERT_EQ(out_.effects.size(), 1U);
   EXPECT_EQ(std::get<ActivatePod>(out_.effects[0]).plan, 0);
-}
-
-TEST_F(MachineFacts, HeldMember_PlanWithdrawn_HasNoNode) {
-  PutGang("g", 2);
-  AskAndBind("g-1", 1);
-  EXPECT_EQ(View("g").members[1].node, "n");
-  Apply(RemoveNode{"n"});
-  for (const MemberView& member : View("g").members) EXPECT_EQ(member.node, "") << member.uid;
-}
-
-TEST_F(MachineFacts, TerminatingPod_IsNeitherFinishedNorFailed) {
-  for (const int32_t min : {0, 1}) {
-    const std::string gang = absl::StrCat("g", min);
-    PodDescription pod = Member(gang + "-1", gang, min);
-    pod.deleting = true;
-    Apply(UpsertPod{pod});
-    EXPECT_EQ(ToString(View(gang).phase), min == 0 ? "PreScheduling" : "Pending");
-    pod.deleting = false;
-    pod.uid = pod.name = gang + "-2";
-    pod.phase = PodPhase::kSucceeded;
-    Apply(UpsertPod{pod});
-    EXPECT_EQ(ToString(View(gang).phase), "Finished");
-  }
 }
 
 // --- kube-scheduler finds no node for a member (G-3, K-7) ---
@@ -272,45 +117,8 @@ class UnplaceableMemberTest : public MachineFacts {
   int activations_ = 0;
 };
 
-TEST_F(UnplaceableMemberTest, RefusedAfterActivation_PlanIsWithdrawnInEachMode) {
-  for (const GangMode mode : {GangMode::kStrict, GangMode::kNonStrict}) {
-    for (const PodDescription& pod : std::exchange(pods_, {})) Apply(RemovePod{pod.uid});
-    PutGangWithOneHeld(mode);
-    EXPECT_EQ(ReportUnschedulable("0/3 nodes: volume"), Lines{"activate g-1"})
-        << "what it says of the time before the call is not about the plan";
-    EXPECT_EQ(machine_.reader().held_binds(), 1);
-    EXPECT_EQ(ReportUnschedulable("0/3 nodes: volume!"), Lines{}) << "its call is on the way";
-    ShowActivation();
-    EXPECT_EQ(ReportUnschedulable("0/3 nodes: volume"), (Lines{"answer 2 MemberUnschedulable", "keep gang/d/g"}));
-    EXPECT_EQ(GangAt("g").root_cause, "kube-scheduler found no node for member g-1: 0/3 nodes: volume");
-    EXPECT_EQ(GangAt("g").reason.text, "requeued 1 time, waiting before the next try; " + GangAt("g").root_cause);
-    EXPECT_EQ(machine_.reader().held_binds(), 0);
-    EXPECT_EQ(machine_.reader().FindPlan(GangAt("g")), nullptr);
-    EXPECT_EQ(ReportUnschedulable("0/3 nodes: muster: gang d/g: something"), Lines{}) << "our own words";
-    EXPECT_EQ(ReportUnschedulable(""), Lines{});
-    EXPECT_EQ(GangAt("g").durable.requeues, 1);
-  }
-}
-
-TEST_F(UnplaceableMemberTest, RefusedWithoutPlan_IsNoRootCause) {
-  pods_.push_back(Member("g-1", "g", 2));
-  Apply(UpsertPod{pods_[0]});
-  ReportUnschedulable("0/3 nodes: volume");
-  EXPECT_EQ(GangAt("g").root_cause, "");
-}
-
-TEST_F(UnplaceableMemberTest, RefusedUnderCommittedPlan_OtherMembersStay) {
-  PutGangWithOneHeld(GangMode::kStrict);
-  AskAndBind("g-1", 1);
-  Apply(BindingOutcome{"g-1", "n", BindingResult::kRefused, "no"});
-  const std::string cause = GangAt("g").root_cause;
-  ReportUnschedulable("0/3 nodes: volume");
-  EXPECT_EQ(GangAt("g").root_cause, cause);
-  EXPECT_EQ(PodAt("g-2").state, MemberState::kCommitted);
-}
-
 TEST_F(MachineFacts, Views_NodeAndGang_ShowTheFacts) {
-  Apply(UpsertNode{Node("m", 3)});
+  Apply(UpsertNode{SmallNode("m", 3)});
   std::vector<std::string> gangs;
   std::vector<std::string> nodes;
   machine_.TakeChanged(&gangs, &nodes);
@@ -352,28 +160,6 @@ TEST_F(MachineFacts, Views_NodeAndGang_ShowTheFacts) {
   EXPECT_EQ(View("b").sources, decltype(gang.sources){GangDialect::kKoordinator});
 }
 
-// K-3: a pod that is announced with a nominated node, as after a restart, has its capacity reserved there at once.
-TEST_F(MachineFacts, PodAnnouncedWithNomination_IsReserved) {
-  PodDescription pod = Lone("nominated", 3);
-  pod.nominated_node = "n";
-  Apply(UpsertPod{pod});
-  EXPECT_EQ(machine_.reader().ViewNode("n")->reserved.at("cpu"), 3);
-  Apply(RemovePod{"nominated"});
-  EXPECT_TRUE(machine_.reader().ViewNode("n")->reserved.empty());
-}
-
-// a pod with unreadable requests was committed without a charge. Once the requests are readable, it is charged.
-TEST_F(MachineFacts, CommittedPodBecomesReadable_IsCharged) {
-  PodDescription pod = Lone("late", 1);
-  pod.invalid = "cpu: not a quantity";
-  Apply(UpsertPod{pod});
-  Apply(Bind{"late", "n", 7});
-  EXPECT_TRUE(machine_.reader().ViewNode("n")->used.empty());
-  pod.invalid.clear();
-  Apply(UpsertPod{pod});
-  EXPECT_EQ(machine_.reader().ViewNode("n")->used.at("cpu"), 1);
-}
-
 TEST_F(MachineFacts, RefusedNode_IsShownUntilAcceptedOrRemoved) {
   const auto cpu = [](const std::string& name, int64_t amount) {
     NodeDescription node;
@@ -408,11 +194,11 @@ TEST_F(MachineFacts, RefusedNode_IsShownUntilAcceptedOrRemoved) {
   Apply(RemovePod{"a"});
   Apply(RemoveNode{"never"});
   EXPECT_FALSE(machine_.reader().ViewNode("never").has_value());
-  Apply(UpsertNode{Node("n", 4)});
+  Apply(UpsertNode{SmallNode("n", 4)});
   EXPECT_EQ(machine_.reader().ViewNode("n")->refused, "");
   EXPECT_EQ(machine_.reader().refused_counts(), (FactCounts{3, 0, 0}));
   Apply(UpsertNode{cpu("never", -1)});
-  Apply(ReplaceFacts{{"me", 1}, {Node("n", 4)}, {}});
+  Apply(ReplaceFacts{{"me", 1}, {SmallNode("n", 4)}, {}});
   EXPECT_FALSE(machine_.reader().ViewNode("never").has_value()) << "the snapshot does not name it";
 }
 
@@ -435,21 +221,6 @@ TEST_F(MachineFacts, PodWithoutNameOrUid_IsRefused) {
 TEST_F(MachineFacts, FactUpdate_NamelessAnnouncerWithoutSnapshot_IsRefused) {
   Apply(UpdateFacts{{"", 1}, {}, {}, {}, {}, {}, {}});
   EXPECT_TRUE(absl::IsFailedPrecondition(out_.status));
-}
-
-TEST_F(MachineFacts, GangWithoutMinimum_IsNeverSatisfied) {
-  PodDescription pod = Member("z-1", "z", 0);
-  pod.node_name = "n";
-  Apply(UpsertPod{pod});
-  EXPECT_FALSE(GangAt("z").durable.satisfied);
-  EXPECT_TRUE(store_.empty());
-}
-
-TEST_F(MachineFacts, MemberView_InvalidPod_ShowsItsReason) {
-  PodDescription pod = Member("g-1", "g", 1);
-  pod.invalid = "cpu: not a quantity";
-  Apply(UpsertPod{pod});
-  EXPECT_EQ(View("g").members.at(0).reason.code, ReasonCode::kInvalidRequest);
 }
 
 TEST(MachineHash, Hash_FactsReadOrNot_Differs) {

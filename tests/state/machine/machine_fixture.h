@@ -1,17 +1,17 @@
-// Fixture: the whole machine, for rules that hold across components. After each command it runs planning rounds, checks
-// the invariants, and keeps the records as a store does.
+// Fixture: the whole machine, for rules that hold across components. After each command it runs planning rounds and
+// checks the invariants.
 #ifndef MUSTER_TESTS_STATE_MACHINE_MACHINE_FIXTURE_H_
 #define MUSTER_TESTS_STATE_MACHINE_MACHINE_FIXTURE_H_
 
 #include <gtest/gtest.h>
 
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "state/machine/machine.h"
 #include "state/verify/invariants.h"
+#include "tests/support/facts.h"
 #include "tests/support/lines.h"
 
 namespace muster {
@@ -26,13 +26,13 @@ class WholeMachine : public testing::Test {
   Lines Apply(const Command& command) {
     out_ = Outcome();
     machine_.Apply(command, now_ms_, &out_);
-    Lines lines = StoreRecords(out_);
+    Lines lines = LinesOf(out_);
     for (int rounds = 0; machine_.PlanningDue(); ++rounds) {
       EXPECT_LT(rounds, 100) << "planning does not end";
       if (rounds == 100) break;
       Outcome planned;
       machine_.Apply(PlanRound{}, now_ms_, &planned);
-      for (std::string& line : StoreRecords(planned)) lines.push_back(std::move(line));
+      for (std::string& line : LinesOf(planned)) lines.push_back(std::move(line));
     }
     EXPECT_TRUE(CheckInvariants(machine_).ok()) << CheckInvariants(machine_);
     EXPECT_GT(machine_.NextDeadline(), 0);
@@ -51,27 +51,6 @@ class WholeMachine : public testing::Test {
     now_ms_ = at_ms;
     for (std::string& line : Apply(Tick{})) lines.push_back(std::move(line));
     return lines;
-  }
-  static NodeDescription Node(const std::string& name, int64_t cpu) {
-    NodeDescription node;
-    node.name = name;
-    node.allocatable = {{"cpu", cpu}, {"pods", 10}};
-    return node;
-  }
-  static PodDescription Lone(const std::string& name, int64_t cpu) {
-    PodDescription pod;
-    pod.uid = pod.name = name;
-    pod.name_space = "d";
-    pod.scheduler_name = "default-scheduler";
-    pod.shape.Mutable().requests = {{"cpu", cpu}};
-    return pod;
-  }
-  static PodDescription Member(const std::string& name, const std::string& gang, int32_t min) {
-    PodDescription pod = Lone(name, 1);
-    pod.gang.name = gang;
-    pod.gang.declares = true;
-    pod.gang.declaration.Mutable().min_member = min;
-    return pod;
   }
   // Members "g-1" to "g-n", all of them needed.
   void PutGang(const std::string& gang, int32_t members) {
@@ -99,36 +78,10 @@ class WholeMachine : public testing::Test {
     return machine_.reader().FindPlan(GangAt(gang)) != nullptr;
   }
   [[nodiscard]] GangView View(const std::string& gang) const { return machine_.reader().ViewGang(GangAt(gang), true); }
-  // Expects that no hold, promise, charge, record or deadline is left.
-  void ExpectNothingLeft() const {
-    EXPECT_EQ(machine_.reader().held_binds(), 0);
-    EXPECT_EQ(machine_.reader().promised_holds(), 0);
-    EXPECT_TRUE(machine_.rooms().ledger.promised().empty());
-    for (NodeId id = 0; id < machine_.rooms().cluster.node_limit(); ++id) {
-      EXPECT_EQ(machine_.rooms().cluster.node(id).used_pods, 0) << machine_.rooms().cluster.node(id).facts.name;
-      EXPECT_EQ(machine_.rooms().cluster.node(id).reserved_pods, 0) << machine_.rooms().cluster.node(id).facts.name;
-    }
-    EXPECT_TRUE(store_.empty()) << store_.begin()->first;
-    EXPECT_EQ(machine_.NextDeadline(), kNever);
-  }
 
   Machine machine_;
   int64_t now_ms_ = kT0;
   Outcome out_;
-  std::map<std::string, Record> store_;  // by name
-
- private:
-  Lines StoreRecords(const Outcome& outcome) {
-    for (const Record& record : outcome.records) {
-      if (record.kind == "plans") continue;
-      if (record.value.empty()) {
-        store_.erase(RecordName(record));
-      } else {
-        store_[RecordName(record)] = record;
-      }
-    }
-    return LinesOf(outcome);
-  }
 };
 
 }  // namespace muster

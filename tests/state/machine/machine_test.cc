@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "state/verify/invariants.h"
+#include "tests/support/facts.h"
 
 namespace muster {
 namespace {
@@ -12,10 +13,7 @@ namespace {
 class MachineTest : public testing::Test {
  protected:
   explicit MachineTest(MachineSettings settings = {}) : machine_(std::move(settings)) {
-    NodeDescription node;
-    node.name = "n";
-    node.allocatable = {{"cpu", 8'000}, {"pods", 100}};
-    Apply(UpsertNode{node});
+    Apply(UpsertNode{NodeWith("n", {{"cpu", 8'000}, {"pods", 100}})});
     Apply(FactsRead{});
   }
   Outcome Apply(const Command& command) {
@@ -27,17 +25,6 @@ class MachineTest : public testing::Test {
     }
     EXPECT_TRUE(CheckInvariants(machine_).ok()) << CheckInvariants(machine_);
     return outcome;
-  }
-  static PodDescription Pod(const std::string& name, const std::string& gang, int min) {
-    PodDescription pod;
-    pod.uid = pod.name = name;
-    pod.name_space = "d";
-    pod.scheduler_name = "default-scheduler";
-    pod.shape.Mutable().requests = {{"cpu", 1000}};
-    pod.gang.name = gang;
-    pod.gang.declares = true;
-    pod.gang.declaration.Mutable().min_member = min;
-    return pod;
   }
 
   Machine machine_;
@@ -58,8 +45,8 @@ class LongHolds : public MachineTest {
 
 // K-4: a commit needs some time before the first caller gives up; otherwise no pod is bound.
 TEST_F(LongHolds, HeldCallTooOld_IsNotCommitted) {
-  Apply(UpsertPod{Pod("a", "g", 2)});
-  Apply(UpsertPod{Pod("b", "g", 2)});
+  Apply(UpsertPod{Member("a", "g", 2, 1'000)});
+  Apply(UpsertPod{Member("b", "g", 2, 1'000)});
   const auto offer = std::make_shared<NodeOffer>(NodeOffer::AllNodes());
   Apply(Filter{"a", offer});
   Apply(Filter{"b", offer});
@@ -85,8 +72,8 @@ class OneNamespace : public MachineTest {
 
 // D-10: a setting forbids groups across namespaces.
 TEST_F(OneNamespace, GroupAcrossNamespaces_IsRefused) {
-  PodDescription here = Pod("a", "g", 1);
-  PodDescription there = Pod("b", "g", 1);
+  PodDescription here = Member("a", "g", 1, 1'000);
+  PodDescription there = Member("b", "g", 1, 1'000);
   there.name_space = "e";
   here.gang.declaration.Mutable().groups = there.gang.declaration.Mutable().groups = {"d/g", "e/g"};
   Apply(UpsertPod{here});
@@ -103,19 +90,6 @@ TEST(MachineLoad, UnreadableRecord_IsNamed) {
   const absl::Status bad = machine.Load({{.kind = "queue", .key = "x", .value = "1"}});
   EXPECT_TRUE(absl::IsInvalidArgument(bad));
   EXPECT_NE(bad.message().find("queue/x"), absl::string_view::npos) << bad;
-}
-
-TEST_F(MachineTest, PostBind_UnknownOrNotPermitted_IsRefused) {
-  EXPECT_TRUE(absl::IsNotFound(Apply(PostFilter{"nobody", ""}).status));
-  EXPECT_TRUE(absl::IsNotFound(Apply(PostBind{"nobody", "n"}).status));
-  Apply(UpsertPod{Pod("a", "", 0)});
-  EXPECT_TRUE(absl::IsInvalidArgument(Apply(PostBind{"a", ""}).status));
-  EXPECT_TRUE(absl::IsFailedPrecondition(Apply(PostBind{"a", "n"}).status)) << "it was not permitted";
-  EXPECT_EQ(std::get<PermitReply>(Apply(Permit{"a", "n", 1}).reply).kind, PermitReply::Kind::kPermit);
-  EXPECT_TRUE(absl::IsFailedPrecondition(Apply(PostBind{"a", "elsewhere"}).status)) << "it was permitted on n";
-  EXPECT_TRUE(Apply(PostBind{"a", "n"}).status.ok());
-  EXPECT_TRUE(Apply(PostBind{"a", "n"}).status.ok()) << "reported again";
-  EXPECT_TRUE(absl::IsFailedPrecondition(Apply(PostBind{"a", "m"}).status));
 }
 
 // S-1: an announcer begins with a snapshot; then each update follows the one before it. A known update is answered
@@ -137,15 +111,15 @@ TEST_F(MachineTest, FactUpdates_LeaveNoGap) {
 
 // S-1: an update with an invalid fact changes nothing.
 TEST_F(MachineTest, FactUpdate_OneInvalidFact_ChangesNothing) {
-  Apply(UpsertPod{Pod("a", "g", 2)});
-  Apply(ReplaceFacts{{"me", 1}, {}, {Pod("a", "g", 2)}});
-  PodDescription without_uid = Pod("b", "g", 2);
+  Apply(UpsertPod{Member("a", "g", 2, 1'000)});
+  Apply(ReplaceFacts{{"me", 1}, {}, {Member("a", "g", 2, 1'000)}});
+  PodDescription without_uid = Member("b", "g", 2, 1'000);
   without_uid.uid = "";
   UpdateFacts update{{"me", 2}, {}, {}, {without_uid}, {"a"}, {}, {}};
   EXPECT_TRUE(absl::IsInvalidArgument(Apply(update).status));
   EXPECT_NE(machine_.reader().FindPod("a"), nullptr);
   EXPECT_EQ(machine_.rooms().sources.version(), 1);
-  update.pods = {Pod("b", "g", 2)};
+  update.pods = {Member("b", "g", 2, 1'000)};
   EXPECT_TRUE(Apply(update).status.ok());
   EXPECT_EQ(machine_.reader().FindPod("a"), nullptr);
   EXPECT_NE(machine_.reader().FindPod("b"), nullptr);

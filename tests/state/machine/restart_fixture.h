@@ -6,7 +6,6 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "state/machine/machine.h"
 #include "state/persistence/records.h"
 #include "state/verify/invariants.h"
+#include "tests/support/facts.h"
 
 namespace muster {
 
@@ -27,11 +27,6 @@ class Restarts : public testing::Test {
     for (const Record& record : outcome.records) {
       store_[RecordName(record)] = record;
       if (record.value.empty()) store_.erase(RecordName(record));
-    }
-    for (const Effect& effect : outcome.effects) {
-      const auto* call = std::get_if<ActivatePod>(&effect);
-      if (call != nullptr && !call->remove_gate) activated_.push_back(call->pod.uid);
-      if (const auto* mark = std::get_if<MarkTimedOut>(&effect)) marked_.insert(mark->pod.uid);
     }
     EXPECT_EQ(CheckInvariants(*machine_), absl::OkStatus());
     if (machine_->PlanningDue() && !std::holds_alternative<PlanRound>(command)) Apply(PlanRound{});
@@ -50,42 +45,24 @@ class Restarts : public testing::Test {
     machine_ = std::make_unique<Machine>(settings_);
     ASSERT_EQ(machine_->Load(records), absl::OkStatus());
   }
-  static NodeDescription Node() {
-    NodeDescription node;
-    node.name = "n";
-    node.allocatable = {{"cpu", 8'000}, {"pods", 100}};
-    return node;
-  }
+  static NodeDescription Node() { return NodeWith("n", {{"cpu", 8'000}, {"pods", 100}}); }
   // Member `uid` of gang `gang`, which needs two; placed by its own caller.
-  static PodDescription Member(const std::string& gang, const std::string& uid, std::vector<std::string> group = {}) {
-    PodDescription pod;
-    pod.uid = pod.name = uid;
-    pod.name_space = "d";
+  static PodDescription PlacedByCaller(const std::string& gang, const std::string& uid,
+                                       std::vector<std::string> group = {}) {
+    PodDescription pod = Member(uid, gang, 2, 1'000);
     pod.scheduler_name = "own";
-    pod.shape.Mutable().requests = {{"cpu", 1'000}};
-    pod.gang.name = gang;
-    pod.gang.declares = true;
-    pod.gang.declaration.Mutable().min_member = 2;
     pod.gang.declaration.Mutable().groups = std::move(group);
     return pod;
   }
-  // UIDs of the pods activated by an annotation since the last call of this function.
-  std::vector<std::string> TakeActivated() { return std::exchange(activated_, {}); }
   PermitReply::Kind Permit(const std::string& uid) {
     const Outcome outcome = Apply(muster::Permit{uid, "n", ++token_});
     return std::get<PermitReply>(outcome.reply).kind;
   }
-  FilterReply FilterOn(const std::string& uid, std::vector<std::string> offered) {
-    return std::get<FilterReply>(Apply(Filter{uid, std::make_shared<NodeOffer>(std::move(offered))}).reply);
-  }
   [[nodiscard]] const Gang& At(const std::string& gang) const { return *machine_->reader().FindGang("d/" + gang); }
-  [[nodiscard]] MemberState StateOf(const std::string& uid) const { return machine_->reader().FindPod(uid)->state; }
 
   MachineSettings settings_;
   std::unique_ptr<Machine> machine_;
   std::map<std::string, Record> store_;
-  std::vector<std::string> activated_;
-  std::set<std::string> marked_;  // UIDs of the pods that are to be marked as timed out
   int64_t now_ms_ = 1'000'000;
   HoldToken token_ = 0;
 };

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "state/planner/planner.h"
+#include "tests/support/facts.h"
 
 namespace muster {
 namespace repack_search_test {
@@ -21,11 +22,7 @@ uint64_t ClusterHashOf(const Cluster& cluster) {
 class PlaceTogetherTest : public testing::Test {
  protected:
   void AddNode(const std::string& name, int64_t cpu, const Labels& labels = {}) {
-    NodeDescription node;
-    node.name = name;
-    node.labels = labels;
-    node.allocatable = {{"cpu", cpu}, {"pods", 110}};
-    ASSERT_TRUE(cluster_.UpsertNode(node).ok());
+    ASSERT_TRUE(cluster_.UpsertNode(NodeWith(name, {{"cpu", cpu}, {"pods", 110}}, labels)).ok());
   }
   ClassId Class(int64_t cpu, const Labels& selector = {}, int32_t port = 0) {
     PodTemplate shape;

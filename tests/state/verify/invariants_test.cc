@@ -10,7 +10,7 @@ namespace {
 class Invariants : public WholeMachine {
  protected:
   Invariants() {
-    Apply(UpsertNode{Node("n", 4)});
+    Apply(UpsertNode{SmallNode("n", 4)});
     PutGang("g", 2);
     AskAndBind("g-1", 1);
     Apply(UpsertPod{Lone("lone", 1)});

@@ -36,8 +36,8 @@ class HoldersTest : public WholeMachine {
 };
 
 TEST_F(HoldersTest, Gang_IsAHolderFromPlanToEnd) {
-  Apply(UpsertNode{Node("n", 4)});
-  NodeDescription other = Node("other", 4);
+  Apply(UpsertNode{SmallNode("n", 4)});
+  NodeDescription other = SmallNode("other", 4);
   other.taints = {{"dedicated", "x", TaintEffect::kNoSchedule}};
   Apply(UpsertNode{other});
   PutOn("n", Lone("lone", 1));
@@ -64,7 +64,7 @@ TEST_F(HoldersTest, Gang_IsAHolderFromPlanToEnd) {
 
 // P-8: a gang without a plan has a future reservation.
 TEST_F(HoldersTest, FutureReservation_IsListed) {
-  Apply(UpsertNode{Node("n", 4)});
+  Apply(UpsertNode{SmallNode("n", 4)});
   PodDescription old = Lone("old", 1);
   old.deleting = true;
   PutOn("n", old);
@@ -82,8 +82,8 @@ TEST_F(HoldersTest, FutureReservation_IsListed) {
 
 // There is room for the driver but not for the executor: pods on the driver's nodes are not listed.
 TEST_F(HoldersTest, OnlyMembersWithoutRoom_DetermineHolders) {
-  Apply(UpsertNode{Node("n", 4)});
-  NodeDescription gpus = Node("gpus", 4);
+  Apply(UpsertNode{SmallNode("n", 4)});
+  NodeDescription gpus = SmallNode("gpus", 4);
   gpus.allocatable["gpu"] = 2;
   gpus.taints = {{"gpu", "", TaintEffect::kNoSchedule}};
   Apply(UpsertNode{gpus});
@@ -115,7 +115,7 @@ TEST_F(HoldersTest, OnlyMembersWithoutRoom_DetermineHolders) {
 // The resource that most of the usable nodes lack is listed.
 TEST_F(HoldersTest, Resource_LackedByMostNodes_IsListed) {
   for (const char* name : {"a", "b", "c"}) {
-    NodeDescription node = Node(name, 4);
+    NodeDescription node = SmallNode(name, 4);
     node.allocatable["gpu"] = 4;
     Apply(UpsertNode{node});
   }
@@ -133,7 +133,7 @@ TEST_F(HoldersTest, Resource_LackedByMostNodes_IsListed) {
 
 // SPEC section 1: a sum never wraps.
 TEST_F(HoldersTest, Amounts_PastMaximum_Saturate) {
-  Apply(UpsertNode{Node("n", 4)});
+  Apply(UpsertNode{SmallNode("n", 4)});
   for (int i = 0; i < 1'100; ++i) PutOn("n", Lone(absl::StrCat("vast-", i), kMaxAmount));
   PutGang("late", 1);
   const Lines held = Holders("late", 10'000);

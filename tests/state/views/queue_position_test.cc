@@ -53,7 +53,7 @@ TEST_F(QueuePositionTest, NoQueuesDeclared_AllGangsShareOneQueue) {
   EXPECT_EQ(Before("second"), "3/3 : urgent first");
   EXPECT_EQ(Before("second", 100), Before("second"));
   EXPECT_EQ(Before("short"), "0/0 :") << "it lacks pods: it does not wait for its turn";
-  Apply(UpsertNode{Node("n", 1)});
+  Apply(UpsertNode{SmallNode("n", 1)});
   EXPECT_EQ(Before("urgent"), "0/0 :") << "it has a plan";
   EXPECT_EQ(Before("second"), "2/2 : first");
 }

@@ -23,7 +23,7 @@ TEST_F(MachineView, Phase_FollowsStatesOfMembers) {
   Put("b", 2, "", PodPhase::kPending);
   EXPECT_EQ(Phase(), "PreScheduling");
   EXPECT_EQ(View("g").would_help, "free or add capacity that its pods can use, or lower the minimum");
-  Apply(UpsertNode{Node("n", 2)});
+  Apply(UpsertNode{SmallNode("n", 2)});
   EXPECT_EQ(Phase(), "Scheduling");
   AskAndBind("a", 1);
   EXPECT_EQ(View("g").waiting, 1);
@@ -60,7 +60,7 @@ TEST_F(MachineView, Phase_SucceededMember_CountsAsRunning) {
 }
 
 TEST_F(MachineView, MemberNode_FollowsSlotHoldAndCommit) {
-  Apply(UpsertNode{Node("n", 2)});
+  Apply(UpsertNode{SmallNode("n", 2)});
   Put("a", 2, "", PodPhase::kPending);
   Put("b", 2, "", PodPhase::kPending);
   EXPECT_EQ(View("g").members[0].node, "");
@@ -72,7 +72,7 @@ TEST_F(MachineView, MemberNode_FollowsSlotHoldAndCommit) {
   EXPECT_EQ(View("g").members[1].state, MemberState::kCommitted);
   EXPECT_EQ(View("g").members[1].node, "n");
   EXPECT_EQ(View("g").members[1].binding.phase, BindingPhase::kPending);
-  Apply(UpsertNode{Node("m", 2)});
+  Apply(UpsertNode{SmallNode("m", 2)});
   PodDescription verbs = Member("v", "w", 2);
   verbs.scheduler_name = "mine";
   verbs.priority = 7;
@@ -186,7 +186,7 @@ TEST_F(OneNamespaceView, WouldHelp_GroupCrossesNamespaces_NamesTheSetting) {
 
 // S-5: each member has a reason why it waits.
 TEST_F(MachineView, MemberReason_FollowsTheStart) {
-  Apply(UpsertNode{Node("n", 2)});
+  Apply(UpsertNode{SmallNode("n", 2)});
   const auto why = [&](const std::string& uid) {
     for (const MemberView& member : View("g").members) {
       if (member.uid == uid) return absl::StrCat(ReasonName(member.reason.code), ": ", member.reason.text);
