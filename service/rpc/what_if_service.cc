@@ -138,7 +138,8 @@ WhatIf ReadQuestion(const v1::PlanGangRequest& request, const ManifestReader& ma
 std::string FieldOf(const v1::PlanGangRequest& request, const Problem& problem) {
   if (problem.subject != Subject::kQueue) return "";
   for (int i = 0; i < request.queue_capacity_changes_size(); ++i) {
-    if (request.queue_capacity_changes(i).queue() == problem.name) return absl::StrCat("queue_capacity_changes[", i, "].amounts");
+    if (request.queue_capacity_changes(i).queue() == problem.name)
+      return absl::StrCat("queue_capacity_changes[", i, "].amounts");
   }
   return "queue_capacity_changes";
 }

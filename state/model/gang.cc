@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "state/base/problem.h"
 
 namespace muster {
 
@@ -159,11 +160,12 @@ absl::StatusOr<GangDeclaration> ReplaceFields(const GangDeclaration& known, cons
     out.min_member.reset();
   }
   if (out.total_number.has_value() && *out.total_number < out.min_member.value_or(0)) {
-    return absl::InvalidArgumentError(absl::StrCat("gang.total_number: ", *out.total_number,
-                                                   "; expected at least min_member (", *out.min_member, ")"));
+    return InvalidArgument(
+        {{Subject::kField, "gang.total_number",
+          absl::StrCat(*out.total_number, "; expected at least min_member (", *out.min_member, ")")}});
   }
   const SubgroupParseResult parsed = ParseSubgroups(out.subgroups, out.min_member);
-  if (!parsed.problem.empty()) return absl::InvalidArgumentError(absl::StrCat("gang.subgroups: ", parsed.problem));
+  if (!parsed.problem.empty()) return InvalidArgument({{Subject::kField, "gang.subgroups", parsed.problem}});
   return out;
 }
 

@@ -87,8 +87,8 @@ enum class GangField : uint8_t {
   kPreemptible,
   kDuration,
 };
-// Returns `known` with the named fields of `update`. InvalidArgument ("gang.total_number: ...") if fields of the result
-// contradict each other.
+// Returns `known` with the named fields of `update`. InvalidArgument, with the field attached ("gang.total_number"), if
+// fields of the result contradict each other.
 [[nodiscard]] absl::StatusOr<GangDeclaration> ReplaceFields(const GangDeclaration& known, const GangDeclaration& update,
                                                             const std::vector<GangField>& fields);
 

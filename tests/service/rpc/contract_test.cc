@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "clients/cpp/enum_text.h"
+#include "google/rpc/error_details.pb.h"
 #include "muster/v1/gang.grpc.pb.h"
 #include "muster/v1/node.grpc.pb.h"
 #include "muster/v1/placement.grpc.pb.h"
@@ -188,6 +189,14 @@ TEST_F(Rpc, UpdateMask_ReplacesNamedFields) {
   };
   update.mutable_gang()->set_min_member(5);
   refused("gang.total_number: 4; expected at least min_member (5)");
+  grpc::ClientContext context;
+  v1::Gang unchanged;
+  const grpc::Status status = v1::GangService::NewStub(Channel())->UpdateGang(&context, update, &unchanged);
+  google::rpc::Status details;
+  google::rpc::BadRequest bad;
+  ASSERT_TRUE(details.ParseFromString(status.error_details()));
+  ASSERT_TRUE(details.details(0).UnpackTo(&bad));
+  EXPECT_EQ(bad.field_violations(0).field(), "gang.total_number");
   update.mutable_update_mask()->set_paths(0, "minMember");
   refused("update_mask.paths[0]: \"minMember\"; expected a field of GangSpec");
   update.mutable_update_mask()->clear_paths();
