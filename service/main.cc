@@ -88,11 +88,8 @@ int Serve(const muster::Config& config, bool demo, bool demo_once) {
   return fenced ? 1 : 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  CLI::App cli(kAbout, "musterd");
-  cli.set_version_flag("--version", "musterd " MUSTER_VERSION);
+// The command line.
+struct Options {
   std::string config_path;
   std::string kubeconfig;
   std::string context;
@@ -104,76 +101,98 @@ int main(int argc, char** argv) {
   bool demo = false;
   bool demo_once = false;
   bool print_config = false;
-  cli.add_option("--config", config_path, "YAML configuration file");
-  cli.add_option("--kubeconfig", kubeconfig, "kubeconfig file (overrides kubernetes.kubeconfig)");
-  cli.add_option("--context", context, "context of the kubeconfig (overrides kubernetes.context)");
-  cli.add_option("--store", store, "file of durable records (overrides store.path); :memory: stores nothing on disk");
-  cli.add_flag("--standby", standby,
-               "while another musterd has the store, wait until it ends, then take over (sets store.standby)");
-  cli.add_option("--record", record,
-                 "flight recorder: write every command to this file, for musterctl replay (overrides "
-                 "recording.file)");
-  cli.add_flag("--standalone", standalone, "without Kubernetes (sets kubernetes.enabled: false)");
-  cli.add_flag("--demo", demo, "serve a built-in cluster and play a gang through it");
-  cli.add_flag("--demo-once", demo_once, "like --demo, but stop at the end");
-  cli.add_flag("--print-config", print_config, "print every setting with its default and meaning");
-  CLI::App* check = cli.add_subcommand("check-config", "validate a configuration file and print every problem");
-  check->add_option("file", check_path, "the file")->required();
+};
+
+// Returns the subcommand check-config.
+CLI::App* Define(CLI::App* cli, Options* options) {
+  cli->add_option("--config", options->config_path, "YAML configuration file");
+  cli->add_option("--kubeconfig", options->kubeconfig, "kubeconfig file (overrides kubernetes.kubeconfig)");
+  cli->add_option("--context", options->context, "context of the kubeconfig (overrides kubernetes.context)");
+  cli->add_option("--store", options->store,
+                  "file of durable records (overrides store.path); :memory: stores nothing on disk");
+  cli->add_flag("--standby", options->standby,
+                "while another musterd has the store, wait until it ends, then take over (sets store.standby)");
+  cli->add_option("--record", options->record,
+                  "flight recorder: write every command to this file, for musterctl replay (overrides "
+                  "recording.file)");
+  cli->add_flag("--standalone", options->standalone, "without Kubernetes (sets kubernetes.enabled: false)");
+  cli->add_flag("--demo", options->demo, "serve a built-in cluster and play a gang through it");
+  cli->add_flag("--demo-once", options->demo_once, "like --demo, but stop at the end");
+  cli->add_flag("--print-config", options->print_config, "print every setting with its default and meaning");
+  CLI::App* check = cli->add_subcommand("check-config", "validate a configuration file and print every problem");
+  check->add_option("file", options->check_path, "the file")->required();
+  return check;
+}
+
+// Prints the problems of the file. Returns the exit status.
+int CheckConfig(const std::string& path) {
+  const absl::StatusOr<muster::Config> config = muster::LoadConfig(path);
+  if (!config.ok()) {
+    std::cout << config.status().message() << "\n";
+    return 1;
+  }
+  const std::vector<std::string> problems = muster::FileProblems(*config);
+  for (const std::string& problem : problems) std::cout << problem << "\n";
+  if (problems.empty()) std::cout << path << ": no problems\n";
+  return problems.empty() ? 0 : 1;
+}
+
+// The configuration file with the options over it. False: a problem was printed.
+bool Configure(const Options& options, muster::Config* config) {
+  if (!options.config_path.empty()) {
+    absl::StatusOr<muster::Config> loaded = muster::LoadConfig(options.config_path);
+    if (!loaded.ok()) {
+      std::cerr << "musterd: " << options.config_path << ":\n" << loaded.status().message() << "\n";
+      return false;
+    }
+    *config = *std::move(loaded);
+  }
+  if (!options.kubeconfig.empty()) config->kubeconfig = options.kubeconfig;
+  if (!options.context.empty()) config->kube_context = options.context;
+  if (!options.store.empty()) config->store_path = options.store;
+  if (options.standby) config->standby = true;
+  if (config->standby && !config->has_store_file()) {
+    std::cerr << "musterd: store.standby: needs a file to wait for; set store.path (or --store) to the file of the "
+                 "other musterd\n";
+    return false;
+  }
+  if (!options.record.empty()) config->recording_file = options.record;
+  if (options.standalone) config->kubernetes = false;
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App cli(kAbout, "musterd");
+  cli.set_version_flag("--version", "musterd " MUSTER_VERSION);
+  Options options;
+  const CLI::App* check = Define(&cli, &options);
   try {
     cli.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return cli.exit(error) == 0 ? 0 : 2;
   }
 
-  if (print_config) {
+  if (options.print_config) {
     std::cout << muster::DocumentedDefaults();
     return 0;
   }
-  if (check->parsed()) {
-    const absl::StatusOr<muster::Config> config = muster::LoadConfig(check_path);
-    if (!config.ok()) {
-      std::cout << config.status().message() << "\n";
-      return 1;
-    }
-    const std::vector<std::string> problems = muster::FileProblems(*config);
-    for (const std::string& problem : problems) std::cout << problem << "\n";
-    if (problems.empty()) std::cout << check_path << ": no problems\n";
-    return problems.empty() ? 0 : 1;
-  }
+  if (check->parsed()) return CheckConfig(options.check_path);
   muster::Config config;
-  if (!config_path.empty()) {
-    absl::StatusOr<muster::Config> loaded = muster::LoadConfig(config_path);
-    if (!loaded.ok()) {
-      std::cerr << "musterd: " << config_path << ":\n" << loaded.status().message() << "\n";
-      return 2;
-    }
-    config = *std::move(loaded);
-  }
-  demo = demo || demo_once;
-  const bool named_store = !store.empty();
+  if (!Configure(options, &config)) return 2;
+  const bool demo = options.demo || options.demo_once;
   std::string demo_folder;
-  if (!kubeconfig.empty()) config.kubeconfig = kubeconfig;
-  if (!context.empty()) config.kube_context = context;
-  if (!store.empty()) config.store_path = store;
-  if (standby) config.standby = true;
-  if (config.standby && !config.has_store_file()) {
-    std::cerr
-        << "musterd: store.standby: needs a file to wait for; set store.path (or --store) to the file of the other "
-           "musterd\n";
-    return 2;
-  }
-  if (!record.empty()) config.recording_file = record;
-  if (standalone) config.kubernetes = false;
   if (demo) {
     config.kubernetes = false;
     config.log_format = "text";
     config.log_level = "warn";
     // The built-in cluster has no memory across runs; promises made to it must not reach the next run.
     demo_folder = "/tmp/muster-demo-XXXXXX";
-    if (named_store || mkdtemp(demo_folder.data()) == nullptr) demo_folder.clear();
+    if (!options.store.empty() || mkdtemp(demo_folder.data()) == nullptr) demo_folder.clear();
     if (!demo_folder.empty()) config.store_path = demo_folder + "/muster.db";
   }
-  const int ended = Serve(config, demo, demo_once);
+  const int ended = Serve(config, demo, options.demo_once);
   std::error_code error;
   if (!demo_folder.empty()) std::filesystem::remove_all(demo_folder, error);
   return ended;

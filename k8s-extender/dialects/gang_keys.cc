@@ -232,6 +232,41 @@ std::vector<std::string> IgnoredKeys(const Labels& annotations, const Labels& la
   return out;
 }
 
+// Every gang that the pod names, with the key; Koordinator's annotation first. `sigs`: a key of the sigs dialect is
+// among them.
+std::vector<std::pair<std::string, std::string>> NamedGangs(const Labels& annotations, const Labels& labels,
+                                                            const std::string& native, bool* sigs) {
+  std::vector<std::pair<std::string, std::string>> named;
+  const auto add = [&](const Labels& map, const char* key) {
+    const auto found = map.find(key);
+    if (found != map.end()) named.emplace_back(std::string(absl::StripAsciiWhitespace(found->second)), key);
+  };
+  const Labels none;
+  const char* key = nullptr;
+  if (const std::string* name = Keys(annotations, none).Find({keys::kKoordName}, &key)) named.emplace_back(*name, key);
+  for (const char* candidate : {keys::kSigsPodGroup, keys::kSigsPodGroupName}) {
+    for (const Labels* map : {&annotations, &labels}) add(*map, candidate);
+  }
+  *sigs = !named.empty() && (named.size() > 1 || named[0].second != keys::kKoordName);
+  add(labels, keys::kXPodGroup);
+  if (!native.empty()) named.emplace_back(native, kNativeField);
+  add(annotations, keys::kKaiPodGroup);
+  add(annotations, keys::kVolcanoGroup);
+  return named;
+}
+
+void ReadWaitingTime(Keys* on_pod, GangDeclaration* declaration) {
+  const char* key = nullptr;
+  const std::string* value = on_pod->Find({keys::kKoordWaitingTime}, &key);
+  if (value == nullptr) return;
+  const absl::StatusOr<int64_t> wait = ParseGoDuration(*value);
+  if (wait.ok() && *wait > 0) {
+    declaration->wait_time_ms = *wait;
+    return;
+  }
+  WarnUnusable(declaration, key, *value, "a duration above zero like 3600s or 1h30m", "the configured default is used");
+}
+
 }  // namespace
 
 GangMembership ParseMembership(const Labels& annotations, const Labels& labels, const std::string& native) {
@@ -240,27 +275,8 @@ GangMembership ParseMembership(const Labels& annotations, const Labels& labels, 
   Keys on_pod(annotations, none);
   Keys anywhere(annotations, labels);
   const char* key = nullptr;
-
-  // Every gang that the pod names, with the key; Koordinator's annotation first.
-  std::vector<std::pair<std::string, std::string>> named;
-  if (const std::string* name = on_pod.Find({keys::kKoordName}, &key)) named.emplace_back(*name, key);
-  for (const char* candidate : {keys::kSigsPodGroup, keys::kSigsPodGroupName}) {
-    for (const Labels* map : {&annotations, &labels}) {
-      const auto found = map->find(candidate);
-      if (found != map->end()) named.emplace_back(std::string(absl::StripAsciiWhitespace(found->second)), candidate);
-    }
-  }
-  const bool sigs = !named.empty() && (named.size() > 1 || named[0].second != keys::kKoordName);
-  if (const auto found = labels.find(keys::kXPodGroup); found != labels.end()) {
-    named.emplace_back(std::string(absl::StripAsciiWhitespace(found->second)), keys::kXPodGroup);
-  }
-  if (!native.empty()) named.emplace_back(native, kNativeField);
-  if (const auto found = annotations.find(keys::kKaiPodGroup); found != annotations.end()) {
-    named.emplace_back(std::string(absl::StripAsciiWhitespace(found->second)), keys::kKaiPodGroup);
-  }
-  if (const auto found = annotations.find(keys::kVolcanoGroup); found != annotations.end()) {
-    named.emplace_back(std::string(absl::StripAsciiWhitespace(found->second)), keys::kVolcanoGroup);
-  }
+  bool sigs = false;
+  const std::vector<std::pair<std::string, std::string>> named = NamedGangs(annotations, labels, native, &sigs);
   if (named.empty()) {
     out.ignored = IgnoredKeys(annotations, labels);
     return out;
@@ -302,15 +318,7 @@ GangMembership ParseMembership(const Labels& annotations, const Labels& labels, 
       if (const std::string* minimum = anywhere.Find({keys::kSigsMinAvailable}, &key))
         ReadMinimum(key, *minimum, &declaration);
     }
-    if (const std::string* value = on_pod.Find({keys::kKoordWaitingTime}, &key)) {
-      const absl::StatusOr<int64_t> wait = ParseGoDuration(*value);
-      if (wait.ok() && *wait > 0) {
-        declaration.wait_time_ms = *wait;
-      } else {
-        WarnUnusable(&declaration, key, *value, "a duration above zero like 3600s or 1h30m",
-                     "the configured default is used");
-      }
-    }
+    ReadWaitingTime(&on_pod, &declaration);
     ReadShared(from, &declaration);
   }
   ReadOwnKeys(annotations, labels, &out);

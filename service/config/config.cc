@@ -4,18 +4,14 @@
 
 #include <functional>
 #include <map>
-#include <tuple>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
-#include "k8s-extender/dialects/owners.h"
 #include "service/config/queues.h"
 #include "service/config/yaml_keys.h"
-#include "service/tracing/otlp_exporter.h"
 #include "support/file.h"
 
 namespace muster {
@@ -125,8 +121,9 @@ std::string ReadUnknownQueue(const YAML::Node& node, Config* config) {
   return "";
 }
 
-const std::vector<Field>& Fields() {
-  static const auto* const kFields = new std::vector<Field>{
+// log, listen, tls, auth, limits.
+std::vector<Field> ListenerFields() {
+  return {
       {"log.level", "info", "trace, debug, info, warn or error",
        ReadText([](Config* c) -> std::string& { return c->log_level; })},
       {"log.format", "json", "json or text", ReadText([](Config* c) -> std::string& { return c->log_format; })},
@@ -164,6 +161,12 @@ const std::vector<Field>& Fields() {
        ReadInt(1, 1'000'000, [](Config* c, int64_t v) { c->limits.streams = static_cast<int32_t>(v); })},
       {"limits.messageBytes", "4194304", "the largest gRPC message",
        ReadInt(1024, 1 << 30, [](Config* c, int64_t v) { c->max_message_bytes = static_cast<int>(v); })},
+  };
+}
+
+// kubernetes, webhook, store, facts.
+std::vector<Field> KubernetesFields() {
+  return {
       {"kubernetes.enabled", "true", "serve a kube-scheduler",
        ReadBool([](Config* c) -> bool& { return c->kubernetes; })},
       {"kubernetes.kubeconfig", "\"\"", "path; empty: the service account of the pod",
@@ -210,6 +213,12 @@ const std::vector<Field>& Fields() {
        "without Kubernetes, after a restart: no pod is placed on a node that has not been announced again within this "
        "time",
        ReadDuration([](Config* c) -> int64_t& { return c->machine.stale_after_ms; })},
+  };
+}
+
+// gangs, topology, queues.
+std::vector<Field> GangFields() {
+  return {
       {"gangs.waitTimeout", "600s", "how long a gang may hold capacity without its quorum",
        ReadDuration([](Config* c) -> int64_t& { return c->machine.gang.wait_time_ms; })},
       {"gangs.matchPolicy", "once-satisfied", "which members count towards the minimum", ReadPolicy},
@@ -270,6 +279,12 @@ const std::vector<Field>& Fields() {
          const std::string expected = ReadDuration(limit)(node, c);
          return expected.empty() ? "" : absl::StrCat(expected, ", or never");
        }},
+  };
+}
+
+// holds, tracing, recording, engine.
+std::vector<Field> ProcessFields() {
+  return {
       {"holds.max", "5000", "bind calls held at once; each is a connection and a file of kube-scheduler",
        ReadInt(1, 100'000, [](Config* c, int64_t v) { c->machine.max_holds = static_cast<int32_t>(v); })},
       {"holds.timeout", "20s", "longest time for which a bind call is held",
@@ -295,11 +310,17 @@ const std::vector<Field>& Fields() {
       {"engine.mailboxCapacity", "16384", "commands that may wait before callers get \"overloaded\"",
        ReadInt(64, 1'000'000, [](Config* c, int64_t v) { c->mailbox_capacity = static_cast<int>(v); })},
   };
-  return *kFields;
 }
 
-bool IsLoopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || absl::StartsWith(host, "127.");
+const std::vector<Field>& Fields() {
+  static const auto* const kFields = [] {
+    auto* fields = new std::vector<Field>();
+    for (auto* part : {ListenerFields, KubernetesFields, GangFields, ProcessFields}) {
+      for (Field& field : part()) fields->push_back(std::move(field));
+    }
+    return fields;
+  }();
+  return *kFields;
 }
 
 }  // namespace
@@ -360,116 +381,6 @@ absl::StatusOr<Config> LoadConfig(const std::string& path) {
   const absl::StatusOr<std::string> text = ReadFile(path);
   if (!text.ok()) return text.status();
   return ParseConfig(*text);
-}
-
-std::vector<std::string> FindProblems(const Config& config) {
-  std::vector<std::string> out = config.queue_problems;
-  if (config.store_path.find('\0') != std::string::npos) out.emplace_back("store.path: has a zero byte");
-  if (out.empty()) {
-    for (const std::string& problem : ValidateQueues(config.machine.queues)) {
-      out.push_back(absl::StrCat("queues.tree: ", problem));
-    }
-  }
-  if (config.queue_source != "config" && !config.machine.queues.queues.empty()) {
-    out.push_back(absl::StrCat("queues.tree: queues come from one place; with queues.source: ", config.queue_source,
-                               " expected none here"));
-  }
-  for (const std::string& kind : config.owner_kinds) {
-    if (FindOwnerKind(kind) != nullptr) continue;
-    const auto name = [](std::string* out, const OwnerKind& each) { absl::StrAppend(out, each.kind); };
-    out.push_back(
-        absl::StrCat("gangs.byOwner: \"", kind, "\"; expected one of ", absl::StrJoin(OwnerKinds(), ", ", name)));
-  }
-  if (config.queue_source == "kubernetes" && !config.kubernetes) {
-    out.emplace_back("queues.source: kubernetes needs kubernetes.enabled: true; expected config or api");
-  }
-  if (!config.webhook.host.empty() && (config.webhook_certificate.empty() || config.webhook_key.empty())) {
-    out.emplace_back("webhook.listen: the API server calls it over TLS; set webhook.certFile and webhook.keyFile");
-  }
-  const bool shows_something =
-      !config.tls.client_ca.empty() || !config.access.tokens_file.empty() || config.access.token_review;
-  for (const auto& [name, address, tls] :
-       {std::tuple{"listen.grpc", config.grpc, config.tls.enabled()},
-        {"listen.extender", config.extender, config.tls.enabled() && config.tls_extender},
-        {"listen.bind", config.bind, config.tls.enabled() && config.tls_extender}}) {
-    if (IsLoopback(address.host) || (tls && shows_something)) continue;
-    out.push_back(absl::StrCat(name, ": \"", address.host,
-                               "\" is not a loopback address; expected 127.0.0.1, or tls.certFile, ",
-                               name == absl::string_view("listen.grpc") ? "" : "tls.extender, ",
-                               "and one of tls.clientCaFile, auth.tokensFile, auth.tokenReview"));
-  }
-  if (const absl::Status url = config.otlp_url.empty() ? absl::OkStatus() : ParseOtlpUrl(config.otlp_url).status();
-      !url.ok()) {
-    out.push_back(absl::StrCat("tracing.otlp: \"", config.otlp_url, "\"; expected ", url.message()));
-  }
-  if (config.tls.certificate.empty() != config.tls.key.empty()) {
-    out.push_back("tls.keyFile: expected together with tls.certFile, both or neither");
-  }
-  if (!config.tls.enabled() && (!config.tls.client_ca.empty() || config.tls_extender)) {
-    out.push_back("tls.certFile: is empty; tls.clientCaFile and tls.extender need it");
-  }
-  if (config.access.token_review && !config.kubernetes) {
-    out.push_back("auth.tokenReview: needs kubernetes.enabled, whose API server reviews the tokens");
-  }
-  if (config.access.token_review && config.access.writers.empty() && config.access.readers.empty()) {
-    out.push_back("auth.writers: is empty, as is auth.readers; with auth.tokenReview every call would be refused");
-  }
-  const std::pair<const char*, const std::vector<std::string>*> roles[] = {{"auth.writers", &config.access.writers},
-                                                                           {"auth.readers", &config.access.readers}};
-  for (const auto& [name, entries] : roles) {
-    for (const std::string& entry : *entries) {
-      const bool certificate = absl::StartsWith(entry, "cert:");
-      if (!certificate && !absl::StartsWith(entry, "user:") && !absl::StartsWith(entry, "group:")) {
-        out.push_back(absl::StrCat(name, ": \"", entry, "\"; expected user:NAME, group:NAME or cert:NAME"));
-      } else if (certificate && config.tls.client_ca.empty()) {
-        out.push_back(
-            absl::StrCat(name, ": ", entry, " needs tls.clientCaFile, which signs the clients' certificates"));
-      } else if (!certificate && !config.access.token_review) {
-        out.push_back(absl::StrCat(name, ": ", entry, " needs auth.tokenReview, which returns users and groups"));
-      }
-    }
-  }
-  const std::pair<const char*, const ListenAddress*> listeners[] = {{"listen.admin", &config.admin},
-                                                                    {"listen.grpc", &config.grpc},
-                                                                    {"listen.extender", &config.extender},
-                                                                    {"listen.bind", &config.bind}};
-  for (const auto& [name, address] : listeners) {
-    for (const auto& [other, taken] : listeners) {
-      if (other == name) break;
-      if (address->port == 0 || address->port != taken->port || address->host != taken->host) continue;
-      out.push_back(absl::StrCat(name, ": ", address->host, ":", address->port, " is the address of ", other, " too"));
-    }
-  }
-  for (const char* level : {"trace", "debug", "info", "warn", "error"}) {
-    if (config.log_level == level) break;
-    if (absl::string_view(level) == "error")
-      out.push_back(absl::StrCat("log.level: \"", config.log_level, "\" is not trace, debug, info, warn or error"));
-  }
-  if (config.log_format != "json" && config.log_format != "text") {
-    out.push_back(absl::StrCat("log.format: \"", config.log_format, "\" is not json or text"));
-  }
-  if (config.machine.answer_limit_ms < config.machine.hold_limit_ms + 15'000) {
-    out.push_back(absl::StrCat("holds.answerTimeout: ", config.machine.answer_limit_ms / 1000,
-                               " s is too short; expected at least holds.timeout + 15 s (",
-                               config.machine.hold_limit_ms / 1000 + 15,
-                               " s), so that every binding of a gang can be sent"));
-  }
-  return out;
-}
-
-std::vector<std::string> FileProblems(const Config& config) {
-  std::vector<std::string> out;
-  if (config.tls.enabled() && !config.tls.key.empty()) {
-    const absl::Status loaded = TlsContext(config.tls).Load();
-    if (!loaded.ok()) out.emplace_back(loaded.message());
-  }
-  if (!config.access.tokens_file.empty()) {
-    AccessOptions tokens;
-    tokens.tokens_file = config.access.tokens_file;
-    const absl::Status read = Access(tokens, nullptr).Start();
-    if (!read.ok()) out.emplace_back(read.message());
-  }
-  return out;
 }
 
 std::string DocumentedDefaults() {

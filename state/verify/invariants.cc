@@ -311,73 +311,100 @@ absl::Status CheckPod(const Pod& pod, const Cluster& cluster, const Ledger& ledg
   return Broken(absl::StrCat("pod ", uid, " does not use node ", pod.facts.node_name, ", where it is"));
 }
 
+// What the checks of gangs and pods sum up.
+struct Sums {
+  size_t in_gangs = 0;
+  int32_t holds = 0;
+  int32_t promised = 0;
+  int64_t without_slot = 0;  // pods that wait with a node and without a slot
+};
+
+absl::Status CheckPlanOf(const MachineRooms& rooms, const Gang& gang, const Plan& plan, Expected* expected,
+                         Sums* sums) {
+  const absl::StatusOr<int32_t> held = CheckPlan(gang, plan, rooms.plans, rooms.eligibility);
+  if (!held.ok()) return held.status();
+  sums->holds += *held;
+  if (plan.uses_holds) sums->promised += plan.present() - plan.bound;
+  for (const Slot& slot : plan.slots) {
+    if (slot.state != SlotState::kCommitted) expected->Promise(slot.node, slot.cls, ChargeKind::kReserved);
+    // A bound pod has left its slot and may have another class by now.
+    const bool stale =
+        slot.cls != kNoClass && (slot.cls >= rooms.cluster.class_limit() || !rooms.cluster.has_class(slot.cls));
+    if (stale || (slot.state == SlotState::kCommitted && slot.pod == nullptr && slot.cls != kNoClass)) {
+      return Broken(gang.key + " has a slot of a class that need not be there");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckGang(const MachineRooms& rooms, const Gang& gang, Expected* expected, Sums* sums) {
+  sums->in_gangs += static_cast<size_t>(gang.children());
+  if (absl::Status members = CheckMembers(rooms.gangs, gang); !members.ok()) return members;
+  const bool queued = rooms.backlog.queued(gang.id) != nullptr;
+  if (queued && &rooms.eligibility.LeaderOf(gang) != &gang) return Broken(gang.key + " is queued, not led by itself");
+  if (!queued && !rooms.backlog.needs_of(gang.id).empty()) return Broken(gang.key + " is blocked, not queued");
+  if (rooms.gang_deadlines.Of(gang.id) > rooms.reconciler.Deadline(gang, rooms.now_ms))
+    return Broken(gang.key + " is due earlier");
+  for (const ClassId cls : gang.future_classes) {
+    if (cls != kNoClass) expected->Count(cls);
+  }
+  const Plan* plan = rooms.plans.Of(gang);
+  if (std::string wrong = FindShapeViolation(gang, plan, rooms.cluster, rooms.topology.levels()); !wrong.empty())
+    return Broken(wrong);
+  return plan == nullptr ? absl::OkStatus() : CheckPlanOf(rooms, gang, *plan, expected, sums);
+}
+
+absl::Status CheckPods(const MachineRooms& rooms, Expected* expected, Sums* sums) {
+  for (const std::string& uid : rooms.gangs.Uids()) {
+    const Pod& pod = *rooms.gangs.FindPod(uid);
+    sums->in_gangs -= pod.gang != nullptr ? 1 : 0;
+    sums->without_slot += pod.state == MemberState::kWaiting && rooms.plans.SlotIndex(pod) < 0 ? 1 : 0;
+    if (absl::Status checked = CheckPod(pod, rooms.cluster, rooms.ledger, rooms.plans); !checked.ok()) return checked;
+    if (rooms.pod_deadlines.Of(pod.id) > rooms.pod_lifecycle.Deadline(pod))
+      return Broken(absl::StrCat("pod ", uid, " is due earlier"));
+    const Ledger::PodCharge& charge = rooms.ledger.ChargeOf(pod.id);
+    if (charge.node != kNoNode) expected->Charge(charge.node, pod.cls, charge.kind);
+    if (pod.cls != kNoClass) expected->Count(pod.cls);
+    const bool nominated = rooms.nominations.uids().contains(uid);
+    if (absl::Status is = CheckCharge(pod, charge, rooms.plans.SlotIndex(pod) >= 0, nominated); !is.ok()) return is;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckWaiters(const MachineRooms& rooms, Sums* sums) {
+  for (const auto& [node, pods] : rooms.pod_lifecycle.waiters()) {
+    sums->without_slot -= static_cast<int64_t>(pods.size());
+    for (const PodId id : pods) {
+      const Pod& pod = rooms.gangs.pod(id);
+      if (pod.state == MemberState::kWaiting && rooms.pod_lifecycle.Of(pod).node == node) continue;
+      return Broken(absl::StrCat("pod ", pod.facts.uid, " is among the waiters of a node and does not wait there"));
+    }
+  }
+  if (sums->without_slot != 0) return Broken("pods wait alone that are not among the waiters of their node");
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckInvariants(const Machine& machine) {
   const MachineRooms rooms = machine.rooms();
   absl::Status status;
   Expected expected(rooms.cluster);
-  size_t in_gangs = 0;
-  int32_t holds = 0;
-  int32_t promised = 0;
-  int64_t without_slot = 0;  // pods that wait with a node and without a slot
+  Sums sums;
   rooms.gangs.ForEachGang([&](const Gang& gang) {
-    if (!status.ok()) return;
-    in_gangs += static_cast<size_t>(gang.children());
-    status = CheckMembers(rooms.gangs, gang);
-    const bool queued = rooms.backlog.queued(gang.id) != nullptr;
-    if (queued && &rooms.eligibility.LeaderOf(gang) != &gang)
-      status = Broken(gang.key + " is queued, not led by itself");
-    if (!queued && !rooms.backlog.needs_of(gang.id).empty()) status = Broken(gang.key + " is blocked, not queued");
-    if (rooms.gang_deadlines.Of(gang.id) > rooms.reconciler.Deadline(gang, rooms.now_ms))
-      status = Broken(gang.key + " is due earlier");
-    for (const ClassId cls : gang.future_classes) {
-      if (cls != kNoClass) expected.Count(cls);
-    }
-    const Plan* plan = rooms.plans.Of(gang);
-    if (std::string wrong = FindShapeViolation(gang, plan, rooms.cluster, rooms.topology.levels()); !wrong.empty())
-      status = Broken(wrong);
-    if (plan == nullptr || !status.ok()) return;
-    const absl::StatusOr<int32_t> held = CheckPlan(gang, *plan, rooms.plans, rooms.eligibility);
-    status = held.status();
-    if (!status.ok()) return;
-    holds += *held;
-    if (plan->uses_holds) promised += plan->present() - plan->bound;
-    for (const Slot& slot : plan->slots) {
-      if (slot.state != SlotState::kCommitted) {
-        expected.Promise(slot.node, slot.cls, ChargeKind::kReserved);
-      }
-      // A bound pod has left its slot and may have another class by now.
-      const bool stale =
-          slot.cls != kNoClass && (slot.cls >= rooms.cluster.class_limit() || !rooms.cluster.has_class(slot.cls));
-      if (stale || (slot.state == SlotState::kCommitted && slot.pod == nullptr && slot.cls != kNoClass)) {
-        status = Broken(gang.key + " has a slot of a class that need not be there");
-      }
-    }
+    if (status.ok()) status = CheckGang(rooms, gang, &expected, &sums);
   });
   rooms.gangs.ForEachGang([&](const Gang& gang) {
     if (status.ok() && machine.NextDeadline() > rooms.now_ms)
       status = CheckReason(gang, rooms.reasons.Of(gang, rooms.now_ms));
   });
   if (!status.ok()) return status;
-  for (const std::string& uid : rooms.gangs.Uids()) {
-    const Pod& pod = *rooms.gangs.FindPod(uid);
-    in_gangs -= pod.gang != nullptr ? 1 : 0;
-    without_slot += pod.state == MemberState::kWaiting && rooms.plans.SlotIndex(pod) < 0 ? 1 : 0;
-    if (absl::Status checked = CheckPod(pod, rooms.cluster, rooms.ledger, rooms.plans); !checked.ok()) return checked;
-    if (rooms.pod_deadlines.Of(pod.id) > rooms.pod_lifecycle.Deadline(pod))
-      return Broken(absl::StrCat("pod ", uid, " is due earlier"));
-    const Ledger::PodCharge& charge = rooms.ledger.ChargeOf(pod.id);
-    if (charge.node != kNoNode) expected.Charge(charge.node, pod.cls, charge.kind);
-    if (pod.cls != kNoClass) expected.Count(pod.cls);
-    const bool nominated = rooms.nominations.uids().contains(uid);
-    if (absl::Status is = CheckCharge(pod, charge, rooms.plans.SlotIndex(pod) >= 0, nominated); !is.ok()) return is;
-  }
-  if (in_gangs != 0) return Broken("member sets and pods disagree");
-  if (holds != rooms.pod_lifecycle.held_binds())
-    return Broken(absl::StrCat("counts ", rooms.pod_lifecycle.held_binds(), " held binds, has ", holds));
-  if (promised != rooms.plans.promised_holds()) {
-    return Broken(absl::StrCat("counts ", rooms.plans.promised_holds(), " promised holds, has ", promised));
+  if (absl::Status pods = CheckPods(rooms, &expected, &sums); !pods.ok()) return pods;
+  if (sums.in_gangs != 0) return Broken("member sets and pods disagree");
+  if (sums.holds != rooms.pod_lifecycle.held_binds())
+    return Broken(absl::StrCat("counts ", rooms.pod_lifecycle.held_binds(), " held binds, has ", sums.holds));
+  if (sums.promised != rooms.plans.promised_holds()) {
+    return Broken(absl::StrCat("counts ", rooms.plans.promised_holds(), " promised holds, has ", sums.promised));
   }
   if (std::string wrong = FindQueueViolation(rooms.gangs, rooms.plans, rooms.ledger, rooms.backlog, rooms.queues);
       !wrong.empty())
@@ -391,15 +418,7 @@ absl::Status CheckInvariants(const Machine& machine) {
     }
   }
   if (absl::Status sets = CheckSets(rooms.gangs, rooms.nominations, rooms.activations); !sets.ok()) return sets;
-  for (const auto& [node, pods] : rooms.pod_lifecycle.waiters()) {
-    without_slot -= static_cast<int64_t>(pods.size());
-    for (const PodId id : pods) {
-      const Pod& pod = rooms.gangs.pod(id);
-      if (pod.state == MemberState::kWaiting && rooms.pod_lifecycle.Of(pod).node == node) continue;
-      return Broken(absl::StrCat("pod ", pod.facts.uid, " is among the waiters of a node and does not wait there"));
-    }
-  }
-  if (without_slot != 0) return Broken("pods wait alone that are not among the waiters of their node");
+  if (absl::Status waiters = CheckWaiters(rooms, &sums); !waiters.ok()) return waiters;
   return expected.Compare(rooms.ledger);
 }
 

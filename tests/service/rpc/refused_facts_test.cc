@@ -186,7 +186,7 @@ TEST(RefusedLog, RepeatedRefusal_IsLoggedOnce) {
       log.Write(UpsertNode{NodeWith("a", {{"cpu", -1}})}, absl::InvalidArgumentError("cpu: -2 is out of range")));
   EXPECT_TRUE(log.Write(UnreadableFact{FactKind::kGang, "d/g", "x"}, absl::InvalidArgumentError("x")));
   EXPECT_FALSE(log.Write(Tick{}, broken)) << "no fact";
-  for (int i = 0; i < 5'000; ++i) log.Write(UpsertNode{NodeWith(absl::StrCat("c", {{"cpu", i}}), -1)}, broken);
+  for (int i = 0; i < 5'000; ++i) log.Write(UpsertNode{NodeWith(absl::StrCat("c", i), {{"cpu", -1}})}, broken);
   EXPECT_TRUE(log.Write(UpsertNode{NodeWith("a", {{"cpu", -1}})}, broken)) << "what is remembered is bounded";
 }
 

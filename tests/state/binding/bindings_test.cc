@@ -48,18 +48,18 @@ TEST_F(BindingsTest, Commit_BindingsHaveDeadlinesOfTheirCalls) {
 
 TEST_F(BindingsTest, ManyRetries_DelayDoesNotOverflow) {
   BindingSettings patient{kHoldMs, 10'000'000};
-  Bindings bindings({&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &activations_, &pod_lifecycle_,
-                     &nominations_, &clock_, &plan_lifecycle_, &repair_, &pod_deadlines_, &domains_},
+  Bindings bindings({&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &pod_lifecycle_, &nominations_, &clock_,
+                     &plan_lifecycle_, &repair_, &domains_},
                     patient);
   const Pod& pod = PutLone("a", 1);
   bindings.BindSingle(pod, cluster_.FindNode("n"), 9, At(kT0));
   int64_t now = kT0;
   for (int i = 0; i < 80; ++i) {
     bindings.OnBindingOutcome(pod, {"a", "n", BindingResult::kRetry, ""}, At(now));
-    const int64_t delay = pod_lifecycle.Deadline(pod) - now;
+    const int64_t delay = pod_lifecycle_.Deadline(pod) - now;
     EXPECT_GE(delay, 100);
     EXPECT_LE(delay, 5'000);
-    now = pod_lifecycle.Deadline(pod);
+    now = pod_lifecycle_.Deadline(pod);
     bindings.OnTime(pod, At(now));
   }
 }

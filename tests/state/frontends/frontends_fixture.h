@@ -23,7 +23,8 @@ class FrontendsTest : public RoomsTest {
                                  &pod_lifecycle_, &nominations_, &clock_, &plan_lifecycle_, &bindings_, &domains_,
                                  &queues_}};
   SubmissionsFrontend submissions_frontend_{
-      {&cluster_, &ledger_, &gangs_, &reasons_, &plans_, &submissions_, &plan_lifecycle_, &bindings_}, {kTtlMs, 2}};
+      {&cluster_, &ledger_, &gangs_, &reasons_, &plans_, &submissions_, &pod_lifecycle_, &plan_lifecycle_, &bindings_},
+      {kTtlMs, 2}};
 };
 
 }  // namespace muster
