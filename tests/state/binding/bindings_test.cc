@@ -36,14 +36,35 @@ TEST_F(BindingsTest, UnexpectedOutcome_IsIgnored) {
 
 // K-4: each binding may be tried until its own call has to be answered.
 TEST_F(BindingsTest, Commit_BindingsHaveDeadlinesOfTheirCalls) {
+  nominations_.Add(PodAt("g-1"));
+  activations_.AddGuarded(PodAt("g-2"));
   At(kT0 + 7);
   ReachBarrier("g-1", "n", 1);
   At(kT0 + 12);
   ReachBarrier("g-2", "n", 2);
   EXPECT_EQ(Done(), (Lines{"bind g-1 to n by 45007", "bind g-2 to n by 45012", "keep start/1", "keep commit/g-1",
                            "keep commit/g-2"}));
-  bindings_.BindSingle(PutLone("a", 1), cluster_.FindNode("n"), 9, At(kT0 + 20));
+  EXPECT_FALSE(nominations_.Remove(PodAt("g-1")));
+  EXPECT_TRUE(activations_.Guarded().empty()) << "g-2 waits for no promise of others any more";
+  const Pod& lone = PutLone("a", 1);
+  pod_lifecycle_.SetByPermit(lone, true);  // a Permit call asked about it before
+  bindings_.BindSingle(lone, cluster_.FindNode("n"), 9, At(kT0 + 20));
   EXPECT_EQ(Done(), (Lines{"bind a to n by 45020", "keep commit/a"}));
+}
+
+TEST_F(BindingsTest, PendingRetry_PodSeenOnItsNode_Succeeds) {
+  ReachBarrier("g-1", "n", 1);
+  ReachBarrier("g-2", "n", 2);
+  Report("g-1", "n", BindingResult::kRetry, "timeout");
+  EXPECT_EQ(pod_lifecycle_.BindingOf(PodAt("g-1")).reason, "timeout");
+  gangs_.SetNode(PodAt("g-1"), "n");
+  bindings_.OnStateChanged(PodAt("g-1"), MemberState::kBound, At(kT0 + 9));
+  EXPECT_EQ(pod_lifecycle_.BindingOf(PodAt("g-1")).phase, BindingPhase::kSucceeded);
+  EXPECT_EQ(pod_lifecycle_.BindingOf(PodAt("g-1")).next_try_ms, kNever);
+  // G-13: when all members are bound, nothing is to be repaired.
+  repair_.Begin(GangAt("g"), kT0);
+  Report("g-2", "n", BindingResult::kBound);
+  EXPECT_EQ(repair_.Deadline(GangAt("g")), kNever);
 }
 
 TEST_F(BindingsTest, ManyRetries_DelayDoesNotOverflow) {

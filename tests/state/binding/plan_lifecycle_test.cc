@@ -56,6 +56,7 @@ TEST_F(PlanLifecycleTest, Adopt_SubmittedPods_GetSlotsOfTheirClass) {
     EXPECT_EQ(plans_.SlotOf(PodAt(uid))->cls, PodAt(uid).cls);
   }
   EXPECT_EQ(plans_.SlotIndex(PodAt("g-3")), -1);
+  EXPECT_EQ(plans_.Of(GangAt("g"))->next_activation_ms, kNever) << "its caller asks";
 }
 
 TEST_F(PlanLifecycleTest, Withdraw_NoOpenSlots_WakesNothing) {
@@ -81,6 +82,13 @@ TEST_F(PlanLifecycleTest, MemberLost_NoPlaceableMemberLeft_PlanIsWithdrawn) {
   ChangePod("g-3", [](PodDescription* pod) { pod->other_gates = true; });
   plan_lifecycle_.OnMemberLost(GangAt("g"), &*ctx_);
   EXPECT_EQ(plans_.Of(GangAt("g")), nullptr);
+}
+
+TEST_F(PlanLifecycleTest, ExpireWait_GangWithoutPlan_StopsItsClock) {
+  const Gang& gang = PutGang("g", 2);
+  clock_.Start(gang, /*by_plan=*/false, kT0);
+  plan_lifecycle_.ExpireWait(gang, At(kT0 + 9));
+  EXPECT_FALSE(clock_.running(gang));
 }
 
 TEST_F(PlanLifecycleTest, Requeue_BackOffDoublesUpToOneMinute) {

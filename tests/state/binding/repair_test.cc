@@ -43,5 +43,23 @@ TEST_F(RepairTest, RepairTimeOver_UncommittedPlan_Stays) {
   EXPECT_NE(plans_.Of(gang), nullptr);
 }
 
+// Policy all: what is evicted is not repaired, and a gang of which no member runs is not evicted.
+TEST_F(RepairTest, ActiveMemberLost_PolicyAll_EndsRepair) {
+  for (const char* uid : {"g-1", "g-2"}) {
+    PodDescription facts = Facts(uid, 1, "g", 2);
+    facts.gang.declaration.Mutable().on_member_failure = OnMemberFailure::kAll;
+    Put(facts);
+  }
+  const Gang& gang = GangAt("g");
+  gangs_.SetSatisfied(gang, true);
+  repair_.OnActiveMemberLost(gang, PodAt("g-2"), &*ctx_);
+  EXPECT_FALSE(gang.durable.evicting);
+  gangs_.SetState(PodAt("g-1"), MemberState::kRunning);
+  repair_.Begin(gang, kT0);
+  repair_.OnActiveMemberLost(gang, PodAt("g-2"), At(kT0 + 9));
+  EXPECT_EQ(Done(), Lines{"evict g-1"});
+  EXPECT_EQ(repair_.Deadline(gang), kT0 + 9 + 30'000);
+}
+
 }  // namespace
 }  // namespace muster

@@ -40,6 +40,17 @@ INSTANTIATE_TEST_SUITE_P(Clusters, SampleSize,
                                          Sample{300, 100, 300}, Sample{300, 200, 300}, Sample{300, 10, 100},
                                          Sample{1'000, 0, 420}, Sample{6'000, 0, 300}));
 
+// K-7: a pod that got a node is not activated as one that was refused.
+TEST_F(FrontendsTest, Filter_PlannedMember_IsNotUnschedulable) {
+  AddNode("n", 1);
+  PlanNow(PutGang("g", 1));
+  activations_.MarkUnschedulable(PodAt("g-1"));
+  const FilterReply reply =
+      extender_frontend_.OnFilter({"g-1", std::make_shared<NodeOffer>(std::vector<std::string>{"n"})}, &*ctx_);
+  EXPECT_EQ(reply.node, "n");
+  EXPECT_FALSE(activations_.Of(PodAt("g-1")).unschedulable);
+}
+
 // K-9: if no node passes kube-scheduler's built-in filters, no filter call comes before.
 TEST_F(FrontendsTest, Preempt_UnknownMemberOfGang_IsRefused) {
   PutLone("lone", 1);

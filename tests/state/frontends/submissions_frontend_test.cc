@@ -99,6 +99,28 @@ TEST_F(SubmissionsFrontendTest, SubmissionId_UsedForAnother_IsRefused) {
   EXPECT_EQ(std::get<SubmissionReply>(out_.reply).state, State::kAbandoned);
 }
 
+TEST_F(SubmissionsFrontendTest, Confirm_BrokenPlan_IsWithdrawn) {
+  const Gang& gang = Submit(Command("g", 1, 1));
+  PlanNow(gang);
+  ChangeNode("n", [](NodeDescription* node) { node->unschedulable = true; });
+  EXPECT_TRUE(absl::IsFailedPrecondition(Confirm("id-g", PlanOf("g")).status()));
+  EXPECT_EQ(PodAt("g-1").state, MemberState::kPending);
+  EXPECT_EQ(UsedOn("n"), 0);
+  EXPECT_EQ(plans_.Of(gang), nullptr);
+}
+
+TEST_F(SubmissionsFrontendTest, Confirm_CurrentPlan_StartsItsPods) {
+  const Gang& gang = Submit(Command("g", 1, 1));
+  PlanNow(gang);
+  gangs_.SetRequeues(gang, 2);
+  gangs_.SetRootCause(gang, "before");
+  ASSERT_TRUE(Confirm("id-g", PlanOf("g")).ok());
+  EXPECT_TRUE(gang.durable.satisfied);
+  EXPECT_EQ(gang.durable.requeues, 0);
+  EXPECT_EQ(gang.root_cause, "");
+  EXPECT_TRUE(pod_lifecycle_.PermissionOf(PodAt("g-1")).given);
+}
+
 // The replies exceed the bound on finished submissions; the caller receives its reply anyway.
 TEST_F(SubmissionsFrontendTest, Confirm_RepliesPastBound_CallerReceivesReply) {
   for (const char* name : {"a", "b"}) {

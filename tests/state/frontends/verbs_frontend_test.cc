@@ -37,6 +37,18 @@ TEST_F(VerbsTest, Permit_LargeGang_NamesAtMostTenThousandPods) {
   EXPECT_EQ(verbs_frontend_.OnPermit({"g-1", "n", 1, 0}, &*ctx_).activate.size(), 10'000U);
 }
 
+// G-3: a satisfied gang, and one without a minimum, have no cycles that a member without a node could end.
+TEST_F(VerbsTest, PostFilter_SatisfiedOrNoMinimum_ChangesNothing) {
+  PlacedByCaller();
+  gangs_.SetSatisfied(PutGang("s", 2), true);
+  PutMember("z-1", 1, "z", 0);
+  for (const char* gang : {"s", "z"}) {
+    verbs_frontend_.OnPostFilter(PodAt(absl::StrCat(gang, "-1")), "no node", &*ctx_);
+    EXPECT_EQ(GangAt(gang).root_cause, "") << gang;
+    EXPECT_TRUE(GangAt(gang).durable.cycle_valid) << gang;
+  }
+}
+
 TEST_F(VerbsTest, PermitTimeout_BackOffWithReservedSlots_Counts) {
   for (const char* name : {"a", "b"}) {
     PodDescription facts = Facts(absl::StrCat(name, "-1"), 1, name, 1);

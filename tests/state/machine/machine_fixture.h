@@ -38,20 +38,6 @@ class WholeMachine : public testing::Test {
     EXPECT_GT(machine_.NextDeadline(), 0);
     return lines;
   }
-  // Advances time to `at_ms`, with a tick at each deadline on the way.
-  Lines Until(int64_t at_ms) {
-    Lines lines;
-    while (machine_.NextDeadline() <= at_ms) {
-      EXPECT_GE(machine_.NextDeadline(), now_ms_) << "something was due in the past";
-      now_ms_ = std::max(now_ms_, machine_.NextDeadline());
-      for (std::string& line : Apply(Tick{})) lines.push_back(std::move(line));
-      EXPECT_GT(machine_.NextDeadline(), now_ms_) << "a tick leaves nothing that is due";
-      if (machine_.NextDeadline() <= now_ms_) break;
-    }
-    now_ms_ = at_ms;
-    for (std::string& line : Apply(Tick{})) lines.push_back(std::move(line));
-    return lines;
-  }
   // Members "g-1" to "g-n", all of them needed.
   void PutGang(const std::string& gang, int32_t members) {
     for (int32_t i = 1; i <= members; ++i) Apply(UpsertPod{Member(absl::StrCat(gang, "-", i), gang, members)});
