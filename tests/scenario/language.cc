@@ -111,7 +111,11 @@ std::string ScenarioLanguage::Run(const std::string& line) {
     return absl::ParseDuration(arg, &duration) ? target_->Wait(duration) : "error: not a duration\n";
   }
   if (verb == "gang" || verb == "explain") {
-    return target_->ShowGang(absl::StrContains(arg, '/') ? arg : "default/" + arg, arg, verb == "explain");
+    std::string out;
+    for (auto name = words.begin() + 1; name != words.end(); ++name) {
+      out += target_->ShowGang(absl::StrContains(*name, '/') ? *name : "default/" + *name, *name, verb == "explain");
+    }
+    return out;
   }
   if (verb == "usage") {
     std::string out;

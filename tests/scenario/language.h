@@ -19,7 +19,7 @@
 //   `postfilter POD TEXT | unreserve POD timeout|rejected|bind-fail | postbind POD NODE`
 //   `hang-up POD`                   the caller of its bind or permit goes away.
 //   `wait DURATION`                 advances the time.
-//   `gang NAME | explain NAME`      shows a gang (NAME or NAMESPACE/NAME).
+//   `gang NAME... | explain NAME...`   shows gangs (NAME or NAMESPACE/NAME).
 //   `usage [NODE]`                  shows every node's charges.
 //
 // A name with a range, "a-1..3", stands for the same command for a-1, a-2 and a-3.
