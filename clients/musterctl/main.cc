@@ -135,22 +135,63 @@ struct Commands {
   CLI::App* version;
 };
 
+CLI::App* WithOutput(CLI::App* command, Options* options) {
+  command->add_option("-o,--output", options->output, "table, json or yaml")
+      ->check(CLI::IsMember({"table", "json", "yaml"}))
+      ->capture_default_str();
+  return command;
+}
+
+CLI::App* WithName(CLI::App* command, const char* what, Options* options) {
+  command->add_option("name", options->name, what)->required();
+  return WithOutput(command, options);
+}
+
+// The commands that change something, and `plan`, which asks what would change.
+void DefineChanges(CLI::App* cli, Options* options, Commands* commands) {
+  commands->apply = cli->add_subcommand("apply", "announce nodes, pods and PodGroups (Kubernetes YAML)");
+  commands->remove = cli->add_subcommand("delete", "announce that these objects were deleted");
+  commands->submit =
+      WithOutput(cli->add_subcommand("submit", "place a gang as a whole: Pods of one gang, and its PodGroup"), options);
+  commands->plan =
+      WithOutput(cli->add_subcommand("plan",
+                                     "the nodes that a gang would get, or why it would wait, for the current "
+                                     "or a hypothetical cluster; changes nothing"),
+                 options);
+  commands->plan->add_option("name", options->name, "a known gang: name or namespace/name");
+  commands->plan->add_option(
+      "-f,--filename", options->files,
+      "instead of a name: Pods of one gang and its PodGroup, or a Job; Nodes in the file count as added");
+  commands->plan->add_option("--without", options->without, "plan without this node; may be repeated");
+  commands->plan->add_option(
+      "--more", options->more,
+      "raise quota and limit of a queue: QUEUE:RESOURCE=AMOUNT, as team:nvidia.com/gpu=8; may be "
+      "repeated");
+  commands->plan->add_option("--add", options->add, "add nodes that are copies of a known one: NODE or NUMBER=NODE");
+  for (CLI::App* command : {commands->apply, commands->remove, commands->submit}) {
+    command->add_option("-f,--filename", options->files, "file; - is standard input; may be repeated")->required();
+  }
+  commands->submit
+      ->add_option("--ttl", options->ttl_s, "seconds for which the plan stays reserved (default: musterd's 60)")
+      ->check(CLI::Range(0.001, 86400.0));
+  commands->submit->add_option("--id", options->request_id, "the submission's id; a repeated id shows the state");
+  commands->submit->add_flag("--wait", options->wait, "wait until there is a plan");
+  commands->submit->add_flag("--confirm", options->confirm, "wait for a plan and confirm it");
+  commands->confirm =
+      WithName(cli->add_subcommand("confirm", "confirm a submitted gang's plan"), "the submission's id", options);
+  commands->confirm->add_option("--plan", options->plan, "the plan number (default: the current plan)");
+  commands->abandon =
+      WithName(cli->add_subcommand("abandon", "release a submitted gang's plan"), "the submission's id", options);
+}
+
 Commands Define(CLI::App* cli, Options* options) {
   Commands commands{};
-  const auto output = [&](CLI::App* command) {
-    command->add_option("-o,--output", options->output, "table, json or yaml")
-        ->check(CLI::IsMember({"table", "json", "yaml"}))
-        ->capture_default_str();
-    return command;
-  };
+  const auto output = [&](CLI::App* command) { return WithOutput(command, options); };
   const auto scoped = [&](CLI::App* command) {
     command->add_flag("-A,--all-namespaces", options->all, "in every namespace");
     return output(command);
   };
-  const auto named = [&](CLI::App* command, const char* what) {
-    command->add_option("name", options->name, what)->required();
-    return output(command);
-  };
+  const auto named = [&](CLI::App* command, const char* what) { return WithName(command, what, options); };
   const auto group = [&](const char* name, const char* about) {
     CLI::App* parent = cli->add_subcommand(name, about);
     parent->require_subcommand(1);
@@ -190,35 +231,42 @@ Commands Define(CLI::App* cli, Options* options) {
   };
   commands.events->add_option("--after", options->after, "only events after this sequence number")->check(sequence);
   commands.version = output(cli->add_subcommand("version", "the versions of musterctl and musterd"));
-  commands.apply = cli->add_subcommand("apply", "announce nodes, pods and PodGroups (Kubernetes YAML)");
-  commands.remove = cli->add_subcommand("delete", "announce that these objects were deleted");
-  commands.submit =
-      output(cli->add_subcommand("submit", "place a gang as a whole: Pods of one gang, and its PodGroup"));
-  commands.plan = output(cli->add_subcommand("plan",
-                                             "the nodes that a gang would get, or why it would wait, for the current "
-                                             "or a hypothetical cluster; changes nothing"));
-  commands.plan->add_option("name", options->name, "a known gang: name or namespace/name");
-  commands.plan->add_option(
-      "-f,--filename", options->files,
-      "instead of a name: Pods of one gang and its PodGroup, or a Job; Nodes in the file count as added");
-  commands.plan->add_option("--without", options->without, "plan without this node; may be repeated");
-  commands.plan->add_option("--more", options->more,
-                            "raise quota and limit of a queue: QUEUE:RESOURCE=AMOUNT, as team:nvidia.com/gpu=8; may be "
-                            "repeated");
-  commands.plan->add_option("--add", options->add, "add nodes that are copies of a known one: NODE or NUMBER=NODE");
-  for (CLI::App* command : {commands.apply, commands.remove, commands.submit}) {
-    command->add_option("-f,--filename", options->files, "file; - is standard input; may be repeated")->required();
-  }
-  commands.submit
-      ->add_option("--ttl", options->ttl_s, "seconds for which the plan stays reserved (default: musterd's 60)")
-      ->check(CLI::Range(0.001, 86400.0));
-  commands.submit->add_option("--id", options->request_id, "the submission's id; a repeated id shows the state");
-  commands.submit->add_flag("--wait", options->wait, "wait until there is a plan");
-  commands.submit->add_flag("--confirm", options->confirm, "wait for a plan and confirm it");
-  commands.confirm = named(cli->add_subcommand("confirm", "confirm a submitted gang's plan"), "the submission's id");
-  commands.confirm->add_option("--plan", options->plan, "the plan number (default: the current plan)");
-  commands.abandon = named(cli->add_subcommand("abandon", "release a submitted gang's plan"), "the submission's id");
+  DefineChanges(cli, options, &commands);
   return commands;
+}
+
+// One of the watch commands; none: another command.
+std::optional<int> Watch(const Commands& commands, muster::MusterClient* client, const Options& options,
+                         const std::string& everywhere) {
+  if (commands.watch_gangs->parsed()) {
+    const absl::Status ended =
+        client->WatchGangs(everywhere, EachLine<muster::v1::GangEvent>(options, &muster::PrintGangEvent));
+    return ended.ok() ? 0 : Fail(ended);
+  }
+  if (commands.watch_nodes->parsed()) {
+    const absl::Status ended = client->WatchNodes(EachLine<muster::v1::NodeEvent>(options, &muster::PrintNodeEvent));
+    return ended.ok() ? 0 : Fail(ended);
+  }
+  if (commands.watch_queues->parsed()) {
+    const absl::Status ended = client->WatchQueues(EachLine<muster::v1::QueueEvent>(options, &muster::PrintQueueEvent));
+    return ended.ok() ? 0 : Fail(ended);
+  }
+  if (commands.watch_submissions->parsed()) {
+    const absl::Status ended = client->WatchSubmissions(
+        everywhere, EachLine<muster::v1::SubmissionEvent>(options, &muster::PrintSubmissionEvent));
+    return ended.ok() ? 0 : Fail(ended);
+  }
+  return std::nullopt;
+}
+
+int Change(const Commands& commands, muster::MusterClient* client, const Options& options,
+           const std::string& name_space) {
+  if (commands.apply->parsed()) return muster::Apply(client, options, /*remove=*/false);
+  if (commands.remove->parsed()) return muster::Apply(client, options, /*remove=*/true);
+  if (commands.submit->parsed()) return muster::Submit(client, options);
+  if (commands.plan->parsed()) return muster::Plan(client, options, name_space);
+  if (commands.confirm->parsed()) return muster::Confirm(client, options);
+  return Show(client->AbandonGang(options.name), options, &muster::PrintSubmission);
 }
 
 int Run(const Commands& commands, muster::MusterClient* client, Options* options, std::string name_space) {
@@ -276,25 +324,7 @@ int Run(const Commands& commands, muster::MusterClient* client, Options* options
     commands.trace_gang->parsed() ? request.set_gang(options->name) : request.set_pod(options->name);
     return Show(client->GetTrace(request), *options, &muster::PrintTrace);
   }
-  if (commands.watch_gangs->parsed()) {
-    const absl::Status ended =
-        client->WatchGangs(everywhere, EachLine<muster::v1::GangEvent>(*options, &muster::PrintGangEvent));
-    return ended.ok() ? 0 : Fail(ended);
-  }
-  if (commands.watch_nodes->parsed()) {
-    const absl::Status ended = client->WatchNodes(EachLine<muster::v1::NodeEvent>(*options, &muster::PrintNodeEvent));
-    return ended.ok() ? 0 : Fail(ended);
-  }
-  if (commands.watch_queues->parsed()) {
-    const absl::Status ended =
-        client->WatchQueues(EachLine<muster::v1::QueueEvent>(*options, &muster::PrintQueueEvent));
-    return ended.ok() ? 0 : Fail(ended);
-  }
-  if (commands.watch_submissions->parsed()) {
-    const absl::Status ended = client->WatchSubmissions(
-        everywhere, EachLine<muster::v1::SubmissionEvent>(*options, &muster::PrintSubmissionEvent));
-    return ended.ok() ? 0 : Fail(ended);
-  }
+  if (const std::optional<int> ended = Watch(commands, client, *options, everywhere); ended.has_value()) return *ended;
   if (commands.events->parsed()) return Events(client, *options, everywhere);
   if (commands.version->parsed()) {
     return Show(client->GetVersion(), *options, [](const muster::v1::Version& version) {
@@ -302,12 +332,7 @@ int Run(const Commands& commands, muster::MusterClient* client, Options* options
                 << muster::Printable(version.api_version()) << "\n";
     });
   }
-  if (commands.apply->parsed()) return muster::Apply(client, *options, /*remove=*/false);
-  if (commands.remove->parsed()) return muster::Apply(client, *options, /*remove=*/true);
-  if (commands.submit->parsed()) return muster::Submit(client, *options);
-  if (commands.plan->parsed()) return muster::Plan(client, *options, name_space);
-  if (commands.confirm->parsed()) return muster::Confirm(client, *options);
-  return Show(client->AbandonGang(options->name), *options, &muster::PrintSubmission);
+  return Change(commands, client, *options, name_space);
 }
 
 // The first word that is neither a flag nor the value of one; empty: none.

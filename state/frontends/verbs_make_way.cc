@@ -65,7 +65,7 @@ bool VerbsFrontend::ReleaseRoomFor(const Pod& pod, NodeId node, ApplyContext* ct
 }
 
 Reason VerbsFrontend::ReserveQueue(const Pod& pod, ApplyContext* ctx) {
-  if (pod.gang == nullptr) return {};
+  if (pod.gang == nullptr || !r_.queues->any()) return {};
   const Gang& gang = *pod.gang;
   if (Reason never = r_.queues->PermanentRejection(gang); !never.none()) return never;
   if (gang.rules.min_member < 1 || gang.durable.satisfied) return r_.queues->Check(pod);
