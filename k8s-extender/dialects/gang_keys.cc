@@ -29,7 +29,8 @@ class Keys {
  public:
   Keys(const Labels& annotations, const Labels& labels) : annotations_(annotations), labels_(labels) {}
   // Returns the trimmed value of the first of `keys` that is present, and sets `*key` to that key; nullptr: none is.
-  const std::string* Find(std::initializer_list<const char*> keys, const char** key) {
+  // The value is valid until the next call.
+  const std::string* Find(std::initializer_list<const char*> keys, const char** key) & {
     for (const char* candidate : keys) {
       for (const Labels* map : {&annotations_, &labels_}) {
         const auto found = map->find(candidate);
@@ -242,8 +243,9 @@ std::vector<std::pair<std::string, std::string>> NamedGangs(const Labels& annota
     if (found != map.end()) named.emplace_back(std::string(absl::StripAsciiWhitespace(found->second)), key);
   };
   const Labels none;
+  Keys on_pod(annotations, none);
   const char* key = nullptr;
-  if (const std::string* name = Keys(annotations, none).Find({keys::kKoordName}, &key)) named.emplace_back(*name, key);
+  if (const std::string* name = on_pod.Find({keys::kKoordName}, &key)) named.emplace_back(*name, key);
   for (const char* candidate : {keys::kSigsPodGroup, keys::kSigsPodGroupName}) {
     for (const Labels* map : {&annotations, &labels}) add(*map, candidate);
   }
