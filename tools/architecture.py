@@ -2,7 +2,7 @@
 """The picture of the libraries in docs/project/architecture.md, drawn from the dependencies of the build.
 
   architecture.py               print the picture
-  architecture.py --check FILE  fail if the picture in FILE differs
+  architecture.py --check FILE  fail if the picture in FILE differs, or if FILE names what the tree does not have
   architecture.py --write FILE  put the current picture into FILE
 """
 import functools
@@ -57,6 +57,23 @@ def draw(libraries):
     return "\n".join(lines)
 
 
+def missing_names(text):
+    """What the page names and the tree does not have: `folder/file.cc::Name` and `Class::Name`."""
+    sources = {path: path.read_text() for folder in [*FOLDERS, "tests"] for path in sorted((ROOT / folder).rglob("*"))
+               if path.suffix in (".h", ".cc")}
+    out = []
+    for path, name in re.findall(r"`((?:[\w-]+/)+\w+\.(?:cc|h))(?:::(\w+))?", text):
+        found = [body for file, body in sources.items() if file in (ROOT / path, ROOT / "state" / path)]
+        if not found:
+            out.append(f"there is no {path}")
+        elif name and not re.search(rf"\b{name}\b", found[0]):
+            out.append(f"{path} has no {name}")
+    for owner, name in re.findall(r"`(\w+)::(\w+)", text):
+        if not any(re.search(rf"\b{owner}\b", body) and re.search(rf"\b{name}\b", body) for body in sources.values()):
+            out.append(f"no file has {owner}::{name}")
+    return sorted(set(out))
+
+
 def main():
     picture = draw(read_libraries())
     if len(sys.argv) == 1:
@@ -72,10 +89,14 @@ def main():
         return 1
     if sys.argv[1] == "--write":
         path.write_text(current)
-    elif current != text:
+        return 0
+    if current != text:
         print(f"{path}: the picture differs from the build; run tools/architecture.py --write {path}")
         return 1
-    return 0
+    problems = missing_names(text)
+    for problem in problems:
+        print(f"{path}: {problem}")
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":
