@@ -109,7 +109,7 @@ std::optional<Core> Find(const std::pair<Message, Core> (&table)[kSize], Message
 
 }  // namespace
 
-// The numbers are the same; tests/service/rpc/enums_test.cc compares the names.
+// The numbers are the same; tests/service/rpc/contract_test.cc compares the names.
 v1::ReasonCode ToMessage(ReasonCode code) { return static_cast<v1::ReasonCode>(code); }
 
 v1::Gang::Phase ToMessage(GangPhase phase) { return Find(kGangPhase, phase); }

@@ -41,7 +41,7 @@ constexpr size_t kMaxDirty = 16'384;              // gangs whose changes wait to
 constexpr std::chrono::milliseconds kPause(100);  // between two reads
 
 // Each read takes the submissions that ended since the last one, in the order of their ends, and those of gangs that
-// changed. A reader that does not read lets gangs collect; beyond kMaxDirty it starts over.
+// changed. While the client does not read, changed gangs are collected; beyond kMaxDirty the stream starts over.
 class SubmissionsReactor final : public StreamReactor<v1::SubmissionEvent> {
  public:
   SubmissionsReactor(RpcGate* gate, std::string name_space) : StreamReactor(gate), wanted_(std::move(name_space)) {}
@@ -62,7 +62,7 @@ class SubmissionsReactor final : public StreamReactor<v1::SubmissionEvent> {
   }
 
  private:
-  struct Seen {
+  struct Batch {
     uint64_t generation = 0;
     std::vector<std::pair<std::string, SubmissionReply>> found;
     std::string last_id;        // of the first list
@@ -97,59 +97,59 @@ class SubmissionsReactor final : public StreamReactor<v1::SubmissionEvent> {
     });
   }
   void Read() {
-    const auto seen = std::make_shared<Seen>();
-    seen->generation = generation_;
-    seen->last_id = last_id_;
-    seen->last_sequence = last_sequence_;
+    const auto batch = std::make_shared<Batch>();
+    batch->generation = generation_;
+    batch->last_id = last_id_;
+    batch->last_sequence = last_sequence_;
     std::vector<std::string> gangs;
     while (listed_ && !dirty_.empty() && gangs.size() < kAtOnce)
       gangs.push_back(dirty_.extract(dirty_.begin()).value());
-    const auto step = [seen, gangs, begun = begun_, listed = listed_](const Machine& machine) {
+    const auto step = [batch, gangs, begun = begun_, listed = listed_](const Machine& machine) {
       const Reader& reader = machine.reader();
-      if (!begun) seen->last_sequence = reader.submissions().last_sequence();
-      const std::vector<std::string> ended = reader.submissions().EndedAfter(seen->last_sequence, kAtOnce);
+      if (!begun) batch->last_sequence = reader.submissions().last_sequence();
+      const std::vector<std::string> ended = reader.submissions().EndedAfter(batch->last_sequence, kAtOnce);
       for (const std::string& id : ended) {
         const Submissions::Ended& each = *reader.submissions().FindEnded(id);
-        seen->last_sequence = each.sequence;
-        seen->found.emplace_back(id, each.reply);
+        batch->last_sequence = each.sequence;
+        batch->found.emplace_back(id, each.reply);
       }
-      seen->more = ended.size() == kAtOnce;
+      batch->more = ended.size() == kAtOnce;
       std::vector<std::string> open;
       if (!listed) {
-        open = reader.submissions().IdsAfter(seen->last_id, kAtOnce, /*ended=*/false);
-        if (!open.empty()) seen->last_id = open.back();
-        seen->more = open.size() == kAtOnce;
+        open = reader.submissions().IdsAfter(batch->last_id, kAtOnce, /*ended=*/false);
+        if (!open.empty()) batch->last_id = open.back();
+        batch->more = open.size() == kAtOnce;
       }
       for (const std::string& key : gangs) {
         const Gang* gang = reader.FindGang(key);
         const Submission* submission = gang == nullptr ? nullptr : reader.FindSubmission(*gang);
         if (submission != nullptr) open.push_back(submission->id);
       }
-      for (const std::string& id : open) seen->found.emplace_back(id, *reader.ViewSubmission(id));
+      for (const std::string& id : open) batch->found.emplace_back(id, *reader.ViewSubmission(id));
       return true;
     };
-    gate()->engine().ReadDurable(step, [handle = handle(), seen](const absl::Status& read) {
-      handle->With([&](StreamReactor* stream) { static_cast<SubmissionsReactor*>(stream)->OnRead(read, *seen); });
+    gate()->engine().ReadDurable(step, [handle = handle(), batch](const absl::Status& read) {
+      handle->With([&](StreamReactor* stream) { static_cast<SubmissionsReactor*>(stream)->OnRead(read, *batch); });
     });
   }
-  void OnRead(const absl::Status& read, const Seen& seen) {
+  void OnRead(const absl::Status& read, const Batch& batch) {
     reading_ = false;
     if (!read.ok() && !absl::IsResourceExhausted(read)) return Close(ToGrpc(read));
     if (!read.ok()) StartOver();  // the mailbox is full: the gangs that were to be read are lost
-    if (seen.generation != generation_) return ReadSoon();
+    if (batch.generation != generation_) return ReadSoon();
     if (std::exchange(resync_, false)) {
       v1::SubmissionEvent event;
       event.set_resync(true);
       Send(std::move(event));
     }
     begun_ = true;
-    last_sequence_ = seen.last_sequence;
-    for (const auto& [id, reply] : seen.found) Tell(id, reply);
+    last_sequence_ = batch.last_sequence;
+    for (const auto& [id, reply] : batch.found) SendIfChanged(id, reply);
     if (listed_) {
-      more_ended_ = seen.more;
+      more_ended_ = batch.more;
     } else {
-      last_id_ = seen.last_id;
-      listed_ = !seen.more;
+      last_id_ = batch.last_id;
+      listed_ = !batch.more;
       if (listed_) {
         v1::SubmissionEvent event;
         event.set_synced(true);
@@ -158,11 +158,11 @@ class SubmissionsReactor final : public StreamReactor<v1::SubmissionEvent> {
     }
     ReadSoon();
   }
-  void Tell(const std::string& id, const SubmissionReply& reply) {
+  void SendIfChanged(const std::string& id, const SubmissionReply& reply) {
     if (!IsIn(wanted_, reply.gang)) return;
     v1::SubmissionEvent event;
     *event.mutable_upserted() = ToMessage(id, reply);
-    // While a gang waits, each query of its caller moves the time, which is no news.
+    // While a gang waits, each query of its caller moves the time: that is not a change.
     if (reply.state == SubmissionReply::State::kWaiting) event.mutable_upserted()->clear_expire_time();
     const uint64_t fingerprint = Fingerprint(event);
     const bool over =

@@ -1,5 +1,5 @@
-// Bindings: from the quorum to bound pods. Verifies the plan, commits it, records and sends every binding, and handles
-// its outcome (SPEC K-4, G-4, G-13, G-14).
+// Bindings: from the quorum to bound pods. Verifies the plan, commits it, and decides what the outcome of each binding
+// means for its gang (SPEC K-4, G-4, G-13, G-14). PodLifecycle performs the transitions of the pods.
 //
 // Invariant: a plan is committed as a whole, with its peers, or not at all. Not thread-safe.
 #ifndef MUSTER_STATE_BINDING_BINDINGS_H_
@@ -30,7 +30,6 @@ struct BindingRooms {
   const Eligibility* eligibility;
   Plans* plans;
   PodLifecycle* pod_lifecycle;
-  Nominations* nominations;
   WaitClock* clock;
   PlanLifecycle* plan_lifecycle;
   Repair* repair;
@@ -43,6 +42,7 @@ class Bindings {
 
   // A caller that waited for the pod's held bind call disconnected.
   void OnCallerGone(const Pod& pod, int64_t now_ms);
+
   // --- the barrier ---
   // The pod arrives with its slot; the last arrival commits the plan of its gang and its peers.
   void ArriveAtBarrier(const Pod& pod, NodeId node, HoldToken token, ApplyContext* ctx);
@@ -74,6 +74,7 @@ class Bindings {
   void OnQuorumStarted(const Gang& gang);
   // All members of the start are bound: resets the number of requeues and ends the repair.
   void OnFullyBound(const Gang& gang);
+
   // --- after a restart (K-13) ---
   // Restores the commitment of a pod that its caller may still bind, or of a lone pod whose binding may have been sent.
   // False: the commitment is not possible any more, or the plan of the gang decides about it.

@@ -114,9 +114,11 @@ void PodLifecycle::Apply(const Pod& pod, const PodTransition& by, ApplyContext* 
   if (row.sends) Send(pod, ctx);
   r_.deadlines->MarkDirty(pod.id);
   if (to != MemberState::kPending && to != MemberState::kWaiting) r_.nominations->Remove(pod);
-  // K-3: a lone pod that is pending again gets the room of its nomination reserved.
-  const bool again = row.to == MemberState::kPending;
-  if (again && pod.gang == nullptr && !pod.facts.nominated_node.empty()) r_.nominations->Add(pod);
+  if (row.to == MemberState::kPending) RestoreNomination(pod);
+}
+
+void PodLifecycle::RestoreNomination(const Pod& pod) {
+  if (pod.gang == nullptr && !pod.facts.nominated_node.empty()) r_.nominations->Add(pod);
 }
 
 void PodLifecycle::ApplyPlace(const Pod& pod, const Row& row) {

@@ -123,7 +123,7 @@ class PodLifecycle {
   // --- the barrier ---
   // The number of pods that wait with a slot.
   [[nodiscard]] int32_t held_binds() const { return held_binds_; }
-  // Another held call waits for the pod's outcome, at most until `answer_by_ms`.
+  // Another held call waits for the pod's outcome.
   void AddHold(const Pod& pod, HoldToken token) { states_[pod.id].holds.push_back(token); }
   // The call no longer waits. Returns whether it did.
   bool RemoveHold(const Pod& pod, HoldToken token);
@@ -161,9 +161,9 @@ class PodLifecycle {
   }
   // Sends the binding of a committed pod, for the first time or again.
   void Send(const Pod& pod, ApplyContext* ctx);
-  // The outcome of a binding that was sent. Failed with a next try: the number of consecutive failures grows.
+  // The outcome of a binding that was sent, and when it is tried again; kNever: it is not.
   void SetBindingResult(const Pod& pod, BindingPhase phase, absl::string_view reason, int64_t next_try_ms);
-  // The number of consecutive failures, with one more.
+  // Counts one more consecutive failure and returns their number.
   int32_t CountFailure(const Pod& pod) { return ++states_[pod.id].failures; }
   void ClearFailures(const Pod& pod) { states_[pod.id].failures = 0; }
   void ClearBinding(const Pod& pod) { states_[pod.id].binding = Binding(); }
@@ -200,6 +200,9 @@ class PodLifecycle {
   [[nodiscard]] int64_t RestoredUntil(const Pod& pod) const { return Of(pod).restored_until_ms; }
   // Its scheduler binds it to the same node: sends the binding. REQUIRES: IsRestored.
   void Rebind(const Pod& pod, HoldToken token, int64_t answer_by_ms, ApplyContext* ctx);
+
+  // K-3: a lone pod that is pending gets the room of its nomination reserved, if there is room.
+  void RestoreNomination(const Pod& pod);
 
   // --- time ---
   // kNever: nothing is due for the pod.

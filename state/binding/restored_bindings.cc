@@ -1,4 +1,5 @@
 // Bindings that a previous process committed, after a restart (SPEC K-13).
+#include "absl/strings/str_cat.h"
 #include "state/base/check.h"
 #include "state/binding/bindings.h"
 
@@ -28,7 +29,7 @@ bool Bindings::RestoreSentBinding(const Pod& pod, NodeId node, ApplyContext* ctx
   if (node == kNoNode || r_.cluster->FindObstacle(node, pod.cls) != Obstacle::kNone) return false;
   if (r_.ledger->Reserves(pod.id)) r_.ledger->DischargePod(pod.id, /*gained=*/false);
   if (!r_.cluster->FitsAfterRelease(node, pod.cls, {})) {
-    if (pod.gang == nullptr && !pod.facts.nominated_node.empty()) r_.nominations->Add(pod);
+    r_.pod_lifecycle->RestoreNomination(pod);
     return false;
   }
   r_.pod_lifecycle->SetByPermit(pod, false);
@@ -45,7 +46,8 @@ void Bindings::ReleaseRestored(const Pod& pod, ApplyContext* ctx) {
   MUSTER_CHECK(r_.pod_lifecycle->IsRestored(pod));
   const bool affects_others = r_.plan_lifecycle->AffectsOtherNodes(pod);
   r_.pod_lifecycle->ClearBinding(pod);
-  r_.pod_lifecycle->Apply(pod, {.event = PodEvent::kReturned}, ctx);
+  const Reason gone{ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " released its node")};
+  r_.pod_lifecycle->Apply(pod, {PodEvent::kReturned, gone}, ctx);
   if (affects_others) r_.plan_lifecycle->WithdrawBrokenPlansElsewhere(/*all=*/false, ctx);
 }
 

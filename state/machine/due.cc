@@ -75,8 +75,8 @@ void Reconciler::AbandonPartial(const Gang& gang, ApplyContext* ctx) {
 // P-7: future members did not arrive within the gang's wait time. Releases their slots and notifies the owner of the
 // first member.
 void Reconciler::ReleaseFutureSlots(const Gang& gang, const Plan& plan, ApplyContext* ctx) {
-  r_.plan_lifecycle->RetainUnclaimedSlots(
-      gang);  // of members that exist and whose scheduler has not asked for the slot
+  // Slots of members that exist and whose scheduler has not asked for them.
+  r_.plan_lifecycle->RetainUnclaimedSlots(gang);
   if (plan.future_slots == 0) return r_.plan_lifecycle->ReleaseFutureSlots(gang);
   const Reason reason{ReasonCode::kWithdrawn,
                       absl::StrCat("gang ", gang.key, ": ", plan.future_slots,

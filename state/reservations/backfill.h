@@ -4,7 +4,7 @@
 // The head of a queue is the first gang in order that was tried, could run on this cluster, and did not start for lack
 // of room or because of its queues. Under policy `hold`, no gang behind the first head starts. Under `backfill`, any
 // gang that fits may start. A bypassed head records since when; after the starvation limit, capacity is reserved for it
-// on nodes (FutureReservations::ReserveRunning) and in its queues (Queues::ReserveDemand). Not thread-safe.
+// on nodes (FutureReservations::Reserve) and in its queues (Queues::ReserveDemand). Not thread-safe.
 #ifndef MUSTER_STATE_RESERVATIONS_BACKFILL_H_
 #define MUSTER_STATE_RESERVATIONS_BACKFILL_H_
 

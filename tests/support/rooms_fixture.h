@@ -175,8 +175,8 @@ class RoomsTest : public testing::Test {
                                  &pod_lifecycle_, &nominations_, &clock_, &submissions_, &domains_,
                                  &future_reservations_, &backfill_, &sources_, &queues_}};
   Repair repair_{&gangs_, &plans_, &plan_lifecycle_, kRepairMs};
-  Bindings bindings_{{&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &pod_lifecycle_, &nominations_, &clock_,
-                      &plan_lifecycle_, &repair_, &domains_},
+  Bindings bindings_{{&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &pod_lifecycle_, &clock_, &plan_lifecycle_,
+                      &repair_, &domains_},
                      {kHoldMs, kAnswerMs}};
   Planning planning_;
   Outcome out_;

@@ -57,7 +57,7 @@ TEST_F(FrontendsTest, Preempt_UnknownMemberOfGang_IsRefused) {
   const auto ask = [&](const char* uid) {
     return extender_frontend_.OnPreempt({uid, {{"n", {"x"}}}, /*names_gang=*/true}, &*ctx_).nodes;
   };
-  EXPECT_EQ(ask("nobody"), Lines());
+  EXPECT_EQ(ask("absent"), Lines());
   EXPECT_EQ(ask("lone"), Lines());
   PutGang("g", 1);
   gangs_.SetSatisfied(GangAt("g"), true);

@@ -27,7 +27,7 @@ TEST_F(MachineRules, EndHold_OneOfTwoCalls_EndsOnlyThatCall) {
   AskAndBind("g-1", 1);
   Apply(Bind{"g-1", "n", 2});
   EXPECT_EQ(Apply(CallerGone{"g-1", 9}), Lines{}) << "no such call";
-  EXPECT_EQ(Apply(CallerGone{"nobody", 1}), Lines{});
+  EXPECT_EQ(Apply(CallerGone{"absent", 1}), Lines{});
   EXPECT_EQ(Apply(CallerGone{"g-1", 1}), Lines{"answer 1 Gone"});
   EXPECT_EQ(PodAt("g-1").state, MemberState::kWaiting) << "the other call is there";
   EXPECT_EQ(Apply(CallerGone{"g-1", 2}), Lines{"answer 2 Gone"});
@@ -80,7 +80,7 @@ TEST_F(MachineRules, UpsertGangObject_FollowsItsMode) {
   EXPECT_EQ(GangAt("o").rules.min_member, 4);
   Apply(RemoveGangObject{GangDialect::kPodGroupX, "d", "o", true});
   EXPECT_TRUE(absl::IsNotFound(out_.status)) << "of another API group";
-  Apply(RemoveGangObject{GangDialect::kPodGroupSigs, "d", "nobody", false});
+  Apply(RemoveGangObject{GangDialect::kPodGroupSigs, "d", "absent", false});
   EXPECT_TRUE(out_.status.ok());
   Apply(RemoveGangObject{GangDialect::kPodGroupSigs, "d", "o", true});
   EXPECT_TRUE(out_.status.ok());
