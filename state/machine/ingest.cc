@@ -194,7 +194,7 @@ Ingest::InterruptedStarts Ingest::RestoreCommitments(ApplyContext* ctx) {
 // The previous process may have sent bindings that the API server has not carried out yet. The gangs get the same nodes
 // again, so that each late binding finds its capacity reserved.
 void Ingest::RestorePlans(const std::vector<Commitment>& start, ApplyContext* ctx) {
-  std::vector<Planning::Destination> places;
+  std::vector<PlanMaker::Destination> places;
   for (const Commitment& commitment : start) {
     const Pod* pod = r_.gangs->FindPod(commitment.uid);
     const bool to_place = pod != nullptr && pod->gang != nullptr && pod->state == MemberState::kPending;
@@ -206,9 +206,9 @@ void Ingest::RestorePlans(const std::vector<Commitment>& start, ApplyContext* ct
     return !gang->durable.satisfied && r_.plans->Of(*gang) == nullptr &&
            r_.eligibility->PlanReason(*gang, ctx->now_ms()).none();
   });
-  if (!allowed || gangs.empty() || !r_.planning->RestorePlans(gangs, places, ctx)) return;
+  if (!allowed || gangs.empty() || !r_.planning->plan_maker().Restore(gangs, places, ctx)) return;
   // The required domains may have changed since (P-4).
-  for (const Planning::Destination& place : places) r_.plan_lifecycle->WithdrawBrokenPlans(place.node, ctx);
+  for (const PlanMaker::Destination& place : places) r_.plan_lifecycle->WithdrawBrokenPlans(place.node, ctx);
 }
 
 // Reasons name the sources that are still being read: recompute them.

@@ -339,12 +339,12 @@ void AddCommon(const MachineRooms& rooms, StateHasher* hasher) {
   if (!hasher->canonical()) hasher->Add(rooms.plans.next_id());
   hasher->Add(rooms.planning.IsRoundDue());
   AddQueues(rooms.queue_tree, hasher);
-  hasher->Add(rooms.queues.any() && rooms.planning.HasFreedQueueRoom());
+  hasher->Add(rooms.queues.any() && rooms.planning.waker().HasFreedQueueRoom());
   std::set<std::string> refused;
   for (const GangId id : rooms.queues.refused()) refused.insert(rooms.gangs.gang(id).key);
   AddNames(refused, hasher);
   std::map<std::string, bool> unread;
-  for (const auto& [node, by_facts] : rooms.planning.UnreadGains()) {
+  for (const auto& [node, by_facts] : rooms.planning.waker().UnreadGains()) {
     bool& any_by_facts = unread[std::string(NameOf(rooms.cluster, node))];
     any_by_facts = any_by_facts || by_facts;
   }

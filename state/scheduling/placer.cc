@@ -1,4 +1,5 @@
-// Finds nodes for gangs that start together, within the limits of their queues (SPEC P-4 to P-6, Q-2).
+#include "state/scheduling/placer.h"
+
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -6,9 +7,10 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "state/base/checked.h"
+#include "state/base/varint.h"
 #include "state/planner/planner.h"
 #include "state/scheduling/demand.h"
-#include "state/scheduling/planning.h"
 
 namespace muster {
 namespace {
@@ -16,23 +18,27 @@ namespace {
 // How many times FindPlacement drops the costliest optional members to stay within a queue's limits.
 constexpr int kMaxDrops = 8;
 
+// The bits of the first number in a demand key.
+enum NeedsKind : uint8_t { kShaped = 1, kQueued = 2 };
+
 }  // namespace
 
-const std::vector<Candidates>& Planning::RunsOf(const Group& gangs, const Choices& choices, size_t gang) const {
-  return choices.empty() ? r_.gangs->CandidateRuns(*gangs[gang]) : choices[gang];
+const std::vector<Candidates>& Placer::RunsOf(const Group& gangs, const Choices& choices, size_t gang) const {
+  return choices.empty() ? gangs_->CandidateRuns(*gangs[gang]) : choices[gang];
 }
 
-Reason Planning::FindPlacement(const Group& gangs, int32_t tries, Statement* statement, Placed* placed) {
+Reason Placer::FindPlacement(const Group& gangs, int32_t tries, Statement* statement, Placed* placed) const {
   Choices choices;
   *placed = PlaceGroups(gangs, choices, tries, statement);
-  stats_.tries += placed->tries;
+  placed->all_tries = placed->tries;
   if (!placed->placed) return {};
   std::optional<QueueBound> bound;
   Reason reason = CheckQueueRules(gangs, *placed, &bound);
   for (int drops = 0; !reason.none() && drops < kMaxDrops && DropCostliestOptional(gangs, &choices); ++drops) {
     statement->Rollback(0);
+    const int64_t tries_before = placed->all_tries;
     *placed = PlaceGroups(gangs, choices, tries, statement);
-    stats_.tries += placed->tries;
+    placed->all_tries = tries_before + placed->tries;
     if (!placed->placed) {
       absl::StrAppend(&reason.text, "; without the pods that request most: ", placed->why.text);
       break;
@@ -44,9 +50,9 @@ Reason Planning::FindPlacement(const Group& gangs, int32_t tries, Statement* sta
 }
 
 // Removes the costliest run of members that are not needed for the minimum. Returns false if every run is needed.
-bool Planning::DropCostliestOptional(const Group& gangs, Choices* choices) const {
+bool Placer::DropCostliestOptional(const Group& gangs, Choices* choices) const {
   if (choices->empty()) {
-    for (const Gang* gang : gangs) choices->push_back(r_.gangs->CandidateRuns(*gang));
+    for (const Gang* gang : gangs) choices->push_back(gangs_->CandidateRuns(*gang));
   }
   std::vector<Candidates>* from = nullptr;
   size_t at = 0;
@@ -57,8 +63,8 @@ bool Planning::DropCostliestOptional(const Group& gangs, Choices* choices) const
     for (size_t j = 0; j < runs.size(); ++j) {
       int32_t others = -runs[j].pods;  // members without a lower priority: they are placed first (D-11)
       for (const Candidates& run : runs) others += any || run.priority >= runs[j].priority ? run.pods : 0;
-      const std::pair<double, int32_t> cost(r_.queues->CostShareOf(runs[j].cls), runs[j].pods);
-      if (others < r_.eligibility->Missing(*gangs[i]) || (from != nullptr && cost <= highest_cost)) continue;
+      const std::pair<double, int32_t> cost(queues_->CostShareOf(runs[j].cls), runs[j].pods);
+      if (others < eligibility_->Missing(*gangs[i]) || (from != nullptr && cost <= highest_cost)) continue;
       from = &runs;
       at = j;
       highest_cost = cost;
@@ -69,81 +75,43 @@ bool Planning::DropCostliestOptional(const Group& gangs, Choices* choices) const
   return true;
 }
 
-Planning::Placed Planning::PlaceGroups(const Group& gangs, const Choices& choices, int32_t tries,
-                                       Statement* statement) const {
+Placer::Placed Placer::PlaceGroups(const Group& gangs, const Choices& choices, int32_t tries,
+                                   Statement* statement) const {
   const bool shaped =
       absl::c_any_of(gangs, [&](const Gang* each) { return each->rules.shaped() || !CoLocationKey(*each).empty(); });
   return shaped ? PlaceTrees(gangs, choices, tries, statement) : PlaceWithoutTree(gangs, choices, tries, statement);
 }
 
-std::vector<Statement::Operation> Planning::FindPlaces(const Group& gangs) const {
-  Statement statement(r_.cluster);
-  const bool fits = CheckMinResources(gangs).none() && PlaceGroups(gangs, {}, settings_.tries, &statement).placed;
+std::vector<Statement::Operation> Placer::FindPlaces(const Group& gangs, int32_t tries) const {
+  Statement statement(cluster_);
+  const bool fits = CheckMinResources(gangs).none() && PlaceGroups(gangs, {}, tries, &statement).placed;
   return fits ? statement.operations() : std::vector<Statement::Operation>();
 }
 
 // The placement may request more than the check before it assumed: the planner chooses among members of several
 // classes.
-Reason Planning::CheckQueueRules(const Group& gangs, const Placed& placed, std::optional<QueueBound>* bound) const {
-  if (!r_.queues->any()) return {};
+Reason Placer::CheckQueueRules(const Group& gangs, const Placed& placed, std::optional<QueueBound>* bound) const {
+  if (!queues_->any()) return {};
   Queues::Places places;
   places.reserve(gangs.size());
   for (const Placed::Part& part : placed.parts) places.emplace_back(part.operations);
-  Reason reason = r_.queues->Check(gangs, places, bound);
+  Reason reason = queues_->Check(gangs, places, bound);
   // The rejection is no proof: other members of the gang may request less.
   if (reason.code == ReasonCode::kQueueRejected) reason.code = ReasonCode::kQueueLimit;
   return reason;
 }
 
-bool Planning::RestorePlans(const Group& gangs, absl::Span<const Destination> places, ApplyContext* ctx) {
-  if (!ImpossibleReason(gangs).none()) return false;
-  r_.nominations->Charge();
-  Statement statement(r_.cluster);
-  Placed placed;
-  for (const Gang* gang : gangs) {
-    int32_t missing = r_.eligibility->Missing(*gang);
-    Placed::Part& part = placed.parts.emplace_back();
-    part.lowest_priority = std::numeric_limits<int32_t>::max();
-    for (const Destination& place : places) {
-      if (place.pod->gang != gang) continue;
-      const ClassId cls = place.pod->cls;
-      const bool fits = place.node != kNoNode && r_.cluster->FindObstacle(place.node, cls) == Obstacle::kNone &&
-                        r_.cluster->FitsAfterRelease(place.node, cls, {});
-      if (!fits || missing-- == 0) return false;
-      statement.BeginPart(place.pod->leaf);
-      statement.Allocate(place.node, cls, 1);
-      part.operations.push_back(statement.operations().back());
-      part.lowest_priority = std::min(part.lowest_priority, place.pod->facts.priority);
-    }
-    if (missing > 0) return false;
-  }
-  for (const Statement::Operation& operation : statement.operations()) {
-    if (!r_.cluster->ReservationFits(operation.node, operation.cls)) return false;
-  }
-  if (!CheckQueueRules(gangs, placed).none()) return false;
-  ++stats_.placed;
-  static_cast<void>(statement.Commit());
-  AdoptPlans(gangs, placed, ctx);
-  // Assign each pod to its slot; otherwise another member of its class could take it.
-  for (const Destination& place : places) {
-    if (!absl::c_linear_search(gangs, place.pod->gang)) continue;
-    const int32_t slot = Plans::FindFree(*r_.plans->Of(*place.pod->gang), *place.pod, place.node);
-    if (slot >= 0 && r_.plans->HasSlotFor(*place.pod)) r_.plans->Offer(*place.pod, slot);
-  }
-  return true;
-}
-
 // Places gangs that have neither subgroups nor domains.
-Planning::Placed Planning::PlaceWithoutTree(const Group& gangs, const Choices& choices, int32_t tries,
-                                            Statement* statement) const {
+Placer::Placed Placer::PlaceWithoutTree(const Group& gangs, const Choices& choices, int32_t tries,
+                                        Statement* statement) const {
   std::vector<Demand> demands;
   demands.reserve(gangs.size());
   for (size_t i = 0; i < gangs.size(); ++i) {
     Demand& demand = demands.emplace_back();
     demand.candidates = RunsOf(gangs, choices, i);
-    demand.needed = r_.eligibility->Missing(*gangs[i]);
+    demand.needed = eligibility_->Missing(*gangs[i]);
   }
-  const GroupPlacement placement = PlaceTogether(demands, tries, r_.index, *r_.cluster, statement);
+  const GroupPlacement placement = PlaceTogether(demands, tries, index_, *cluster_, statement);
   Placed out{placement.placed, placement.tries, placement.out_of_tries, {}, {}, {}};
   if (!placement.placed) {
     const Gang& failed = *gangs[placement.failed_demand];
@@ -151,7 +119,7 @@ Planning::Placed Planning::PlaceWithoutTree(const Group& gangs, const Choices& c
         placement.out_of_tries && (!placement.undecided_by_affinity || placement.explanation.empty());
     const std::string gang_name =
         gangs.size() == 1 ? "" : absl::StrCat(" of gang ", failed.key, ", which starts with its group");
-    out.why.text = absl::StrCat("room for ", placement.placed_pods, " of ", r_.eligibility->Missing(failed), " members",
+    out.why.text = absl::StrCat("room for ", placement.placed_pods, " of ", eligibility_->Missing(failed), " members",
                                 gang_name, unexplained ? "" : "; ", unexplained ? "" : placement.explanation.text);
     out.why.counts_members = true;
     out.why.stale_nodes = !unexplained && placement.explanation.stale_nodes;
@@ -167,11 +135,11 @@ Planning::Placed Planning::PlaceWithoutTree(const Group& gangs, const Choices& c
 }
 
 // P-3: the label in one domain of which the gang's members must be, by their affinity to each other; empty: none.
-std::string Planning::CoLocationKey(const Gang& gang) const {
+std::string Placer::CoLocationKey(const Gang& gang) const {
   std::string label;
-  for (const Candidates& run : r_.gangs->CandidateRuns(gang)) {
-    const bool any = r_.cluster->pod_class(run.cls).has_pod_affinity;
-    const std::string wanted = any ? r_.cluster->pod_affinity().CoLocationKey(run.cls) : "";
+  for (const Candidates& run : gangs_->CandidateRuns(gang)) {
+    const bool any = cluster_->pod_class(run.cls).has_pod_affinity;
+    const std::string wanted = any ? cluster_->pod_affinity().CoLocationKey(run.cls) : "";
     if (wanted.empty() || (!label.empty() && label != wanted)) return "";
     label = wanted;
   }
@@ -179,27 +147,27 @@ std::string Planning::CoLocationKey(const Gang& gang) const {
 }
 
 // Places gangs by their domains and subgroups (P-4, P-5).
-Planning::Placed Planning::PlaceTrees(const Group& gangs, const Choices& choices, int32_t tries,
-                                      Statement* statement) const {
+Placer::Placed Placer::PlaceTrees(const Group& gangs, const Choices& choices, int32_t tries,
+                                  Statement* statement) const {
   TreeDemand root;
   std::vector<std::pair<size_t, int32_t>> parts;  // gang and leaf
   for (size_t i = 0; i < gangs.size(); ++i) {
     const std::string name = gangs.size() == 1 ? "" : absl::StrCat("gang ", gangs[i]->key);
-    const int32_t missing = r_.eligibility->Missing(*gangs[i]);
-    root.children.push_back(DemandOf(*gangs[i], name, missing, RunsOf(gangs, choices, i), *r_.ledger));
+    const int32_t missing = eligibility_->Missing(*gangs[i]);
+    root.children.push_back(DemandOf(*gangs[i], name, missing, RunsOf(gangs, choices, i), *ledger_));
     RequireSharedDomain(CoLocationKey(*gangs[i]), &root.children.back());
     NumberParts(i, &root.children.back(), &parts);
   }
   root.needed = static_cast<int32_t>(root.children.size());
   if (gangs.size() == 1) root = TreeDemand(std::move(root.children.front()));
   const auto place = [&](Choice choice) {
-    return TreePlanner(tries, r_.index, r_.topology, *r_.cluster, statement, choice).Place(root);
+    return TreePlanner(tries, index_, topology_, *cluster_, statement, choice).Place(root);
   };
   TreePlacement placement = place(Choice::kPreferred);
-  if (!placement.placed && HasPreferences(root, *r_.cluster)) placement = place(Choice::kTightest);
+  if (!placement.placed && HasPreferences(root, *cluster_)) placement = place(Choice::kTightest);
   Placed out{placement.placed, placement.tries, placement.out_of_tries, std::move(placement.explanation), {}, {}};
   if (!placement.placed) return out;
-  if (!PodAffinitySatisfied(*statement, 0, *r_.cluster)) {
+  if (!PodAffinitySatisfied(*statement, 0, *cluster_)) {
     statement->Rollback(0);
     return {false, placement.tries, true, {"where there is room, its members exclude each other"}, {}, {}};
   }
@@ -214,6 +182,69 @@ Planning::Placed Planning::PlaceTrees(const Group& gangs, const Choices& choices
     }
   }
   return out;
+}
+
+std::string Placer::DemandKey(const Gang& gang) const {
+  const GangRules& rules = gang.rules;
+  const bool shaped = rules.shaped();
+  const bool queued = queues_->any();
+  std::string out;
+  AppendNumbers(&out, (shaped ? kShaped : 0) | (queued ? kQueued : 0), eligibility_->Missing(gang),
+                eligibility_->Priority(gang), rules.min_resources.size());
+  for (const auto& [name, amount] : rules.min_resources) {
+    AppendBytes(name, &out);
+    AppendNumbers(&out, amount);
+  }
+  if (shaped) {
+    std::string shape;
+    AppendTopologyKey(gang, *cluster_, *ledger_, &shape);
+    AppendBytes(shape, &out);
+  }
+  // The properties that decide whether its queue admits it.
+  if (queued) AppendNumbers(&out, queues_->Of(gang), rules.total_number, rules.preemptible);
+  for (const Candidates& run : gangs_->CandidateRuns(gang)) {
+    AppendNumbers(&out, run.cls, run.priority, run.pods, run.leaf);
+  }
+  return out;
+}
+
+// P-10. For a partly placed gang, only the rest is required.
+Reason Placer::CheckMinResources(const Group& gangs) const {
+  ResourceList wanted;
+  for (const Gang* gang : gangs) {
+    if (gang->rules.min_resources.empty()) continue;
+    const ResourceList placed = PlacedRequests(*gang);
+    for (const auto& [name, amount] : gang->rules.min_resources) {
+      const auto there = placed.find(name);
+      const int64_t rest = there == placed.end() ? amount : amount - std::min(amount, there->second);
+      int64_t& sum = wanted[name];
+      sum = CheckedAdd(sum, rest).value_or(std::numeric_limits<int64_t>::max());
+    }
+  }
+  if (wanted.empty()) return {};
+  const ResourceSum& free = cluster_->TotalFree();
+  for (const auto& [name, amount] : wanted) {
+    const ResourceId id = cluster_->names().Find(name);
+    const int64_t have = id < 0 ? 0 : ClampToInt64(free.Get(id));
+    if (amount <= have) continue;
+    return {ReasonCode::kMinResources, absl::StrCat("minResources asks for ", FormatResources({{name, amount}}), ", ",
+                                                    FormatResources({{name, have}}), " is free in the cluster")};
+  }
+  return {};
+}
+
+// The sum of the requests of the gang's members that have a node; saturates at the largest int64.
+ResourceList Placer::PlacedRequests(const Gang& gang) {
+  ResourceList sum;
+  for (const MemberState state : {MemberState::kCommitted, MemberState::kBound, MemberState::kRunning}) {
+    for (const Pod* pod : gang.in(state)) {
+      for (const auto& [name, amount] : pod->facts.shape->requests) {
+        int64_t& so_far = sum[name];
+        so_far = CheckedAdd(so_far, amount).value_or(std::numeric_limits<int64_t>::max());
+      }
+    }
+  }
+  return sum;
 }
 
 }  // namespace muster

@@ -1,0 +1,70 @@
+// What blocked gangs wait for, and which of them a change wakes (SPEC P-9). Not thread-safe.
+#ifndef MUSTER_STATE_SCHEDULING_WAKER_H_
+#define MUSTER_STATE_SCHEDULING_WAKER_H_
+
+#include <cstdint>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "state/cluster/class_index.h"
+#include "state/reservations/backfill.h"
+#include "state/reservations/nominations.h"
+
+namespace muster {
+
+class Waker {
+ public:
+  Waker(const Cluster* cluster, const Ledger* ledger, ClassIndex* index, Gangs* gangs, const Eligibility* eligibility,
+        Backlog* backlog, Queues* queues, const Nominations* nominations, const FutureReservations* future_reservations,
+        Backfill* backfill)
+      : cluster_(cluster),
+        ledger_(ledger),
+        index_(index),
+        gangs_(gangs),
+        eligibility_(eligibility),
+        backlog_(backlog),
+        queues_(queues),
+        nominations_(nominations),
+        future_reservations_(future_reservations),
+        backfill_(backfill) {}
+
+  // The change that the gang waits for, which was not placed for `reason`.
+  [[nodiscard]] WakeCondition WaitsFor(const Gang& gang, const Reason& reason) const;
+  // Wakes the gangs that wait for capacity that became free since the last call.
+  void Wake();
+  // Whether the capacity that the item waits for may be available.
+  [[nodiscard]] bool MayFit(const WakeCondition& wait_for) const;
+  // The cluster changed since the last Wake, or room in a queue was freed.
+  [[nodiscard]] bool HasNews() const { return gain_position_ != cluster_->log_end() || HasFreedQueueRoom(); }
+  // Whether room in a queue was freed since the last Wake.
+  [[nodiscard]] bool HasFreedQueueRoom() const { return freed_position_ != ledger_->times_freed(); }
+  // The nodes that gained room since the last Wake, and whether by a change of their constraints. The order is
+  // unspecified and nodes may repeat. If the log does not reach back to that Wake, older gains are missing. Empty
+  // while no gang is blocked.
+  [[nodiscard]] std::vector<std::pair<NodeId, bool>> UnreadGains() const;
+
+  // The recorded members (state/recording/members.h).
+  static constexpr auto Recorded() { return std::tuple(&Waker::gain_position_, &Waker::freed_position_); }
+
+ private:
+  [[nodiscard]] bool QueueVerdictChanged(GangId blocked) const;
+  void InvalidateRunnable(const Gang& gang);
+
+  const Cluster* cluster_;
+  const Ledger* ledger_;
+  ClassIndex* index_;
+  Gangs* gangs_;
+  const Eligibility* eligibility_;
+  Backlog* backlog_;
+  Queues* queues_;
+  const Nominations* nominations_;
+  const FutureReservations* future_reservations_;
+  Backfill* backfill_;
+  int64_t gain_position_ = 0;   // the end of the part of the cluster's log that Wake has read
+  int64_t freed_position_ = 0;  // the value of Ledger::times_freed that Wake has seen
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_SCHEDULING_WAKER_H_
