@@ -28,6 +28,11 @@ int32_t& PodsOf(Node* node, ChargeKind kind) {
   return kind == ChargeKind::kUsed ? node->used_pods : node->reserved_pods;
 }
 
+int32_t& CountOf(PortCharges* port, ChargeKind kind) {
+  if (kind == ChargeKind::kFutureReserved) return port->future_reserved;
+  return kind == ChargeKind::kUsed ? port->used : port->reserved;
+}
+
 ResourceSum& SumsOf(Node* node, ChargeKind kind) {
   if (kind == ChargeKind::kFutureReserved) return node->future_reserved;
   return kind == ChargeKind::kUsed ? node->used : node->reserved;
@@ -253,17 +258,18 @@ void Cluster::Charge(NodeId id, ClassId cls, ChargeKind kind, int32_t times, boo
   MUSTER_CHECK(node(id).known);
   MUSTER_CHECK(times > 0);
   const PodClass& c = pod_class(cls);
-  MUSTER_CHECK(kind != ChargeKind::kFutureReserved || (c.shape->host_ports.empty() && !c.has_pod_affinity));
+  const bool future = kind == ChargeKind::kFutureReserved;
+  MUSTER_CHECK(!future || !c.has_pod_affinity || pod_affinity_.OnlyRepels(cls));
   Node& node = mutable_node(id);
   Add(&node, c, kind, times);
   for (const HostPort& port : c.shape->host_ports) {
     auto held = absl::c_find_if(node.ports, [&](const PortCharges& p) { return p.port == port; });
     if (held == node.ports.end()) held = node.ports.insert(held, PortCharges{port});
-    (kind == ChargeKind::kUsed ? held->used : held->reserved) += times;
+    CountOf(&*held, kind) += times;
   }
   // A bound pod may enable pods with affinity to it. A reservation enables only members of its own gang.
-  const bool opens = c.has_pod_affinity && pod_affinity_.Charge(id, cls, times) && kind == ChargeKind::kUsed;
-  if (c.has_preferred) preferred_.Charge(id, cls, times);
+  const bool opens = c.has_pod_affinity && pod_affinity_.Charge(id, cls, times, future) && kind == ChargeKind::kUsed;
+  if (c.has_preferred) preferred_.Charge(id, cls, times, /*future=*/false);
   Log(id, /*constraints=*/false, /*gained=*/opens && !again);
 }
 
@@ -275,13 +281,13 @@ void Cluster::Discharge(NodeId id, ClassId cls, ChargeKind kind, int32_t times, 
   for (const HostPort& port : c.shape->host_ports) {
     const auto held = absl::c_find_if(node.ports, [&](const PortCharges& p) { return p.port == port; });
     MUSTER_CHECK(held != node.ports.end());
-    int32_t& count = kind == ChargeKind::kUsed ? held->used : held->reserved;
+    int32_t& count = CountOf(&*held, kind);
     MUSTER_CHECK(count >= times);
     count -= times;
-    if (held->used + held->reserved == 0) node.ports.erase(held);
+    if (held->used + held->reserved + held->future_reserved == 0) node.ports.erase(held);
   }
-  if (c.has_pod_affinity) pod_affinity_.Charge(id, cls, -times);
-  if (c.has_preferred) preferred_.Charge(id, cls, -times);
+  if (c.has_pod_affinity) pod_affinity_.Charge(id, cls, -times, kind == ChargeKind::kFutureReserved);
+  if (c.has_preferred) preferred_.Charge(id, cls, -times, /*future=*/false);
   // K-6: a learned refusal holds until the node changes. A pod that leaves is a change. A released reservation is not,
   // as kube-scheduler never saw it.
   const bool changed = gained && kind == ChargeKind::kUsed && ClearExclusions(id);
@@ -321,7 +327,7 @@ void Cluster::Hash(StateHasher* hasher) const {
     hasher->Add(node.future_reserved_pods);
     int64_t ports = 0;
     for (const PortCharges& held : node.ports)
-      ports += (held.port.port + 1) * int64_t{held.used + 1000 * held.reserved};
+      ports += (held.port.port + 1) * int64_t{held.used + 1000 * held.reserved + 1'000'000 * held.future_reserved};
     hasher->Add(ports);
   }
   absl::btree_map<absl::string_view, const PodClass*> classes;
@@ -330,10 +336,13 @@ void Cluster::Hash(StateHasher* hasher) const {
   }
   const auto add_charged = [&](const PodAffinity& counted, ClassId cls) {
     absl::btree_map<absl::string_view, int64_t> by_node;
-    for (const auto& [id, pods] : counted.ChargedOf(cls)) by_node.emplace(node(id).facts.name, pods);
-    for (const auto& [name, pods] : by_node) {
-      hasher->Add(name);
-      hasher->Add(pods);
+    for (const bool future : {false, true}) {
+      by_node.clear();
+      for (const auto& [id, pods] : counted.ChargedOf(cls, future)) by_node.emplace(node(id).facts.name, pods);
+      for (const auto& [name, pods] : by_node) {
+        hasher->Add(name);
+        hasher->Add(pods);
+      }
     }
   };
   for (const auto& [key, cls] : classes) {

@@ -1,7 +1,7 @@
 // Nodes, classes of identical pods, and the amounts charged on nodes: the one source of usage (SPEC Q-7).
 //
 // Every amount on a node is *used* (a pod is bound there, or its binding is under way), *reserved* (promised to a slot
-// of a gang), or *kept* (a future reservation, P-8). free = allocatable - used - reserved - future_reserved.
+// of a gang), or *future-reserved* (P-8). free = allocatable - used - reserved - future_reserved.
 // Reservations never make it negative; facts from outside and future reservations may.
 //
 // Every change is appended to a log. An object with derived data per class (ClassIndex, the planner's list of blocked
@@ -51,6 +51,7 @@ struct PortCharges {
   HostPort port;
   int32_t used = 0;
   int32_t reserved = 0;
+  int32_t future_reserved = 0;
 };
 
 // The members that the planner reads are first, to be close together.
@@ -153,7 +154,7 @@ class Cluster {
 
   // --- charges ---
   // `again`: the charge was discharged only for a trial, so it does not count as a gain for pods with affinity to it.
-  // REQUIRES: for kFutureReserved, a class without host ports and pod affinity.
+  // REQUIRES: for kFutureReserved, a class that only repels other pods (PodAffinity::OnlyRepels).
   void Charge(NodeId node, ClassId cls, ChargeKind kind, int32_t times, bool again = false);
   // `gained` false: the charge was only a trial (a rollback), so nothing became free that was not free before.
   void Discharge(NodeId node, ClassId cls, ChargeKind kind, int32_t times, bool gained);

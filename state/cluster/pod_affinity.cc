@@ -87,10 +87,10 @@ void PodAffinity::HashLearned(StateHasher* hasher) const {
   for (const std::string& key : keys_) hasher->Add(key);
 }
 
-const absl::btree_map<NodeId, int64_t>& PodAffinity::ChargedOf(ClassId cls) const {
+const absl::btree_map<NodeId, int64_t>& PodAffinity::ChargedOf(ClassId cls, bool future) const {
   static const absl::btree_map<NodeId, int64_t> kNothing;
-  const auto charged = charged_.find(cls);
-  return charged == charged_.end() ? kNothing : charged->second;
+  const auto charged = ChargesOf(future).find(cls);
+  return charged == ChargesOf(future).end() ? kNothing : charged->second;
 }
 
 // --- terms ---
@@ -126,11 +126,6 @@ PodAffinity::DomainId PodAffinity::Place(NodeId node, Label* label) const {
 PodAffinity::DomainId PodAffinity::DomainOf(NodeId node, const Term& term) const {
   const std::vector<DomainId>& of = term.at->domain_of;
   return static_cast<size_t>(node) < of.size() ? of[static_cast<size_t>(node)] : kNoTermDomain;
-}
-
-int64_t PodAffinity::CountIn(const absl::flat_hash_map<DomainId, int64_t>& counts, DomainId domain) {
-  const auto found = counts.find(domain);
-  return found == counts.end() ? 0 : found->second;
 }
 
 PodAffinity::TermId PodAffinity::AcquireTerm(const std::string& label, NodeFilter nodes,
@@ -187,14 +182,13 @@ void PodAffinity::Connect(TermId id, ClassId cls) {
   Known& known = *known_[static_cast<size_t>(cls)];
   if (!Means(term, known) || !term.means.insert(cls).second) return;
   known.selected_by.insert(id);
-  const auto charged = charged_.find(cls);
-  if (charged == charged_.end()) return;
-  for (const auto& [node, pods] : charged->second) {
-    const DomainId domain = DomainOf(node, term);
-    if (domain == kNoTermDomain) continue;
-    term.pods[domain] += pods;
-    term.all_pods += pods;
-    ++term.version;
+  for (const bool future : {false, true}) {
+    for (const auto& [node, pods] : ChargedOf(cls, future)) {
+      const DomainId domain = DomainOf(node, term);
+      if (domain == kNoTermDomain) continue;
+      (future ? term.future_pods : term.pods).Add(domain, pods);
+      if (!future) ++term.version;
+    }
   }
 }
 
@@ -254,7 +248,7 @@ void PodAffinity::AddClass(ClassId cls, const PodAffinityRules& rules, const Pod
 
 void PodAffinity::RemoveClass(ClassId cls) {
   Known& known = *known_[static_cast<size_t>(cls)];
-  MUSTER_CHECK(!charged_.contains(cls));
+  MUSTER_CHECK(!charged_.contains(cls) && !future_.contains(cls));
   for (const TermId id : known.affinity) ReleaseTerm(id, /*opens=*/true);
   for (const TermId id : known.anti) ReleaseTerm(id, /*opens=*/false);
   for (const Spread& each : known.spread) ReleaseTerm(each.term, /*opens=*/true);
@@ -280,51 +274,53 @@ void PodAffinity::NoteNode(NodeId node) {
     DomainId& domain = label.domain_of[static_cast<size_t>(node)];
     if (domain == now) continue;
     const auto count = [&](int64_t sign) {
-      for (const auto& [cls, nodes] : charged_) {
-        const auto here = nodes.find(node);
-        if (here != nodes.end()) Count(node, Of(cls), sign * here->second, &label);
+      for (const bool future : {false, true}) {
+        for (const auto& [cls, nodes] : ChargesOf(future)) {
+          const auto here = nodes.find(node);
+          if (here != nodes.end()) Count(node, Of(cls), sign * here->second, future, &label);
+        }
       }
     };
-    const bool any = cluster_->node(node).used_pods + cluster_->node(node).reserved_pods > 0;
+    const Node& of = cluster_->node(node);
+    const bool any = of.used_pods + of.reserved_pods + of.future_reserved_pods > 0;
     if (any) count(-1);
     domain = now;
     if (any) count(1);
   }
 }
 
-void PodAffinity::Count(NodeId node, const Known& known, int64_t times, const Label* only) {
-  const auto add = [&](TermId id, auto counts, auto all) {
+void PodAffinity::Count(NodeId node, const Known& known, int64_t times, bool future, const Label* only) {
+  const auto add = [&](TermId id, DomainCounts Term::*counts) {
     Term& term = *terms_[static_cast<size_t>(id)];
     if (only != nullptr && term.at != only) return;
     const DomainId domain = DomainOf(node, term);
     if (domain == kNoTermDomain) return;
-    const auto count = (term.*counts).try_emplace(domain, 0).first;
-    count->second += times;
-    if (count->second == 0) (term.*counts).erase(count);
-    term.*all += times;
-    ++term.version;
+    (term.*counts).Add(domain, times);
+    if (!future) ++term.version;
   };
-  for (const TermId id : known.selected_by) add(id, &Term::pods, &Term::all_pods);
-  for (const TermId id : known.anti) add(id, &Term::holders, &Term::all_holders);
+  for (const TermId id : known.selected_by) add(id, future ? &Term::future_pods : &Term::pods);
+  for (const TermId id : known.anti) add(id, future ? &Term::future_holders : &Term::holders);
 }
 
-bool PodAffinity::Charge(NodeId node, ClassId cls, int32_t times) {
-  auto& nodes = charged_[cls];
+bool PodAffinity::Charge(NodeId node, ClassId cls, int32_t times, bool future) {
+  Charges& charges = future ? future_ : charged_;
+  auto& nodes = charges[cls];
   const auto here = nodes.try_emplace(node, 0).first;
   here->second += times;
   MUSTER_CHECK(here->second >= 0);
   if (here->second == 0) nodes.erase(here);
-  if (nodes.empty()) charged_.erase(cls);
+  if (nodes.empty()) charges.erase(cls);
   const Known& known = Of(cls);
-  Count(node, known, times, nullptr);
-  return times > 0 && std::any_of(known.selected_by.begin(), known.selected_by.end(),
-                                  [&](TermId id) { return TermAt(id).openers > 0; });
+  Count(node, known, times, future, nullptr);
+  return times > 0 && !future && std::any_of(known.selected_by.begin(), known.selected_by.end(), [&](TermId id) {
+           return TermAt(id).openers > 0;
+         });
 }
 
 int64_t PodAffinity::Near(NodeId node, ClassId cls, size_t term) const {
   const Term& of = TermAt(Of(cls).anti[term]);
   const DomainId domain = DomainOf(node, of);
-  return domain == kNoTermDomain ? 0 : CountIn(of.pods, domain);
+  return domain == kNoTermDomain ? 0 : of.pods.In(domain) + of.future_pods.In(domain);
 }
 
 bool PodAffinity::SelectsItself(ClassId cls, size_t term) const {
@@ -350,14 +346,14 @@ void PodAffinity::Rebuild() {
     }
   }
   // Selected pods were counted as terms were added; pods that reject them were not.
-  for (const auto& [cls, nodes] : charged_) {
-    for (const auto& [node, pods] : nodes) {
-      for (const TermId id : Of(cls).anti) {
-        Term& term = *terms_[static_cast<size_t>(id)];
-        const DomainId domain = DomainOf(node, term);
-        if (domain == kNoTermDomain) continue;
-        term.holders[domain] += pods;
-        term.all_holders += pods;
+  for (const bool future : {false, true}) {
+    for (const auto& [cls, nodes] : ChargesOf(future)) {
+      for (const auto& [node, pods] : nodes) {
+        for (const TermId id : Of(cls).anti) {
+          Term& term = *terms_[static_cast<size_t>(id)];
+          const DomainId domain = DomainOf(node, term);
+          if (domain != kNoTermDomain) (future ? term.future_holders : term.holders).Add(domain, pods);
+        }
       }
     }
   }

@@ -58,11 +58,12 @@ class PodAffinity {
 
   // --- charges ---
   // Adds `times` pods of the class to the node, or removes them. True if pods may fit somewhere now that did not
-  // before. REQUIRES: AddClass.
-  bool Charge(NodeId node, ClassId cls, int32_t times);
+  // before. `future`: pods of a future reservation (P-8): they repel other pods, but no pod may rely on them.
+  // REQUIRES: AddClass.
+  bool Charge(NodeId node, ClassId cls, int32_t times, bool future);
 
-  // The number of pods of the class, by node.
-  [[nodiscard]] const absl::btree_map<NodeId, int64_t>& ChargedOf(ClassId cls) const;
+  // The number of pods of the class, by node. `future`: of future reservations.
+  [[nodiscard]] const absl::btree_map<NodeId, int64_t>& ChargedOf(ClassId cls, bool future = false) const;
   // Adds the learned label keys.
   void HashLearned(StateHasher* hasher) const;
 
@@ -82,6 +83,8 @@ class PodAffinity {
   [[nodiscard]] bool HasFeasibleOrder(std::vector<AddedPods> added) const;
   // True if pods of the class require other pods, or each other.
   [[nodiscard]] bool RequiresAffinity(ClassId cls) const { return !Of(cls).affinity.empty(); }
+  // True if pods of the class need no other pods where they are: they have rules of anti-affinity only, or none.
+  [[nodiscard]] bool OnlyRepels(ClassId cls) const { return Of(cls).affinity.empty() && Of(cls).spread.empty(); }
   // The rule that excludes one more pod of the class: "pod anti-affinity (kubernetes.io/hostname)"; empty: none.
   [[nodiscard]] std::string Obstacle(NodeId node, ClassId cls) const;
   // True if a pod of the class and other pods affect each other within one node only.
@@ -100,14 +103,15 @@ class PodAffinity {
   // The label with one domain for all pods of the class, while no selected pod exists elsewhere; empty: none.
   [[nodiscard]] std::string CoLocationKey(ClassId cls) const;
 
-  // The number of pods in the node's domain that the class's anti-affinity term `term` selects.
+  // The number of pods in the node's domain that the class's anti-affinity term `term` selects, future ones included.
   [[nodiscard]] int64_t Near(NodeId node, ClassId cls, size_t term) const;
   // Whether the term selects pods of the class itself.
   [[nodiscard]] bool SelectsItself(ClassId cls, size_t term) const;
 
   // The members that a recording contains; the others are derived from them and from the cluster.
   static constexpr auto Recorded() {
-    return std::tuple(&PodAffinity::keys_, &PodAffinity::selects_unlabelled_, &PodAffinity::charged_);
+    return std::tuple(&PodAffinity::keys_, &PodAffinity::selects_unlabelled_, &PodAffinity::charged_,
+                      &PodAffinity::future_);
   }
   // Rebuilds the derived members.
   void Rebuild();
@@ -126,6 +130,21 @@ class PodAffinity {
     std::vector<DomainId> domain_of;  // by NodeId
     absl::flat_hash_map<std::string, DomainId> ids;
   };
+  struct DomainCounts {
+    absl::flat_hash_map<DomainId, int64_t> by_domain;
+    int64_t all = 0;
+
+    [[nodiscard]] int64_t In(DomainId domain) const {
+      const auto found = all == 0 ? by_domain.end() : by_domain.find(domain);
+      return found == by_domain.end() ? 0 : found->second;
+    }
+    void Add(DomainId domain, int64_t times) {
+      const auto count = by_domain.try_emplace(domain, 0).first;
+      count->second += times;
+      if (count->second == 0) by_domain.erase(count);
+      all += times;
+    }
+  };
   struct Term {
     std::string id;  // the term as text
     std::string label;
@@ -137,10 +156,10 @@ class PodAffinity {
     int32_t users = 0;                   // classes that name it
     int32_t openers = 0;                 // the users that one more pod may enable
     absl::btree_set<ClassId> means;
-    absl::flat_hash_map<DomainId, int64_t> pods;     // selected pods
-    absl::flat_hash_map<DomainId, int64_t> holders;  // pods that reject selected ones in their domain
-    int64_t all_pods = 0;
-    int64_t all_holders = 0;
+    DomainCounts pods;         // selected pods
+    DomainCounts holders;      // pods that reject selected ones in their domain
+    DomainCounts future_pods;  // both for pods of future reservations
+    DomainCounts future_holders;
     int64_t version = 0;  // changes with `pods`
   };
   struct Spread {
@@ -165,7 +184,6 @@ class PodAffinity {
   [[nodiscard]] const Known& Of(ClassId cls) const { return *known_[static_cast<size_t>(cls)]; }
   [[nodiscard]] const Term& TermAt(TermId id) const { return *terms_[static_cast<size_t>(id)]; }
   [[nodiscard]] DomainId DomainOf(NodeId node, const Term& term) const;
-  [[nodiscard]] static int64_t CountIn(const absl::flat_hash_map<DomainId, int64_t>& counts, DomainId domain);
   TermId AcquireTerm(const std::string& label, NodeFilter nodes, std::vector<PodSelector> selectors, bool opens);
   void ReleaseTerm(TermId id, bool opens);
   [[nodiscard]] static bool Means(const Term& term, const Known& known);
@@ -174,11 +192,12 @@ class PodAffinity {
   [[nodiscard]] DomainId Place(NodeId node, Label* label) const;
   // Adds `times` pods of the class to the counts of its terms in the node's domains. `only`: for terms of this label;
   // nullptr: for all.
-  void Count(NodeId node, const Known& known, int64_t times, const Label* only);
+  void Count(NodeId node, const Known& known, int64_t times, bool future, const Label* only);
   [[nodiscard]] int64_t Least(const Spread& spread) const;
   // False if the selected pods are not known because no namespace is. Such a term is not enforced here.
   [[nodiscard]] bool IsResolvable(const Term& term) const;
   [[nodiscard]] bool AffinitySatisfied(NodeId node, const Known& known, int64_t own) const;
+  [[nodiscard]] bool Rejects(const Term& term, NodeId node) const;
   [[nodiscard]] int32_t SpreadRoom(NodeId node, ClassId cls, int32_t limit) const;
 
   const Cluster* const cluster_;
@@ -186,8 +205,11 @@ class PodAffinity {
   absl::btree_set<std::string> keys_;  // label keys that some selector named
   // Some selector selects pods without labels.
   bool selects_unlabelled_ = false;
-  absl::btree_map<ClassId, absl::btree_map<NodeId, int64_t>> charged_;  // by known class
-  std::vector<std::unique_ptr<Known>> known_;                           // by ClassId
+  using Charges = absl::btree_map<ClassId, absl::btree_map<NodeId, int64_t>>;
+  [[nodiscard]] const Charges& ChargesOf(bool future) const { return future ? future_ : charged_; }
+  Charges charged_;  // by known class
+  Charges future_;
+  std::vector<std::unique_ptr<Known>> known_;  // by ClassId
   std::vector<std::unique_ptr<Term>> terms_;
   std::vector<TermId> unused_;
   absl::flat_hash_map<std::string, TermId> ids_;

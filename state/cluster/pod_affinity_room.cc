@@ -25,7 +25,7 @@ int64_t PodAffinity::Least(const Spread& spread) const {
   if (spread.eligible.empty() || static_cast<int64_t>(spread.eligible.size()) < spread.min_domains) return 0;
   spread.least = std::numeric_limits<int64_t>::max();
   for (const DomainId domain : spread.eligible) {
-    spread.least = std::min(spread.least, CountIn(term.pods, domain));
+    spread.least = std::min(spread.least, term.pods.In(domain));
     if (spread.least == 0) break;
   }
   return spread.least;
@@ -37,13 +37,13 @@ bool PodAffinity::IsResolvable(const Term& term) const { return !term.by_labels 
 bool PodAffinity::AffinitySatisfied(NodeId node, const Known& known, int64_t own) const {
   // The first of the pods that require each other may be on any node with the labels of all terms.
   const bool first = std::all_of(known.affinity.begin(), known.affinity.end(), [&](TermId id) {
-    return !IsResolvable(TermAt(id)) || (known.selected_by.contains(id) && TermAt(id).all_pods <= own);
+    return !IsResolvable(TermAt(id)) || (known.selected_by.contains(id) && TermAt(id).pods.all <= own);
   });
   return std::all_of(known.affinity.begin(), known.affinity.end(), [&](TermId id) {
     if (!IsResolvable(TermAt(id))) return true;
     const DomainId domain = DomainOf(node, TermAt(id));
     const int64_t self = known.selected_by.contains(id) ? own : 0;
-    return domain != kNoTermDomain && (first || CountIn(TermAt(id).pods, domain) > self);
+    return domain != kNoTermDomain && (first || TermAt(id).pods.In(domain) > self);
   });
 }
 
@@ -53,7 +53,7 @@ int32_t PodAffinity::SpreadRoom(NodeId node, ClassId cls, int32_t limit) const {
     const Term& term = TermAt(each.term);
     const DomainId domain = DomainOf(node, term);
     if (domain == kNoTermDomain) return 0;
-    const int64_t more = each.max_skew + Least(each) - CountIn(term.pods, domain);
+    const int64_t more = each.max_skew + Least(each) - term.pods.In(domain);
     if (known.selected_by.contains(each.term)) {
       limit = static_cast<int32_t>(std::clamp<int64_t>(more, 0, limit));
     } else if (more < 0) {
@@ -63,18 +63,25 @@ int32_t PodAffinity::SpreadRoom(NodeId node, ClassId cls, int32_t limit) const {
   return limit;
 }
 
+// Whether pods in the node's domain reject pods that the term selects.
+bool PodAffinity::Rejects(const Term& term, NodeId node) const {
+  if (term.holders.all + term.future_holders.all == 0) return false;
+  const DomainId domain = DomainOf(node, term);
+  return term.holders.In(domain) + term.future_holders.In(domain) > 0;
+}
+
 int32_t PodAffinity::Room(NodeId node, ClassId cls, int32_t limit) const {
   const Known& known = Of(cls);
   for (const TermId id : known.anti) {
     const Term& term = TermAt(id);
     const DomainId domain = DomainOf(node, term);
     if (domain == kNoTermDomain) continue;
-    if (term.all_pods > 0 && CountIn(term.pods, domain) > 0) return 0;
+    if (term.pods.In(domain) + term.future_pods.In(domain) > 0) return 0;
     if (known.selected_by.contains(id)) limit = std::min(limit, 1);
   }
   for (const TermId id : known.selected_by) {
     const Term& term = TermAt(id);
-    if (term.all_holders > 0 && CountIn(term.holders, DomainOf(node, term)) > 0) return 0;
+    if (Rejects(term, node)) return 0;
   }
   if (!known.affinity.empty() && !AffinitySatisfied(node, known, 0)) return 0;
   return known.spread.empty() ? limit : SpreadRoom(node, cls, limit);
@@ -84,18 +91,18 @@ bool PodAffinity::Satisfied(NodeId node, ClassId cls) const {
   const Known& known = Of(cls);
   for (const TermId id : known.anti) {
     const Term& term = TermAt(id);
-    if (CountIn(term.pods, DomainOf(node, term)) > (known.selected_by.contains(id) ? 1 : 0)) return false;
+    if (term.pods.In(DomainOf(node, term)) > (known.selected_by.contains(id) ? 1 : 0)) return false;
   }
   for (const TermId id : known.selected_by) {
     const Term& term = TermAt(id);
     const int64_t own = std::count(known.anti.begin(), known.anti.end(), id);
-    if (CountIn(term.holders, DomainOf(node, term)) > own) return false;
+    if (term.holders.In(DomainOf(node, term)) > own) return false;
   }
   if (!known.affinity.empty() && !AffinitySatisfied(node, known, 1)) return false;
   return std::all_of(known.spread.begin(), known.spread.end(), [&](const Spread& each) {
     const Term& term = TermAt(each.term);
     const DomainId domain = DomainOf(node, term);
-    return domain != kNoTermDomain && CountIn(term.pods, domain) - Least(each) <= each.max_skew;
+    return domain != kNoTermDomain && term.pods.In(domain) - Least(each) <= each.max_skew;
   });
 }
 
@@ -117,8 +124,8 @@ bool PodAffinity::HasFeasibleOrder(std::vector<AddedPods> added) const {
       if (!IsResolvable(term)) return true;
       const DomainId domain = DomainOf(each.node, term);
       if (domain == kNoTermDomain) return false;
-      if (as_first) return known.selected_by.contains(id) && term.all_pods - all_absent[id] <= 0;
-      return CountIn(term.pods, domain) - absent[id][domain] > 0;
+      if (as_first) return known.selected_by.contains(id) && term.pods.all - all_absent[id] <= 0;
+      return term.pods.In(domain) - absent[id][domain] > 0;
     });
   };
   while (!added.empty()) {
@@ -143,12 +150,13 @@ std::string PodAffinity::Obstacle(NodeId node, ClassId cls) const {
   const auto named = [](absl::string_view what, const Term& term) { return absl::StrCat(what, " (", term.label, ")"); };
   for (const TermId id : known.anti) {
     const Term& term = TermAt(id);
-    if (CountIn(term.pods, DomainOf(node, term)) > 0) return named("pod anti-affinity", term);
+    const DomainId domain = DomainOf(node, term);
+    if (term.pods.In(domain) + term.future_pods.In(domain) > 0) return named("pod anti-affinity", term);
   }
   const Term* refuses = nullptr;  // the first by its label, as ids may differ after a restart
   for (const TermId id : known.selected_by) {
     const Term& term = TermAt(id);
-    if (CountIn(term.holders, DomainOf(node, term)) == 0) continue;
+    if (!Rejects(term, node)) continue;
     if (refuses == nullptr || term.label < refuses->label) refuses = &term;
   }
   if (refuses != nullptr) return named("anti-affinity of other pods", *refuses);
@@ -158,7 +166,7 @@ std::string PodAffinity::Obstacle(NodeId node, ClassId cls) const {
   for (const Spread& each : known.spread) {
     const Term& term = TermAt(each.term);
     const DomainId domain = DomainOf(node, term);
-    const int64_t more = each.max_skew + Least(each) - CountIn(term.pods, domain);
+    const int64_t more = each.max_skew + Least(each) - term.pods.In(domain);
     if (domain == kNoTermDomain || more < (known.selected_by.contains(each.term) ? 1 : 0)) {
       return named("topology spread", term);
     }
@@ -215,7 +223,7 @@ bool PodAffinity::OverlappingTopology(ClassId cls) const {
 std::string PodAffinity::CoLocationKey(ClassId cls) const {
   const Known& known = Of(cls);
   for (const TermId id : known.affinity) {
-    if (!known.selected_by.contains(id) || TermAt(id).all_pods > 0 || !IsResolvable(TermAt(id))) return "";
+    if (!known.selected_by.contains(id) || TermAt(id).pods.all > 0 || !IsResolvable(TermAt(id))) return "";
   }
   return known.affinity.empty() ? "" : TermAt(known.affinity.front()).label;
 }

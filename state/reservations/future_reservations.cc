@@ -8,12 +8,10 @@
 
 namespace muster {
 
-// A terminating pod with pod affinity is not anticipated: its end may allow or forbid places on other nodes.
 const Ledger::PodCharge* FutureReservations::ChargeOf(const Pod& pod) const {
   const Ledger::PodCharge& charge = ledger_->ChargeOf(pod.id);
   const bool used = charge.node != kNoNode && charge.kind == ChargeKind::kUsed;
-  if (!used || !cluster_->node(charge.node).present || cluster_->pod_class(charge.cls).has_pod_affinity) return nullptr;
-  return &charge;
+  return used && cluster_->node(charge.node).present ? &charge : nullptr;
 }
 
 bool FutureReservations::TrackTerminating(const Pod& pod, int64_t now_ms) {
@@ -33,12 +31,16 @@ void FutureReservations::Remove(const Pod& pod) {
   if (terminating_.erase(pod.facts.uid) > 0) terminating_by_node_known_ = false;
 }
 
-const absl::btree_map<NodeId, ResourceSum>& FutureReservations::TerminatingByNode() const {
+const absl::btree_map<NodeId, FutureReservations::Ending>& FutureReservations::TerminatingByNode() const {
   if (std::exchange(terminating_by_node_known_, true)) return terminating_by_node_;
   terminating_by_node_.clear();
   for (const auto& [uid, since_ms] : terminating_) {
     const Ledger::PodCharge* charge = ChargeOf(*gangs_->FindPod(uid));
-    if (charge != nullptr) terminating_by_node_[charge->node].AddTimes(cluster_->pod_class(charge->cls).request, 1);
+    if (charge == nullptr) continue;
+    const PodClass& cls = cluster_->pod_class(charge->cls);
+    Ending& ending = terminating_by_node_[charge->node];
+    ending.amounts.AddTimes(cls.request, 1);
+    ending.ports.insert(ending.ports.end(), cls.shape->host_ports.begin(), cls.shape->host_ports.end());
   }
   return terminating_by_node_;
 }
@@ -46,7 +48,7 @@ const absl::btree_map<NodeId, ResourceSum>& FutureReservations::TerminatingByNod
 int32_t FutureReservations::RoomAfterTermination(NodeId node, ClassId cls, int32_t limit) const {
   ResourceSum regained = cluster_->node(node).future_reserved;
   if (const auto held = TerminatingByNode().find(node); held != TerminatingByNode().end()) {
-    for (const auto& [resource, amount] : held->second.entries()) regained.Add(resource, amount);
+    for (const auto& [resource, amount] : held->second.amounts.entries()) regained.Add(resource, amount);
   }
   return cluster_->RoomAfterRelease(node, cls, regained, limit);
 }
@@ -124,11 +126,12 @@ std::vector<std::string> FutureReservations::OccupiedNodes(const Gang& gang) con
   std::vector<std::string> out;
   for (const Statement::Operation& place : reservations_.at(gang.id).places) {
     const Node& node = cluster_->node(place.node);
-    const bool short_of = absl::c_any_of(cluster_->pod_class(place.cls).request.entries(), [&](const auto& entry) {
-      return entry.amount > 0 && node.free.Get(entry.id) < 0;
-    });
-    if (short_of) out.push_back(node.facts.name);
+    const PodClass& cls = cluster_->pod_class(place.cls);
+    const bool short_of = absl::c_any_of(
+        cls.request.entries(), [&](const auto& entry) { return entry.amount > 0 && node.free.Get(entry.id) < 0; });
+    if (short_of || !HasPortsAfter({}, node, cls.shape->host_ports)) out.push_back(node.facts.name);
   }
+  if (out.empty()) return Nodes(gang);  // a terminating pod repels its pods
   absl::c_sort(out);
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
@@ -200,9 +203,20 @@ bool FutureReservations::ReservationFits(NodeId id, const Reservation& reservati
   const auto held = TerminatingByNode().find(id);
   const ResourceSum awaited = ReservationOn(id, WaitsFor::kRunning);
   const ResourceSum sum = ReservationOn(id, WaitsFor::kTerminating);
-  return absl::c_all_of(sum.entries(), [&](const ResourceSum::Entry& entry) {
-    const WideSum back = held == TerminatingByNode().end() ? 0 : held->second.Get(entry.id);
-    return entry.amount <= 0 || node.Left(entry.id) + awaited.Get(entry.id) + back >= 0;
+  const Ending ending = held == TerminatingByNode().end() ? Ending() : held->second;
+  const bool ports = absl::c_all_of(reservation.places, [&](const Statement::Operation& place) {
+    return place.node != id || HasPortsAfter(ending, node, cluster_->pod_class(place.cls).shape->host_ports);
+  });
+  return ports && absl::c_all_of(sum.entries(), [&](const ResourceSum::Entry& entry) {
+           return entry.amount <= 0 || node.Left(entry.id) + awaited.Get(entry.id) + ending.amounts.Get(entry.id) >= 0;
+         });
+}
+
+bool FutureReservations::HasPortsAfter(const Ending& ending, const Node& node, const std::vector<HostPort>& ports) {
+  return absl::c_all_of(ports, [&](const HostPort& port) {
+    int64_t holders = 0;
+    for (const PortCharges& held : node.ports) holders += Conflicts(held.port, port) ? held.used + held.reserved : 0;
+    return holders <= absl::c_count_if(ending.ports, [&](const HostPort& other) { return Conflicts(other, port); });
   });
 }
 

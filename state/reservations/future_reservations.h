@@ -83,7 +83,8 @@ class FutureReservations {
   [[nodiscard]] int64_t Deadline(const Gang& gang) const;
   // The nodes of its reservation, by name. REQUIRES: HasReservation.
   [[nodiscard]] std::vector<std::string> Nodes(const Gang& gang) const;
-  // Those of them where a part of the reservation is still in use by pods, by name. REQUIRES: HasReservation.
+  // Those of them where a part of the reservation is still in use by pods, by name; all of them if only pod affinity
+  // is in the way. REQUIRES: HasReservation.
   [[nodiscard]] std::vector<std::string> OccupiedNodes(const Gang& gang) const;
 
   // The reservations that a gang may use while it is tried: its own and those that yield to it.
@@ -140,10 +141,16 @@ class FutureReservations {
   };
   // The pod's charge, if its end can be anticipated; nullptr otherwise.
   [[nodiscard]] const Ledger::PodCharge* ChargeOf(const Pod& pod) const;
-  // Requests of terminating pods, by node. Recomputed on the first use after a change, because thousands may end at
-  // once.
-  [[nodiscard]] const absl::btree_map<NodeId, ResourceSum>& TerminatingByNode() const;
-  // AllReservationsFit for one reservation. REQUIRES: all reservations are charged.
+  // What the terminating pods of a node will free.
+  struct Ending {
+    ResourceSum amounts;
+    std::vector<HostPort> ports;
+  };
+  // By node. Recomputed on the first use after a change, because thousands may end at once.
+  [[nodiscard]] const absl::btree_map<NodeId, Ending>& TerminatingByNode() const;
+  // No pod or slot will use these ports on the node.
+  [[nodiscard]] static bool HasPortsAfter(const Ending& ending, const Node& node, const std::vector<HostPort>& ports);
+  // AllReservationsFit for one reservation: amounts and host ports. REQUIRES: all reservations are charged.
   [[nodiscard]] bool ReservationFits(NodeId node, const Reservation& reservation) const;
   // Whether the reservation of `owner` yields to the gang.
   [[nodiscard]] bool YieldsTo(const Gang& gang, const Claimant& as, GangId owner, const Reservation& reservation) const;
@@ -162,7 +169,7 @@ class FutureReservations {
   const Queues* queues_;
   absl::btree_map<std::string, int64_t> terminating_;  // by UID: since when
   absl::btree_map<GangId, Reservation> reservations_;
-  mutable absl::btree_map<NodeId, ResourceSum> terminating_by_node_;
+  mutable absl::btree_map<NodeId, Ending> terminating_by_node_;
   mutable bool terminating_by_node_known_ = false;
 };
 

@@ -33,8 +33,7 @@ bool FuturePlacer::Reserve(const Gang& gang, const Group& gangs, const FutureRes
 bool FuturePlacer::CanReserve(const Group& gangs) const {
   for (const Gang* each : gangs) {
     for (const Candidates& run : gangs_->CandidateRuns(*each)) {
-      const PodClass& cls = cluster_->pod_class(run.cls);
-      if (cls.has_pod_affinity || !cls.shape->host_ports.empty()) return false;
+      if (cluster_->pod_class(run.cls).has_pod_affinity && !cluster_->pod_affinity().OnlyRepels(run.cls)) return false;
     }
   }
   return true;

@@ -42,7 +42,8 @@ class FuturePlacer {
   [[nodiscard]] static int64_t ProjectedEnd(const Group& gangs, int64_t now_ms);
 
  private:
-  // Whether a future reservation is possible. It is not for gangs whose pods have host ports or pod affinity.
+  // Whether a future reservation is possible. It is not for gangs whose pods must be near other pods, or spread with
+  // them: until the room is free, those pods may end or others may start.
   [[nodiscard]] bool CanReserve(const Group& gangs) const;
   // P-8: reserves the nodes where the gang will fit when terminating pods are gone. Returns whether it did.
   [[nodiscard]] bool ReserveAfterTermination(const Gang& gang, const Group& gangs, int64_t* charge_budget,

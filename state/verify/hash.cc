@@ -149,16 +149,17 @@ void AddNode(const Node& node, StateHasher* hasher) {
     hasher->Add(taint.value);
     hasher->Add(static_cast<int>(taint.effect));
   }
-  std::map<std::tuple<int, int32_t, std::string>, std::pair<int32_t, int32_t>> ports;
+  std::map<std::tuple<int, int32_t, std::string>, const PortCharges*> ports;
   for (const PortCharges& held : node.ports) {
-    ports[{static_cast<int>(held.port.protocol), held.port.port, held.port.ip}] = {held.used, held.reserved};
+    ports[{static_cast<int>(held.port.protocol), held.port.port, held.port.ip}] = &held;
   }
-  for (const auto& [port, count] : ports) {
+  for (const auto& [port, held] : ports) {
     hasher->Add(std::get<0>(port));
     hasher->Add(std::get<1>(port));
     hasher->Add(std::get<2>(port));
-    hasher->Add(count.first);
-    hasher->Add(count.second);
+    hasher->Add(held->used);
+    hasher->Add(held->reserved);
+    hasher->Add(held->future_reserved);
   }
 }
 

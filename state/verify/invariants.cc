@@ -24,23 +24,26 @@ class Expected {
     at.sums[of].AddTimes(cluster_.pod_class(cls).request, 1);
     ++at.pods[of];
     const std::vector<HostPort>& ports = cluster_.pod_class(cls).shape->host_ports;
-    at.ports.insert(at.ports.end(), ports.begin(), ports.end());
+    std::vector<HostPort>& held = kind == ChargeKind::kFutureReserved ? at.future_ports : at.ports;
+    held.insert(held.end(), ports.begin(), ports.end());
   }
   // A slot of a plan or of a future reservation.
   void Promise(NodeId node, ClassId cls, ChargeKind kind) {
     Charge(node, cls, kind);
-    nodes_[static_cast<size_t>(node)].promised.push_back(cls);
+    OnNode& at = nodes_[static_cast<size_t>(node)];
+    ++at.promised;
+    if (kind == ChargeKind::kReserved) at.slots.push_back(cls);
     Count(cls);
   }
   void Count(ClassId cls) { ++classes_[cls]; }
   [[nodiscard]] absl::Status Compare(const Ledger& ledger) const {
     size_t promised = 0;
-    for (const OnNode& at : nodes_) promised += at.promised.empty() ? 0 : 1;
+    for (const OnNode& at : nodes_) promised += at.promised == 0 ? 0 : 1;
     if (promised != ledger.promised().size()) return Broken("the nodes that are promised are listed wrongly");
     for (const NodeId node : ledger.promised()) {
       size_t places = 0;
       for (const Ledger::Promise& promise : ledger.PromisedOn(node)) places += static_cast<size_t>(promise.pods);
-      if (places == nodes_[static_cast<size_t>(node)].promised.size()) continue;
+      if (places == nodes_[static_cast<size_t>(node)].promised) continue;
       return Broken(absl::StrCat("node ", cluster_.node(node).facts.name, ": promises differ from the plans' slots"));
     }
     ResourceSum free;
@@ -59,8 +62,10 @@ class Expected {
   struct OnNode {
     ResourceSum sums[3];  // by ChargeKind
     int32_t pods[3] = {};
-    std::vector<HostPort> ports;
-    std::vector<ClassId> promised;
+    std::vector<HostPort> ports;         // of pods and slots
+    std::vector<HostPort> future_ports;  // of future reservations
+    size_t promised = 0;                 // slots and places of future reservations
+    std::vector<ClassId> slots;
   };
   [[nodiscard]] absl::Status CompareNode(NodeId id) const {
     const Node& node = cluster_.node(id);
@@ -84,24 +89,27 @@ class Expected {
     size_t held = 0;
     for (const PortCharges& port : node.ports) {
       const int32_t count = port.used + port.reserved;
-      held += static_cast<size_t>(count);
-      if (std::count(at.ports.begin(), at.ports.end(), port.port) == count) continue;
+      held += static_cast<size_t>(count + port.future_reserved);
+      if (std::count(at.ports.begin(), at.ports.end(), port.port) == count &&
+          std::count(at.future_ports.begin(), at.future_ports.end(), port.port) == port.future_reserved)
+        continue;
       return Broken(absl::StrCat("node ", node.facts.name, ": port ", port.port.port, " is counted ", count, " times"));
     }
-    if (held == at.ports.size()) return absl::OkStatus();
-    return Broken(absl::StrCat("node ", node.facts.name, ": counts ", held, " host ports, has ", at.ports.size()));
+    const size_t has = at.ports.size() + at.future_ports.size();
+    if (held == has) return absl::OkStatus();
+    return Broken(absl::StrCat("node ", node.facts.name, ": counts ", held, " host ports, has ", has));
   }
   // A slot includes the pod's host ports: no two slots on a node need the same port.
   [[nodiscard]] absl::Status CheckPromisedPorts(NodeId id) const {
     // The ports of pods on the node: all charged ports except the promised ones.
     std::vector<HostPort> promised;
     std::vector<HostPort> taken = nodes_[static_cast<size_t>(id)].ports;
-    for (const ClassId cls : nodes_[static_cast<size_t>(id)].promised) {
+    for (const ClassId cls : nodes_[static_cast<size_t>(id)].slots) {
       for (const HostPort& port : cluster_.pod_class(cls).shape->host_ports) {
         taken.erase(std::find(taken.begin(), taken.end(), port));
       }
     }
-    for (const ClassId cls : nodes_[static_cast<size_t>(id)].promised) {
+    for (const ClassId cls : nodes_[static_cast<size_t>(id)].slots) {
       for (const HostPort& port : cluster_.pod_class(cls).shape->host_ports) {
         for (const HostPort& other : taken) {
           if (!Conflicts(port, other)) continue;

@@ -20,6 +20,7 @@ struct TwinPod {
   Labels labels;
   PodTemplate shape;
   std::string node;
+  bool future = false;  // of a future reservation: it repels other pods and attracts none (P-8)
 };
 
 class PodAffinityTwin {
@@ -69,6 +70,7 @@ class PodAffinityTwin {
   }
   [[nodiscard]] bool Holds(const TwinPod& pod) const {
     PodAffinityTwin others = *this;
+    std::erase_if(others.pods, [](const TwinPod& each) { return each.future; });
     for (auto each = others.pods.begin(); each != others.pods.end(); ++each) {
       const bool same = each->node == pod.node && each->name_space == pod.name_space && each->labels == pod.labels &&
                         each->shape.Key() == pod.shape.Key();
@@ -117,12 +119,12 @@ class PodAffinityTwin {
   [[nodiscard]] bool AllSelect(const std::vector<PodSelector>& selectors, const TwinPod& pod) const {
     return std::all_of(selectors.begin(), selectors.end(), [&](const PodSelector& each) { return Selects(each, pod); });
   }
-  // The number of selected pods in the node's domain.
+  // The number of selected pods in the node's domain. `future`: also those of future reservations.
   [[nodiscard]] int64_t CountNear(const std::string& node, const std::string& key,
-                                  const std::vector<PodSelector>& selectors) const {
+                                  const std::vector<PodSelector>& selectors, bool future = true) const {
     const std::string domain = Domain(node, key);
     return domain.empty() ? 0 : std::count_if(pods.begin(), pods.end(), [&](const TwinPod& pod) {
-      return Domain(pod.node, key) == domain && AllSelect(selectors, pod);
+      return (future || !pod.future) && Domain(pod.node, key) == domain && AllSelect(selectors, pod);
     });
   }
   [[nodiscard]] bool AffinitySatisfied(const TwinPod& pod, const std::string& node) const {
@@ -136,9 +138,10 @@ class PodAffinityTwin {
     if (by_labels && namespaces.empty()) return true;
     for (const PodAffinityTerm& term : terms) {
       if (Domain(node, term.topology_key).empty()) return false;
-      there = there && CountNear(node, term.topology_key, all) > 0;
+      there = there && CountNear(node, term.topology_key, all, /*future=*/false) > 0;
       for (const TwinPod& other : pods) {
-        any_match = any_match || (AllSelect(all, other) && !Domain(other.node, term.topology_key).empty());
+        any_match =
+            any_match || (!other.future && AllSelect(all, other) && !Domain(other.node, term.topology_key).empty());
       }
     }
     return there || (!any_match && AllSelect(all, pod));
@@ -157,7 +160,7 @@ class PodAffinityTwin {
   // The number of selected pods on the counted nodes of the domain.
   [[nodiscard]] int64_t CountEven(const TwinPod& pod, const SpreadConstraint& of, const std::string& domain) const {
     return std::count_if(pods.begin(), pods.end(), [&](const TwinPod& there) {
-      return Domain(there.node, of.topology_key) == domain && Included(pod, of, there.node) &&
+      return !there.future && Domain(there.node, of.topology_key) == domain && Included(pod, of, there.node) &&
              AllSelect({of.selector}, there);
     });
   }
