@@ -378,8 +378,8 @@ void ReadQueueGauges(Engine* engine, const Metrics::SetGauge& set) {
   QueueTree tree;
   std::vector<Queues::Figures> standings;
   const absl::Status read = engine->ReadLatestSync([&](const Machine& machine) {
-    tree = machine.reader().queue_tree();
-    standings = machine.reader().ComputeQueueFigures();
+    tree = machine.reader().queues.tree();
+    standings = machine.reader().queues.ComputeFigures();
   });
   if (!read.ok()) return;  // busy or stopping: report no figures rather than stale ones
   for (QueueId id = 0; id < tree.size(); ++id) {

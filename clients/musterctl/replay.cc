@@ -152,7 +152,7 @@ class GangStory {
     std::string now;
     if (gang != nullptr) {
       seen_ = true;
-      const GangView view = machine.reader().ViewGang(*gang, /*with_members=*/false);
+      const GangView view = machine.reader().gangs.View(*gang, /*with_members=*/false);
       now = absl::StrCat(ToString(view.phase), ReasonText(view.reason));
     } else if (!last_state_.empty()) {
       now = "gone";
@@ -168,7 +168,7 @@ class GangStory {
   void PrintEnd(const Machine& machine) const {
     const Gang* gang = machine.reader().FindGang(key_);
     if (gang == nullptr) return PrintText(absl::StrCat("gang ", key_, " does not exist at the end"));
-    const GangView view = machine.reader().ViewGang(*gang, /*with_members=*/true);
+    const GangView view = machine.reader().gangs.View(*gang, /*with_members=*/true);
     PrintText("");
     PrintText(absl::StrCat("gang ", key_, ": ", ToString(view.phase), ReasonText(view.reason)));
     if (!view.would_help.empty()) PrintText(absl::StrCat("  suggestion: ", view.would_help));
@@ -264,8 +264,8 @@ class Replay {
     if (machine_ == nullptr) return absl::OkStatus();
     int64_t gangs = 0;
     machine_->reader().ForEachGang([&](const Gang&) { ++gangs; });
-    PrintText(absl::StrCat("at the end: ", machine_->reader().present_nodes(), " nodes, ",
-                           machine_->reader().pod_count(), " pods, ", gangs, " gangs; state ",
+    PrintText(absl::StrCat("at the end: ", machine_->reader().facts.present_nodes(), " nodes, ",
+                           machine_->reader().pods.count(), " pods, ", gangs, " gangs; state ",
                            absl::Hex(StateHash(*machine_), absl::kZeroPad16)));
     const bool bounded = until_.ms != Until().ms || until_.command != Until().command;
     if (bounded && !reached_ && number_ != until_.command)

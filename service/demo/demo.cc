@@ -191,7 +191,7 @@ void Explain(Engine* engine, const std::string& gang) {
   engine
       ->ReadDurableSync([&](const Machine& machine) {
         const Gang* found = machine.reader().FindGang("default/" + gang);
-        if (found != nullptr) text = ExplainText(machine.reader().ViewGang(*found, false), ProcessClock().NowMs());
+        if (found != nullptr) text = ExplainText(machine.reader().gangs.View(*found, false), ProcessClock().NowMs());
       })
       .IgnoreError();
   std::printf("    why?   %s\n", text.c_str());

@@ -235,11 +235,11 @@ void Engine::RestoreFacts() {
   Apply(muster::RestoreFacts{}, &outcome);
   if (!outcome.status.ok()) refused_log_.Write(muster::RestoreFacts{}, outcome.status);
   const Reader& reader = machine_.reader();
-  if (reader.stale_since_ms() != kNever) {
+  if (reader.facts.stale_since_ms() != kNever) {
     spdlog::info(
         "restored {} nodes and {} pods that \"{}\" announced to the previous process, version {}; they "
         "are stale until the source announces them again",
-        reader.present_nodes(), reader.pod_count(), reader.announcer(), reader.facts_version());
+        reader.facts.present_nodes(), reader.pods.count(), reader.facts.announcer(), reader.facts.version());
   }
   Deliver();
 }

@@ -86,21 +86,21 @@ void Engine::BuildReadView(Delivery* delivery) {
   machine_.TakeChanged(&gangs, &nodes);
   const Reader& reader = machine_.reader();
   const ReadView& before = *latest_view_;
-  const bool counts_alike = before.held_binds == reader.held_binds() &&
-                            before.promised_holds == reader.promised_holds() &&
-                            before.pods == static_cast<int64_t>(reader.pod_count()) &&
-                            before.planning == reader.planning_stats() && before.refused == reader.refused_counts();
+  const bool counts_alike =
+      before.held_binds == reader.pods.held_binds() && before.promised_holds == reader.gangs.promised_holds() &&
+      before.pods == static_cast<int64_t>(reader.pods.count()) && before.planning == reader.queues.planning_stats() &&
+      before.refused == reader.facts.refused_counts();
   if (gangs.empty() && nodes.empty() && counts_alike) return;
   auto next = std::make_shared<ReadView>(before);
   delivery->change.version = ++next->version;
   delivery->change.gangs = std::make_shared<const GangChanges>(ViewGangs(gangs, next.get()));
   delivery->change.nodes = std::make_shared<const NodeChanges>(ViewNodes(nodes, next.get()));
-  next->stale_nodes = reader.stale_nodes();
-  next->held_binds = reader.held_binds();
-  next->promised_holds = reader.promised_holds();
-  next->pods = static_cast<int64_t>(reader.pod_count());
-  next->planning = reader.planning_stats();
-  next->refused = reader.refused_counts();
+  next->stale_nodes = reader.facts.stale_nodes();
+  next->held_binds = reader.pods.held_binds();
+  next->promised_holds = reader.gangs.promised_holds();
+  next->pods = static_cast<int64_t>(reader.pods.count());
+  next->planning = reader.queues.planning_stats();
+  next->refused = reader.facts.refused_counts();
   latest_view_ = next;
   delivery->view = std::move(next);
 }
@@ -114,7 +114,7 @@ GangChanges Engine::ViewGangs(const std::vector<std::string>& gangs, ReadView* n
     const Gang* gang = machine_.reader().FindGang(key);
     auto entry = gang == nullptr
                      ? nullptr
-                     : std::make_shared<const GangView>(machine_.reader().ViewGang(*gang, /*with_members=*/false));
+                     : std::make_shared<const GangView>(machine_.reader().gangs.View(*gang, /*with_members=*/false));
     const auto old = entry == nullptr ? edit.Remove(key) : edit.Set(entry);
     if (old != nullptr) --next->phases[static_cast<size_t>(old->phase)];
     if (entry != nullptr) ++next->phases[static_cast<size_t>(entry->phase)];
@@ -130,7 +130,7 @@ NodeChanges Engine::ViewNodes(const std::vector<std::string>& nodes, ReadView* n
   changes.reserve(nodes.size());
   decltype(next->nodes)::Editor edit(std::move(next->nodes));
   for (const std::string& name : nodes) {
-    std::optional<NodeView> node = machine_.reader().ViewNode(name);
+    std::optional<NodeView> node = machine_.reader().facts.ViewNode(name);
     auto entry = node.has_value() ? std::make_shared<const NodeView>(*std::move(node)) : nullptr;
     const auto old = entry == nullptr ? edit.Remove(name) : edit.Set(entry);
     if (old != nullptr && old->present) --next->present_nodes;

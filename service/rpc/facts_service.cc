@@ -318,7 +318,7 @@ class FactsServiceImpl final : public v1::FactsService::CallbackService {
       call.Ask(
           std::move(update),
           [request, response](const Machine& machine, const Reply& reply) {
-            FillStatus(machine.reader().present_nodes(), static_cast<int64_t>(machine.reader().pod_count()),
+            FillStatus(machine.reader().facts.present_nodes(), static_cast<int64_t>(machine.reader().pods.count()),
                        request->source(), std::get<FactsReply>(reply).version, response);
           },
           /*reason=*/kSendSnapshot, [request](const Problem& problem) { return FieldOf(*request, problem); });
@@ -336,7 +336,7 @@ class FactsServiceImpl final : public v1::FactsService::CallbackService {
                    };
                    auto announcer = std::make_shared<Announcer>();
                    const auto read = [announcer](const Machine& machine) {
-                     *announcer = {machine.reader().announcer(), machine.reader().facts_version()};
+                     *announcer = {machine.reader().facts.announcer(), machine.reader().facts.version()};
                      return true;
                    };
                    gate_->engine().ReadDurable(read, [=, this](const absl::Status& status) {

@@ -52,13 +52,13 @@ class ExplanationRead {
   // Returns false if another step is needed.
   bool Step(const Reader& reader, const Gang& gang) {
     if (!holders_seen_) {
-      holders_seen_ = reader.ViewHolders(gang, kPodsAtOnce, &holders_read_, &holders_);
+      holders_seen_ = reader.holders.View(gang, kPodsAtOnce, &holders_read_, &holders_);
       if (!holders_seen_) return false;
       FindUnconfirmedSubmissions(reader);
-      since_ms_ = reader.WaitsSince(gang);
+      since_ms_ = reader.gangs.WaitsSince(gang);
       return false;
     }
-    return reader.ViewQueuePosition(&gang, kNoQueue, kGangsAtOnce, &line_read_, &line_);
+    return reader.queues.ViewPosition(&gang, kNoQueue, kGangsAtOnce, &line_read_, &line_);
   }
   void Give(GangView* view) {
     view->waits_since_ms = since_ms_;
@@ -121,7 +121,7 @@ class GangReading : public std::enable_shared_from_this<GangReading> {
     found_ = gang != nullptr;
     if (!found_) return true;
     if (!members_read_) {
-      members_read_ = reader.ViewMembers(*gang, kMembersAtOnce, &read_, &members_);
+      members_read_ = reader.gangs.ViewMembers(*gang, kMembersAtOnce, &read_, &members_);
       all_ = static_cast<size_t>(gang->children());
       return members_read_ && !with_why_ ? See(reader, *gang) : false;
     }
@@ -129,7 +129,7 @@ class GangReading : public std::enable_shared_from_this<GangReading> {
     return See(reader, *gang);
   }
   bool See(const Reader& reader, const Gang& gang) {
-    view_ = reader.ViewGang(gang, /*with_members=*/false);
+    view_ = reader.gangs.View(gang, /*with_members=*/false);
     return true;
   }
   void End() {
@@ -197,11 +197,11 @@ class PodReading : public std::enable_shared_from_this<PodReading> {
  private:
   bool Step(const Reader& reader) {
     const std::string& uid = uid_.empty() ? found_ : uid_;
-    const Pod* pod = uid.empty() ? reader.FindPodNamed(name_space_, name_, kPodsAtOnce, &from_) : reader.FindPod(uid);
-    if (pod == nullptr) return !uid.empty() || from_ >= reader.pod_limit();
+    const Pod* pod = uid.empty() ? reader.pods.FindNamed(name_space_, name_, kPodsAtOnce, &from_) : reader.FindPod(uid);
+    if (pod == nullptr) return !uid.empty() || from_ >= reader.pods.limit();
     found_ = pod->facts.uid;
     if (pod->gang != nullptr && !why_.Step(reader, *pod->gang)) return false;
-    view_ = reader.ViewPod(*pod);
+    view_ = reader.pods.View(*pod);
     why_.Give(&view_->gang);
     return true;
   }
@@ -391,7 +391,7 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
     if (!violations.none()) return call.Finish(violations.ToStatus());
     call.Ask(std::move(upsert), [key, response](const Machine& machine, const Reply&) {
       const Gang* declared = machine.reader().FindGang(key);
-      if (declared != nullptr) *response = ToMessage(machine.reader().ViewGang(*declared, /*with_members=*/false));
+      if (declared != nullptr) *response = ToMessage(machine.reader().gangs.View(*declared, /*with_members=*/false));
     });
   }
 

@@ -190,10 +190,10 @@ class PlacementServiceImpl final : public v1::PlacementService::CallbackService 
     const auto step = [=, size = page.size](const Machine& machine) {
       const Reader& reader = machine.reader();
       const std::vector<std::string> ids =
-          reader.submissions().IdsAfter(result->last, kSubmissionsAtOnce, /*ended=*/true);
+          reader.submissions.all().IdsAfter(result->last, kSubmissionsAtOnce, /*ended=*/true);
       for (const std::string& id : ids) {
         result->last = id;
-        std::optional<SubmissionReply> reply = reader.ViewSubmission(id);
+        std::optional<SubmissionReply> reply = reader.submissions.View(id);
         if (!reply.has_value() || !IsIn(name_space, reply->gang)) continue;
         result->found.emplace_back(id, *std::move(reply));
         if (result->found.size() > size) return true;

@@ -338,9 +338,9 @@ class QueueServiceImpl final : public v1::QueueService::CallbackService {
     };
     const auto result = std::make_shared<Seen>();
     const auto look = [result](const Machine& machine) {
-      const QueueTree& tree = machine.reader().queue_tree();
+      const QueueTree& tree = machine.reader().queues.tree();
       for (QueueId id = 0; id < tree.size(); ++id) result->tree.push_back(tree.at(id));
-      result->standings = machine.reader().ComputeQueueFigures();
+      result->standings = machine.reader().queues.ComputeFigures();
       return true;
     };
     gate_->engine().ReadDurable(look, [result, finish, answer = std::move(answer)](const absl::Status& read) {
@@ -366,14 +366,14 @@ class QueueServiceImpl final : public v1::QueueService::CallbackService {
     };
     const auto result = std::make_shared<Seen>();
     const auto step = [result, name](const Machine& machine) {
-      const QueueTree& tree = machine.reader().queue_tree();
+      const QueueTree& tree = machine.reader().queues.tree();
       const QueueId id = tree.Find(name);
       result->any = tree.any();
       if (id == kNoQueue) return true;
-      if (!machine.reader().ViewQueuePosition(nullptr, id, kGangsAtOnce, &result->read, &result->queue_position))
+      if (!machine.reader().queues.ViewPosition(nullptr, id, kGangsAtOnce, &result->read, &result->queue_position))
         return false;
       result->queue = tree.at(id);
-      result->standing = machine.reader().ComputeQueueFigures()[static_cast<size_t>(id)];
+      result->standing = machine.reader().queues.ComputeFigures()[static_cast<size_t>(id)];
       return true;
     };
     gate_->engine().ReadLatest(step, [result, name, response, finish](const absl::Status& read) {

@@ -106,26 +106,26 @@ class SubmissionsReactor final : public StreamReactor<v1::SubmissionEvent> {
       gangs.push_back(dirty_.extract(dirty_.begin()).value());
     const auto step = [batch, gangs, begun = begun_, listed = listed_](const Machine& machine) {
       const Reader& reader = machine.reader();
-      if (!begun) batch->last_sequence = reader.submissions().last_sequence();
-      const std::vector<std::string> ended = reader.submissions().EndedAfter(batch->last_sequence, kAtOnce);
+      if (!begun) batch->last_sequence = reader.submissions.all().last_sequence();
+      const std::vector<std::string> ended = reader.submissions.all().EndedAfter(batch->last_sequence, kAtOnce);
       for (const std::string& id : ended) {
-        const Submissions::Ended& each = *reader.submissions().FindEnded(id);
+        const Submissions::Ended& each = *reader.submissions.all().FindEnded(id);
         batch->last_sequence = each.sequence;
         batch->found.emplace_back(id, each.reply);
       }
       batch->more = ended.size() == kAtOnce;
       std::vector<std::string> open;
       if (!listed) {
-        open = reader.submissions().IdsAfter(batch->last_id, kAtOnce, /*ended=*/false);
+        open = reader.submissions.all().IdsAfter(batch->last_id, kAtOnce, /*ended=*/false);
         if (!open.empty()) batch->last_id = open.back();
         batch->more = open.size() == kAtOnce;
       }
       for (const std::string& key : gangs) {
         const Gang* gang = reader.FindGang(key);
-        const Submission* submission = gang == nullptr ? nullptr : reader.FindSubmission(*gang);
+        const Submission* submission = gang == nullptr ? nullptr : reader.submissions.Of(*gang);
         if (submission != nullptr) open.push_back(submission->id);
       }
-      for (const std::string& id : open) batch->found.emplace_back(id, *reader.ViewSubmission(id));
+      for (const std::string& id : open) batch->found.emplace_back(id, *reader.submissions.View(id));
       return true;
     };
     gate()->engine().ReadDurable(step, [handle = handle(), batch](const absl::Status& read) {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "state/base/checked.h"
 #include "state/base/problem.h"
-#include "state/views/submission_view.h"
+#include "state/views/reader.h"
 
 namespace muster {
 namespace {
@@ -21,20 +21,14 @@ absl::Status NotKnown(const std::string& id) {
 }  // namespace
 
 absl::StatusOr<bool> SubmissionsFrontend::ReplyIfKnown(const SubmitGang& command, ApplyContext* ctx) {
-  const auto other = [] {
+  const SubmissionReply* ended = r_.submissions->FindFinished(command.id);
+  const Gang* open = r_.submissions->Find(command.id);
+  if (ended == nullptr && open == nullptr) return false;
+  if ((ended != nullptr ? ended->fingerprint : r_.submissions->Of(*open)->fingerprint) != command.fingerprint) {
     return InvalidArgument(
         {{Subject::kField, "request_id", "was used for another submission; expected a different id for each gang"}});
-  };
-  if (const SubmissionReply* ended = r_.submissions->FindFinished(command.id); ended != nullptr) {
-    if (ended->fingerprint != command.fingerprint) return other();
-    ctx->ReplyWhenDurable(*ended);
-    return true;
   }
-  const Gang* known = r_.submissions->Find(command.id);
-  if (known == nullptr) return false;
-  if (r_.submissions->Of(*known)->fingerprint != command.fingerprint) return other();
-  r_.submissions->OnQueried(*known, r_.plans->Of(*known) != nullptr, ctx->now_ms());
-  ctx->ReplyWhenDurable(CurrentReply(*known, ctx->now_ms()));
+  ctx->ReplyWhenDurable(*OnQuery(command.id, ctx->now_ms()));
   return true;
 }
 

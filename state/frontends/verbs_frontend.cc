@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "state/base/problem.h"
-#include "state/planner/explain_no_room.h"
 
 namespace muster {
 
@@ -70,7 +69,8 @@ void VerbsFrontend::OnPostFilter(const Pod& pod, const std::string& message, App
   r_.gangs->MarkPreFilterPassed(pod, kNever);
   if (gang->rules.min_member == 0 || gang->once_satisfied()) return;
   if (gang->rules.mode == GangMode::kNonStrict) {
-    if (pod.state == MemberState::kPending && pod.cls != kNoClass) ResolveContention(pod, NodeOffer::AllNodes(), ctx);
+    if (pod.state == MemberState::kPending && pod.cls != kNoClass)
+      r_.contention->Resolve(pod, NodeOffer::AllNodes(), ctx);
     return;
   }
   const Group group = r_.eligibility->GroupOf(*gang);
@@ -136,73 +136,6 @@ absl::Status VerbsFrontend::OnPostBind(const Pod& pod, const std::string& node, 
   r_.gangs->SetNode(pod, node);
   r_.bindings->OnStateChanged(pod, MemberState::kBound, ctx);
   return absl::OkStatus();
-}
-
-// Why the pod cannot use the node now; none: it can.
-Reason VerbsFrontend::Refusal(NodeId node, const Pod& pod) const {
-  if (node == kNoNode || !r_.cluster->node(node).present) return {ReasonCode::kNoRoom, "there is no such node"};
-  if (const Obstacle obstacle = r_.cluster->FindObstacle(node, pod.cls); obstacle != Obstacle::kNone) {
-    return {ReasonCode::kNoRoom, std::string(ObstaclePhrase(obstacle))};
-  }
-  if (pod.gang != nullptr && !r_.domains->For(*pod.gang, pod.leaf).Has(node)) {
-    return {ReasonCode::kNoRoom, "it is outside the domain that the gang requires"};
-  }
-  if (r_.cluster->Room(node, pod.cls, 1) > 0) return {};
-  const Node& at = r_.cluster->node(node);
-  const ResourceVector& request = r_.cluster->pod_class(pod.cls).request;
-  const ResourceId lacking = request.FirstInsufficient(at.free);
-  if (lacking < 0) {
-    const bool alone = r_.cluster->RoomIgnoringOtherNodes(node, pod.cls, 1) > 0;
-    return {ReasonCode::kNoRoom, alone ? r_.cluster->pod_affinity().Obstacle(node, pod.cls) : "a host port is taken"};
-  }
-  const std::string& name = r_.cluster->names().Name(lacking);
-  if (request.Get(lacking) <= at.free.Get(lacking) + at.reserved.Get(lacking)) {
-    return {ReasonCode::kGuarded, absl::StrCat("its free ", name, " is promised to a gang")};
-  }
-  return {ReasonCode::kNoRoom, absl::StrCat("insufficient ", name)};
-}
-
-bool VerbsFrontend::IsPlacedAsGang(const Pod& pod) const {
-  return pod.gang != nullptr && pod.served && !r_.eligibility->SchedulesIndividually(*pod.gang);
-}
-
-// Filter and score in one call (P-3, P-4).
-NodesReply VerbsFrontend::FindNodes(const Pod& pod, const std::vector<std::string>& offered, ApplyContext* ctx) {
-  NodesReply reply = FindFeasibleNodes(pod, offered);
-  if (!reply.nodes.empty()) return reply;
-  const NodeOffer offer = offered.empty() ? NodeOffer::AllNodes() : NodeOffer(offered);
-  return ResolveContention(pod, offer, ctx) ? FindFeasibleNodes(pod, offered) : reply;
-}
-
-NodesReply VerbsFrontend::FindFeasibleNodes(const Pod& pod, const std::vector<std::string>& offered) {
-  NodesReply reply;
-  reply.reason = r_.queues->Check(pod);
-  if (!reply.reason.none()) return reply;
-  if (offered.empty()) {
-    const Region region = pod.gang == nullptr ? Region() : r_.domains->For(*pod.gang, pod.leaf);
-    for (const ClassIndex::Entry& entry : r_.index->Best(pod.cls)) {
-      if (!region.Has(entry.node)) continue;
-      reply.nodes.push_back({r_.cluster->node(entry.node).facts.name, -entry.negative_score});
-    }
-  }
-  for (const std::string& name : offered) {
-    const NodeId node = r_.cluster->FindNode(name);
-    Reason refusal = Refusal(node, pod);
-    if (refusal.none()) {
-      reply.nodes.push_back({name, r_.cluster->BinpackScore(node, pod.cls)});
-    } else {
-      reply.refused.push_back({name, std::move(refusal)});
-    }
-  }
-  if (!offered.empty()) {
-    std::sort(reply.nodes.begin(), reply.nodes.end(), [](const NodesReply::Scored& a, const NodesReply::Scored& b) {
-      return a.score != b.score ? a.score > b.score : a.node < b.node;
-    });
-  }
-  // Scores are reported as non-negative; nodes that would have a negative score keep their position in the order.
-  for (NodesReply::Scored& node : reply.nodes) node.score = std::max(0, node.score);
-  if (reply.nodes.empty()) reply.reason = {ReasonCode::kNoRoom, ExplainNoRoom(*r_.cluster, pod.cls).text};
-  return reply;
 }
 
 }  // namespace muster

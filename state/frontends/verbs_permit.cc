@@ -18,7 +18,7 @@ PermitReply Reject(Reason reason) { return PermitReply{PermitReply::Kind::kRejec
 }  // namespace
 
 // Whether an earlier call for the pod and node was answered with PERMIT; a repeated call gets the same answer.
-bool VerbsFrontend::WasPermitted(const Pod& pod, const std::string& node) const {
+bool PermitFrontend::WasPermitted(const Pod& pod, const std::string& node) const {
   const Permission& permission = r_.pod_lifecycle->PermissionOf(pod);
   if (pod.state == MemberState::kCommitted && permission.bind_by_ms != kNever) {
     return r_.pod_lifecycle->Of(pod).node == r_.cluster->FindNode(node);
@@ -28,7 +28,7 @@ bool VerbsFrontend::WasPermitted(const Pod& pod, const std::string& node) const 
 }
 
 // Why the pod may not use the node, independent of free capacity; none: it may.
-Reason VerbsFrontend::PermitRefusal(const Pod& pod, NodeId node, const std::string& name) const {
+Reason PermitFrontend::PermitRefusal(const Pod& pod, NodeId node, const std::string& name) const {
   const Gang* gang = pod.gang;
   if (Reason own = r_.eligibility->PodReason(pod); !own.none()) return own;
   if (gang != nullptr && gang->submitted) {
@@ -64,7 +64,7 @@ Reason VerbsFrontend::PermitRefusal(const Pod& pod, NodeId node, const std::stri
   return {};
 }
 
-PermitReply VerbsFrontend::OnPermit(const Permit& question, ApplyContext* ctx) {
+PermitReply PermitFrontend::OnPermit(const Permit& question, ApplyContext* ctx) {
   const Pod* found = r_.gangs->FindPod(question.uid);
   if (found == nullptr) return Reject({ReasonCode::kUnknownPod, absl::StrCat("no pod with uid ", question.uid)});
   const Pod& pod = *found;
@@ -77,47 +77,26 @@ PermitReply VerbsFrontend::OnPermit(const Permit& question, ApplyContext* ctx) {
   if (r_.plans->SlotIndex(pod) >= 0 || (planned && !r_.eligibility->SchedulesIndividually(*gang))) {
     return PermitSlot(pod, node, question, ctx);
   }
-  if (gang != nullptr && pod.state == MemberState::kPending && IsPlacedAsGang(pod)) {
+  if (gang != nullptr && pod.state == MemberState::kPending && r_.eligibility->IsPlacedAsGang(pod)) {
     // P-6: it would hold capacity without the rest of the gang.
     Reason why = r_.reasons->Of(*gang, ctx->now_ms());
     why.text = absl::StrCat("gang ", gang->key, " has no plan for this pod now: ", why.text);
     return Reject(std::move(why));
   }
   if (pod.state == MemberState::kPending) {
-    if (Reason reason = ReserveNode(pod, node, ctx); !reason.none()) return Reject(std::move(reason));
+    if (Reason reason = r_.contention->ReserveNode(pod, node, ctx); !reason.none()) return Reject(std::move(reason));
   }
   if (gang != nullptr && gang->rules.min_member != 0) return PermitWaiter(pod, question, ctx);
   r_.bindings->Permit(pod, /*start=*/0, ctx);
   return Permitted();
 }
 
-// Charges the pod to the node. Returns why that is not possible; none: done.
-Reason VerbsFrontend::ReserveNode(const Pod& pod, NodeId node, ApplyContext* ctx) {
-  if (Reason reason = ReserveQueue(pod, ctx); !reason.none()) {
-    reason.text = absl::StrCat("gang ", pod.gang->key, ": ", reason.text);
-    return reason;
-  }
-  if (r_.ledger->Reserves(pod.id))
-    r_.ledger->DischargePod(pod.id, /*gained=*/true);  // the reservation of its nomination
-  if (r_.cluster->Room(node, pod.cls, 1) == 0 &&
-      !ResolveContention(pod, NodeOffer({r_.cluster->node(node).facts.name}), ctx)) {
-    r_.nominations->Charge();
-    return {ReasonCode::kNoRoom,
-            absl::StrCat("node ", r_.cluster->node(node).facts.name, " has no room for pod ", pod.facts.name)};
-  }
-  r_.ledger->ChargePod(pod.id, node, pod.cls, ChargeKind::kUsed);
-  r_.plan_lifecycle->OnNodeTaken(pod, node, ctx);
-  r_.pod_lifecycle->SetNode(pod, node);
-  return {};
-}
-
 // The pod, which is charged to its node, is permitted if its gang has its quorum; otherwise it waits.
-PermitReply VerbsFrontend::PermitWaiter(const Pod& pod, const Permit& question, ApplyContext* ctx) {
+PermitReply PermitFrontend::PermitWaiter(const Pod& pod, const Permit& question, ApplyContext* ctx) {
   MUSTER_CHECK(pod.gang != nullptr);
   const Gang& gang = *pod.gang;
   const bool entered = pod.state == MemberState::kPending;
   if (entered) {
-    r_.nominations->Remove(pod);
     r_.pod_lifecycle->Apply(pod, {.event = PodEvent::kArrivedOnNode}, ctx);
     r_.clock->Start(gang, /*by_plan=*/false, ctx->now_ms());
   }
@@ -142,7 +121,7 @@ PermitReply VerbsFrontend::PermitWaiter(const Pod& pod, const Permit& question, 
 }
 
 // Permit for a gang that Muster places: the pod takes a slot of the plan and waits at the barrier.
-PermitReply VerbsFrontend::PermitSlot(const Pod& pod, NodeId node, const Permit& question, ApplyContext* ctx) {
+PermitReply PermitFrontend::PermitSlot(const Pod& pod, NodeId node, const Permit& question, ApplyContext* ctx) {
   MUSTER_CHECK(pod.gang != nullptr);
   const Gang& gang = *pod.gang;
   if (const Slot* own = r_.plans->SlotOf(pod); own != nullptr && own->node != node) {
@@ -176,7 +155,7 @@ PermitReply VerbsFrontend::PermitSlot(const Pod& pod, NodeId node, const Permit&
 }
 
 // G-4: the pods that the caller should try next. Only the first pod of a gang group at the barrier returns them.
-std::vector<std::string> VerbsFrontend::PodsToActivate(const Gang& gang) const {
+std::vector<std::string> PermitFrontend::PodsToActivate(const Gang& gang) const {
   std::vector<std::string> out;
   if (gang.count(MemberState::kWaiting) > 1) return out;
   const Group group = r_.eligibility->GroupOf(gang);

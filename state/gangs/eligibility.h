@@ -48,6 +48,10 @@ class Eligibility {
   [[nodiscard]] bool ServedBy(const Gang& gang, int32_t places, const std::vector<int32_t>& by_leaf) const;
   // The minimum needs no more places: the members are scheduled one by one (G-8).
   [[nodiscard]] bool SchedulesIndividually(const Gang& gang) const;
+  // Whether Muster places the pod's gang as a whole.
+  [[nodiscard]] bool IsPlacedAsGang(const Pod& pod) const {
+    return pod.gang != nullptr && pod.served && !SchedulesIndividually(*pod.gang);
+  }
   // D-11: the declared priority, else the highest priority of a member.
   [[nodiscard]] int32_t Priority(const Gang& gang) const;
   // G-9: the position of the gang, or of its group, in the queue order.

@@ -64,11 +64,20 @@ Machine::Machine(const MachineSettings& s)
       planning_({&cluster_, &ledger_, &index_, &topology_, &gangs_, &eligibility_, &sources_, &backlog_, &plans_,
                  &queues_, &nominations_, &future_reservations_, &backfill_, &plan_lifecycle_},
                 {s.max_holds, s.planner_tries}),
-      extender_frontend_({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources_, &reasons_, &plans_,
-                          &activations_, &pod_lifecycle_, &plan_lifecycle_, &bindings_, &domains_, &queues_},
-                         {s.learned_refusal_ms, s.percentage_of_nodes}),
-      verbs_frontend_({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &reasons_, &plans_, &pod_lifecycle_,
-                       &nominations_, &clock_, &plan_lifecycle_, &bindings_, &domains_, &queues_}),
+      capacity_guard_({&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &domains_}),
+      slot_filter_({&cluster_, &index_, &gangs_, &plans_, &domains_, &pod_lifecycle_, &plan_lifecycle_},
+                   {s.learned_refusal_ms, s.percentage_of_nodes}),
+      member_filter_({&gangs_, &eligibility_, &reasons_, &plans_, &activations_, &pod_lifecycle_, &plan_lifecycle_,
+                      &queues_, &capacity_guard_, &slot_filter_}),
+      extender_frontend_({&cluster_, &gangs_, &sources_, &plans_, &activations_, &pod_lifecycle_, &bindings_,
+                          &capacity_guard_, &member_filter_}),
+      contention_(
+          {&cluster_, &ledger_, &gangs_, &eligibility_, &queues_, &nominations_, &pod_lifecycle_, &plan_lifecycle_}),
+      node_search_({&cluster_, &index_, &domains_, &queues_, &contention_}),
+      permit_frontend_({&cluster_, &gangs_, &eligibility_, &reasons_, &plans_, &domains_, &pod_lifecycle_, &clock_,
+                        &bindings_, &contention_}),
+      verbs_frontend_({&cluster_, &gangs_, &eligibility_, &plans_, &queues_, &pod_lifecycle_, &plan_lifecycle_,
+                       &bindings_, &contention_}),
       submissions_frontend_({&cluster_, &ledger_, &gangs_, &reasons_, &plans_, &submissions_, &pod_lifecycle_,
                              &plan_lifecycle_, &bindings_},
                             {s.submission_ttl_ms, s.max_submissions}),
@@ -98,9 +107,14 @@ Machine::Machine(const MachineSettings& s)
            &clock_,    &submissions_, &plan_lifecycle_, &repair_,  &bindings_, &planning_,       &future_reservations_,
            &backfill_, &queues_,      &nominations_,    &ledger_,  &reasons_,  &gang_deadlines_, &cluster_},
           s.plan_idle_ms),
-      reader_({&cluster_, &ledger_, &gangs_, &eligibility_, &sources_, &refused_facts_, &plans_, &pod_lifecycle_,
-               &clock_, &bindings_, &queues_, &reasons_, &backlog_, &future_reservations_, &planning_, &submissions_,
-               &now_ms_}),
+      reader_{.gangs = {{&cluster_, &gangs_, &eligibility_, &plans_, &pod_lifecycle_, &clock_, &queues_, &backlog_,
+                         &reasons_},
+                        &now_ms_},
+              .pods = PodReader({&cluster_, &gangs_, &eligibility_, &sources_, &pod_lifecycle_, &reader_.gangs}),
+              .facts = {&cluster_, &sources_, &refused_facts_},
+              .queues = QueuesReader({&gangs_, &eligibility_, &queues_, &backlog_, &reasons_, &planning_}),
+              .holders = HolderReader({&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &future_reservations_}),
+              .submissions = {{&cluster_, &plans_, &submissions_, &reasons_}, &now_ms_}},
       persist_queues_(s.persist_queues) {
   queues_.Set(s.queues);
 }
@@ -149,7 +163,7 @@ void Machine::Apply(const Command& command, int64_t now_ms, Outcome* outcome) {
 
 int64_t Machine::NextDeadline() const {
   return std::min(
-      {extender_frontend_.refusals_until_ms(), gang_deadlines_.Next(), pod_deadlines_.Next(), sources_.ExpiresAt()});
+      {slot_filter_.refusals_until_ms(), gang_deadlines_.Next(), pod_deadlines_.Next(), sources_.ExpiresAt()});
 }
 
 void Machine::TakeChanged(std::vector<std::string>* gangs, std::vector<std::string>* nodes) {
@@ -259,11 +273,10 @@ void Machine::On(const FindNodes& command, ApplyContext* ctx) {
     reply.reason = {ReasonCode::kGone, absl::StrCat("pod ", pod->facts.name, " is ", ToString(pod->state))};
   }
   if (!reply.reason.none()) return ctx->ReplyNow(std::move(reply));
-  if (!verbs_frontend_.IsPlacedAsGang(*pod))
-    return ctx->ReplyNow(verbs_frontend_.FindNodes(*pod, command.offered, ctx));
+  if (!eligibility_.IsPlacedAsGang(*pod)) return ctx->ReplyNow(node_search_.FindNodes(*pod, command.offered, ctx));
   // The pod's slot, or why there is none.
   const NodeOffer offer = command.offered.empty() ? NodeOffer::AllNodes() : NodeOffer(command.offered);
-  FilterReply slot = extender_frontend_.FilterMember(*pod, offer, ctx);
+  FilterReply slot = member_filter_.FilterMember(*pod, offer, ctx);
   if (slot.kind == FilterReply::Kind::kSingleNode) reply.nodes.push_back({slot.node, 1000});
   if (slot.kind == FilterReply::Kind::kRefuse) reply.reason = std::move(slot.reason);
   ctx->ReplyNow(std::move(reply));
@@ -271,7 +284,7 @@ void Machine::On(const FindNodes& command, ApplyContext* ctx) {
 
 void Machine::On(const Permit& command, ApplyContext* ctx) {
   if (!sources_.complete()) return ctx->Refuse(CheckFactsRead());
-  ctx->ReplyWhenDurable(verbs_frontend_.OnPermit(command, ctx));
+  ctx->ReplyWhenDurable(permit_frontend_.OnPermit(command, ctx));
 }
 
 void Machine::On(const PostFilter& command, ApplyContext* ctx) {
@@ -367,7 +380,7 @@ void Machine::On(const BindingOutcome& command, ApplyContext* ctx) {
 void Machine::On(const PlanRound& command, ApplyContext* ctx) { planning_.Round(command.max_gangs, ctx); }
 
 void Machine::On(const Tick&, ApplyContext* ctx) {
-  extender_frontend_.ExpireRefusals(ctx->now_ms());
+  slot_filter_.ExpireRefusals(ctx->now_ms());
   if (sources_.ExpiresAt() <= ctx->now_ms()) ingest_.ExpireStaleNodes(ctx);
   for (auto id = gang_deadlines_.TakeDue(ctx->now_ms()); id.has_value(); id = gang_deadlines_.TakeDue(ctx->now_ms())) {
     const Gang& gang = gangs_.gang(*id);

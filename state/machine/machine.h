@@ -61,7 +61,8 @@ struct MachineRooms {
   const Repair& repair;
   const Bindings& bindings;
   const Planning& planning;
-  const ExtenderFrontend& extender_frontend;
+  const CapacityGuard& capacity_guard;
+  const SlotFilter& slot_filter;
   const Reconciler& reconciler;
   int64_t now_ms;  // the time of the last command
 };
@@ -102,8 +103,8 @@ class Machine {
                       &Machine::plans_, &Machine::gang_deadlines_, &Machine::pod_deadlines_, &Machine::activations_,
                       &Machine::pod_lifecycle_, &Machine::nominations_, &Machine::future_reservations_,
                       &Machine::backfill_, &Machine::clock_, &Machine::submissions_, &Machine::repair_,
-                      &Machine::bindings_, &Machine::planning_, &Machine::extender_frontend_, &Machine::reconciler_,
-                      &Machine::now_ms_);
+                      &Machine::bindings_, &Machine::planning_, &Machine::slot_filter_, &Machine::capacity_guard_,
+                      &Machine::reconciler_, &Machine::now_ms_);
   }
 
  private:
@@ -182,7 +183,13 @@ class Machine {
   Repair repair_;
   Bindings bindings_;
   Planning planning_;
+  CapacityGuard capacity_guard_;
+  SlotFilter slot_filter_;
+  MemberFilter member_filter_;
   ExtenderFrontend extender_frontend_;
+  Contention contention_;
+  NodeSearch node_search_;
+  PermitFrontend permit_frontend_;
   VerbsFrontend verbs_frontend_;
   SubmissionsFrontend submissions_frontend_;
   Ingest ingest_;
@@ -218,7 +225,8 @@ inline MachineRooms Machine::rooms() const {
           .repair = repair_,
           .bindings = bindings_,
           .planning = planning_,
-          .extender_frontend = extender_frontend_,
+          .capacity_guard = capacity_guard_,
+          .slot_filter = slot_filter_,
           .reconciler = reconciler_,
           .now_ms = now_ms_};
 }

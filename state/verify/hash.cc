@@ -353,8 +353,8 @@ void AddCommon(const MachineRooms& rooms, StateHasher* hasher) {
     hasher->Add(name);
     hasher->Add(by_facts);
   }
-  hasher->AddTime(rooms.extender_frontend.refusals_until_ms());
-  for (const auto& [promised, until_ms] : rooms.extender_frontend.victims()) {
+  hasher->AddTime(rooms.slot_filter.refusals_until_ms());
+  for (const auto& [promised, until_ms] : rooms.capacity_guard.victims()) {
     hasher->Add(promised.first);
     hasher->Add(promised.second);
     hasher->AddTime(until_ms);

@@ -39,11 +39,9 @@ Scarcity ComputeScarcity(const Cluster& cluster, ClassId cls) {
 
 // The entry of the gang, or of all lone pods (nullptr); added if it does not exist.
 HolderView& HolderOf(const Gang* gang, absl::btree_map<std::string, HolderView>* holders) {
-  const absl::string_view key = gang == nullptr ? absl::string_view() : gang->key;
-  const auto known = holders->find(key);
-  if (known != holders->end()) return known->second;
-  HolderView& view = (*holders)[std::string(key)];
-  if (gang == nullptr) return view;
+  static const std::string kLone;
+  HolderView& view = (*holders)[gang == nullptr ? kLone : gang->key];
+  if (gang == nullptr || !view.gang.empty()) return view;
   view.gang = gang->key;
   view.created_ms = gang->created_ms;
   return view;
@@ -55,7 +53,7 @@ bool LacksRoom(ReasonCode code) { return code == ReasonCode::kNoRoom || code == 
 
 // Sets the cursor to the first member of the gang or its group whose class fits on no node. If every class fits alone,
 // sets it to the first member.
-void Reader::FindMemberWithoutRoom(const Gang& gang, HoldersCursor* read) const {
+void HolderReader::FindMemberWithoutRoom(const Gang& gang, HoldersCursor* read) const {
   absl::btree_map<ClassId, Scarcity> seen;
   for (const Gang* each : r_.eligibility->Unplaced(gang)) {
     for (const Pod* pod : each->in(MemberState::kPending)) {
@@ -69,7 +67,7 @@ void Reader::FindMemberWithoutRoom(const Gang& gang, HoldersCursor* read) const 
   }
 }
 
-bool Reader::ViewHolders(const Gang& gang, int32_t limit, HoldersCursor* read, HoldersView* out) const {
+bool HolderReader::View(const Gang& gang, int32_t limit, HoldersCursor* read, HoldersView* out) const {
   if (!LacksRoom(gang.reason.code)) return true;
   const bool begins = !std::exchange(read->begun, true);
   if (begins) FindMemberWithoutRoom(gang, read);

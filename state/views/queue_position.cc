@@ -22,8 +22,8 @@ const Gang* FindQueued(const Gang& gang, const Eligibility& eligibility, const B
 
 }  // namespace
 
-bool Reader::ViewQueuePosition(const Gang* gang, QueueId queue, int32_t limit, QueuePositionCursor* read,
-                               QueuePositionView* out) const {
+bool QueuesReader::ViewPosition(const Gang* gang, QueueId queue, int32_t limit, QueuePositionCursor* read,
+                                QueuePositionView* out) const {
   const Gang* asked = gang == nullptr ? nullptr : FindQueued(*gang, *r_.eligibility, *r_.backlog);
   if (gang != nullptr && asked == nullptr) return true;
   const QueueTree& tree = r_.queues->tree();

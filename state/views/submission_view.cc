@@ -1,5 +1,4 @@
-#include "state/views/submission_view.h"
-
+// The state of a submission, as its caller sees it (SPEC S-1).
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -38,13 +37,11 @@ SubmissionReply ViewSubmission(const SubmissionViewRooms& rooms, const Gang& gan
   return reply;
 }
 
-const Submission* Reader::FindSubmission(const Gang& gang) const { return r_.submissions->Of(gang); }
-
-std::optional<SubmissionReply> Reader::ViewSubmission(const std::string& id) const {
+std::optional<SubmissionReply> SubmissionReader::View(const std::string& id) const {
   if (const SubmissionReply* ended = r_.submissions->FindFinished(id); ended != nullptr) return *ended;
   const Gang* gang = r_.submissions->Find(id);
   if (gang == nullptr) return std::nullopt;
-  return muster::ViewSubmission({r_.cluster, r_.plans, r_.submissions, r_.reasons}, *gang, *r_.now_ms);
+  return ViewSubmission(r_, *gang, *now_ms_);
 }
 
 }  // namespace muster

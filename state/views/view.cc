@@ -1,9 +1,10 @@
-// Builds the detached views and the explanations of waiting gangs and pods (SPEC G-10, S-5).
+// Builds the views and the explanations of waiting gangs and their members (SPEC G-10, S-5).
 #include <algorithm>
+#include <array>
+#include <iterator>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "state/planner/explain_no_room.h"
 #include "state/views/reader.h"
 
 namespace muster {
@@ -73,73 +74,6 @@ std::string BarrierHint(const Gang& gang, const Group& together) {
                       " that are not at the barrier: ", ListMissingMembers(**other));
 }
 
-}  // namespace
-
-std::string HintFor(ReasonCode code) {
-  switch (code) {
-    case ReasonCode::kNotEnoughPods:
-      return "create the missing pods, or lower the minimum";
-    case ReasonCode::kUninitialised:
-      return "correct the declaration";
-    case ReasonCode::kUnknownGang:
-      return "create the PodGroup";
-    case ReasonCode::kGroupDisagrees:
-      return "list the same gangs, itself included, on every gang of the group";
-    case ReasonCode::kConflict:
-      return "declare the gang in one place only";
-    case ReasonCode::kPriorityMismatch:
-      return "give all pods of the gang one priority";
-    case ReasonCode::kTimedOut:
-      return "delete the marked pods";
-    case ReasonCode::kNoRoom:
-      return "free or add capacity that its pods can use, or lower the minimum";
-    case ReasonCode::kNoPlaceFound:
-      return "wait: Muster tries again; free or add capacity, or raise gangs.planTries";
-    case ReasonCode::kMinResources:
-      return "free or add capacity, or lower minResources";
-    case ReasonCode::kTooManyHolds:
-      return "wait for other gangs to start, or raise holds.max";
-    case ReasonCode::kQueueLimit:
-      return "wait for other gangs of the queue to end, or raise what the reason names";
-    case ReasonCode::kUnknownQueue:
-      return "declare the queue, or name another one";
-    case ReasonCode::kQueueRejected:
-      return "name a queue that accepts the gang, or change what the reason names";
-    case ReasonCode::kBackoff:
-      return "wait: Muster tries again";
-    case ReasonCode::kInvalidRequest:
-      return "correct what the reason names in the pod";
-    case ReasonCode::kNotServed:
-      return "set the pod's schedulerName to one that Muster serves";
-    default:
-      return "";
-  }
-}
-
-absl::string_view ToString(GangPhase phase) {
-  switch (phase) {
-    case GangPhase::kPending:
-      return "Pending";
-    case GangPhase::kPreScheduling:
-      return "PreScheduling";
-    case GangPhase::kScheduling:
-      return "Scheduling";
-    case GangPhase::kScheduled:
-      return "Scheduled";
-    case GangPhase::kRunning:
-      return "Running";
-    case GangPhase::kUnknown:
-      return "Unknown";
-    case GangPhase::kFinished:
-      return "Finished";
-    case GangPhase::kFailed:
-      return "Failed";
-  }
-  return "";
-}
-
-namespace {
-
 // HintFor, adapted to how this gang was declared.
 std::string HintForGang(const Gang& gang, ReasonCode code, const Eligibility& eligibility, const Backlog& backlog) {
   switch (code) {
@@ -164,12 +98,37 @@ std::string HintForGang(const Gang& gang, ReasonCode code, const Eligibility& el
 
 }  // namespace
 
-const Node* Reader::FindNode(absl::string_view name) const {
-  const NodeId id = r_.cluster->FindNode(name);
-  return id != kNoNode && r_.cluster->node(id).present ? &r_.cluster->node(id) : nullptr;
+std::string HintFor(ReasonCode code) {
+  static constexpr std::pair<ReasonCode, absl::string_view> kHints[] = {
+      {ReasonCode::kNotEnoughPods, "create the missing pods, or lower the minimum"},
+      {ReasonCode::kUninitialised, "correct the declaration"},
+      {ReasonCode::kUnknownGang, "create the PodGroup"},
+      {ReasonCode::kGroupDisagrees, "list the same gangs, itself included, on every gang of the group"},
+      {ReasonCode::kConflict, "declare the gang in one place only"},
+      {ReasonCode::kPriorityMismatch, "give all pods of the gang one priority"},
+      {ReasonCode::kTimedOut, "delete the marked pods"},
+      {ReasonCode::kNoRoom, "free or add capacity that its pods can use, or lower the minimum"},
+      {ReasonCode::kNoPlaceFound, "wait: Muster tries again; free or add capacity, or raise gangs.planTries"},
+      {ReasonCode::kMinResources, "free or add capacity, or lower minResources"},
+      {ReasonCode::kTooManyHolds, "wait for other gangs to start, or raise holds.max"},
+      {ReasonCode::kQueueLimit, "wait for other gangs of the queue to end, or raise what the reason names"},
+      {ReasonCode::kUnknownQueue, "declare the queue, or name another one"},
+      {ReasonCode::kQueueRejected, "name a queue that accepts the gang, or change what the reason names"},
+      {ReasonCode::kBackoff, "wait: Muster tries again"},
+      {ReasonCode::kInvalidRequest, "correct what the reason names in the pod"},
+      {ReasonCode::kNotServed, "set the pod's schedulerName to one that Muster serves"},
+  };
+  const auto* hint = absl::c_find_if(kHints, [code](const auto& each) { return each.first == code; });
+  return hint == std::end(kHints) ? "" : std::string(hint->second);
 }
 
-GangView Reader::ViewGang(const Gang& gang, bool with_members) const {
+absl::string_view ToString(GangPhase phase) {
+  static constexpr std::array<absl::string_view, kGangPhases> kNames = {
+      "Pending", "PreScheduling", "Scheduling", "Scheduled", "Running", "Unknown", "Finished", "Failed"};
+  return kNames.at(static_cast<size_t>(phase));
+}
+
+GangView GangReader::View(const Gang& gang, bool with_members) const {
   GangView view;
   view.key = gang.key;
   view.name_space = gang.name_space;
@@ -199,7 +158,7 @@ GangView Reader::ViewGang(const Gang& gang, bool with_members) const {
   view.reason = r_.reasons->WithBlockerName(gang, gang.reason);
   view.reason_since_ms = gang.reason_since_ms;
   // A submission has a TTL instead (S-1).
-  view.wait_left_ms = gang.submitted ? 0 : r_.clock->RemainingMs(gang, *r_.now_ms);
+  view.wait_left_ms = gang.submitted ? 0 : r_.clock->RemainingMs(gang, *now_ms_);
   if (plan != nullptr) {
     view.planned = plan->size();
     view.held = plan->held;
@@ -225,7 +184,7 @@ GangView Reader::ViewGang(const Gang& gang, bool with_members) const {
   return view;
 }
 
-int64_t Reader::WaitsSince(const Gang& gang) const {
+int64_t GangReader::WaitsSince(const Gang& gang) {
   int64_t since = kNever;
   for (const MemberState state : {MemberState::kPending, MemberState::kWaiting}) {
     for (const Pod* pod : gang.in(state)) {
@@ -235,7 +194,7 @@ int64_t Reader::WaitsSince(const Gang& gang) const {
   return since;
 }
 
-bool Reader::ViewMembers(const Gang& gang, size_t limit, MembersCursor* read, std::vector<MemberView>* out) const {
+bool GangReader::ViewMembers(const Gang& gang, size_t limit, MembersCursor* read, std::vector<MemberView>* out) const {
   for (; read->state < kMemberStates; ++read->state, read->begun = false) {
     const MemberSet& set = gang.members[read->state];
     auto member = set.begin();
@@ -258,7 +217,7 @@ bool Reader::ViewMembers(const Gang& gang, size_t limit, MembersCursor* read, st
 }
 
 // Why this member has no node yet: its own reason, or else the reason of its gang. None: it has a node.
-Reason Reader::WhyMemberWaits(const Pod& pod) const {
+Reason GangReader::WhyMemberWaits(const Pod& pod) const {
   const bool pending = pod.state == MemberState::kPending;
   if (pod.gang == nullptr || (!pending && pod.state != MemberState::kWaiting)) return {};
   if (pending) {
@@ -283,46 +242,7 @@ Reason Reader::WhyMemberWaits(const Pod& pod) const {
   return {ReasonCode::kQueued, "its gang has started; the API server is asked to remove Muster's scheduling gate"};
 }
 
-// Why a pod that is scheduled individually has no feasible node; none: it has one, or it does not wait.
-Reason Reader::WhyNoRoom(const Pod& pod) const {
-  if (pod.state != MemberState::kPending || pod.cls == kNoClass) return {};
-  if (!r_.sources->complete()) return r_.sources->Reading();
-  for (NodeId id = 0; id < r_.cluster->node_limit(); ++id) {
-    if (r_.cluster->FindObstacle(id, pod.cls) == Obstacle::kNone && r_.cluster->Room(id, pod.cls, 1) > 0) return {};
-  }
-  return {ReasonCode::kNoRoom, ExplainNoRoom(*r_.cluster, pod.cls).text};
-}
-
-PodView Reader::ViewPod(const Pod& pod) const {
-  PodView view;
-  view.name_space = pod.facts.name_space;
-  view.pod = ViewMember(pod);
-  view.ignored = pod.facts.gang.ignored;
-  view.in_gang = pod.gang != nullptr;
-  if (view.in_gang) {
-    view.gang = ViewGang(*pod.gang, /*with_members=*/false);
-    if (view.pod.reason.none()) view.pod.reason = WhyNoRoom(pod);
-  } else if (pod.state == MemberState::kPending) {
-    view.pod.reason = r_.eligibility->PodReason(pod);
-    if (view.pod.reason.none()) {
-      view.pod.reason = {ReasonCode::kNotAGang,
-                         "it is in no gang; Muster only keeps it off capacity that is promised to gangs"};
-    }
-  }
-  return view;
-}
-
-const Pod* Reader::FindPodNamed(absl::string_view name_space, absl::string_view name, int32_t limit,
-                                PodId* from) const {
-  const PodId end = std::min(r_.gangs->pod_limit(), *from + limit);
-  for (; *from < end; ++*from) {
-    const Pod* pod = r_.gangs->PodAt(*from);
-    if (pod != nullptr && pod->facts.name == name && pod->facts.name_space == name_space) return pod;
-  }
-  return nullptr;
-}
-
-MemberView Reader::ViewMember(const Pod& pod) const {
+MemberView GangReader::ViewMember(const Pod& pod) const {
   MemberView member;
   member.uid = pod.facts.uid;
   member.name = pod.facts.name;
@@ -339,44 +259,6 @@ MemberView Reader::ViewMember(const Pod& pod) const {
   member.reason = WhyMemberWaits(pod);
   member.binding = r_.pod_lifecycle->BindingOf(pod);
   return member;
-}
-
-NodeView Reader::ViewNode(NodeId id) const {
-  const Node& node = r_.cluster->node(id);
-  NodeView view;
-  view.name = node.facts.name;
-  view.present = node.present;
-  view.unschedulable = node.facts.unschedulable;
-  const auto write = [this](const auto& amounts, AmountsView* to) {
-    for (const auto& [resource, amount] : amounts.entries()) {
-      if (amount != 0) to->Add(r_.cluster->names().Name(resource), ClampToInt64(amount));
-    }
-  };
-  write(node.allocatable, &view.allocatable);
-  write(node.used, &view.used);
-  if (node.future_reserved_pods == 0) {
-    write(node.reserved, &view.reserved);
-  } else {
-    ResourceSum promised = node.reserved;
-    for (const auto& [resource, amount] : node.future_reserved.entries()) promised.Add(resource, amount);
-    write(promised, &view.reserved);
-  }
-  write(node.free, &view.free);
-  if (node.freshness != Freshness::kCurrent) view.stale_since_ms = r_.sources->stale_since_ms();
-  view.expired = node.freshness == Freshness::kExpired;
-  view.refused = r_.refused->NodeRefusalReason(view.name);
-  return view;
-}
-
-std::optional<NodeView> Reader::ViewNode(const std::string& name) const {
-  const NodeId id = r_.cluster->FindNode(name);
-  if (id != kNoNode && r_.cluster->node(id).present) return ViewNode(id);
-  NodeView view;
-  view.refused = r_.refused->NodeRefusalReason(name);
-  if (view.refused.empty()) return std::nullopt;
-  if (id != kNoNode) return ViewNode(id);  // known only from its pods
-  view.name = name;
-  return view;
 }
 
 }  // namespace muster

@@ -99,7 +99,7 @@ struct GangView {
   int64_t created_ms = 0;
   Reason reason;  // why it waits; kSatisfied and kNone when it does not
   int64_t reason_since_ms = 0;
-  int64_t waits_since_ms = kNever;  // Reader::WaitsSince; set only in explanations
+  int64_t waits_since_ms = kNever;  // GangReader::WaitsSince; set only in explanations
   int64_t wait_left_ms = 0;         // G-6: the rest of its wait time
   int32_t planned = 0;              // slots of its plan
   int32_t asked = 0;                // slots that a scheduler or caller has asked for
@@ -114,7 +114,7 @@ struct GangView {
   QueuePositionView queue_position;           // set only in explanations
 };
 
-// The progress of Reader::ViewMembers: the sort key of the last member that was read, which may no longer exist.
+// The progress of GangReader::ViewMembers: the sort key of the last member that was read, which may no longer exist.
 struct MembersCursor {
   size_t state = 0;
   bool begun = false;  // a member in `state` was read
@@ -127,7 +127,7 @@ struct MembersCursor {
 // Whether a gang with this reason waits for capacity that other work holds.
 [[nodiscard]] bool LacksRoom(ReasonCode code);
 
-// The progress of Reader::ViewHolders.
+// The progress of HolderReader::View.
 struct HoldersCursor {
   bool begun = false;
   std::string uid;  // a member that fits on no node

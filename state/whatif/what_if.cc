@@ -65,7 +65,9 @@ class HypotheticalMachine {
 
  private:
   [[nodiscard]] bool HasPlan(const Gang& gang) const { return machine_.reader().FindPlan(gang) != nullptr; }
-  [[nodiscard]] bool Present(const std::string& node) const { return machine_.reader().FindNode(node) != nullptr; }
+  [[nodiscard]] bool Present(const std::string& node) const {
+    return machine_.reader().facts.FindNode(node) != nullptr;
+  }
   Outcome Apply(const Command& command) {
     Outcome outcome;
     machine_.Apply(command, now_ms_, &outcome);
@@ -79,7 +81,7 @@ class HypotheticalMachine {
       if (!Present(added.like)) {
         return absl::NotFoundError(absl::StrCat("node ", added.like, ", the template of added nodes, is not known"));
       }
-      pattern = machine_.reader().FindNode(added.like)->facts;
+      pattern = machine_.reader().facts.FindNode(added.like)->facts;
       pattern.unschedulable = false;
       stem = absl::StrCat(added.like, "-added");
     }
@@ -101,7 +103,7 @@ class HypotheticalMachine {
 
   absl::Status IncreaseQueues(const std::vector<WhatIf::QueueIncrease>& more) {
     if (more.empty()) return absl::OkStatus();
-    QueueRules rules = machine_.reader().queue_tree().rules();
+    QueueRules rules = machine_.reader().queues.tree().rules();
     for (const auto& [name, amounts] : more) {
       const auto queue = std::find_if(rules.queues.begin(), rules.queues.end(),
                                       [&name = name](const QueueSpec& each) { return each.name == name; });
@@ -134,8 +136,8 @@ class HypotheticalMachine {
       return absl::NotFoundError(absl::StrCat("node ", name, ", which would be removed, is not known"));
     }
     std::set<std::string> gangs(hit->begin(), hit->end());
-    for (PodId id = 0; id < machine_.reader().pod_limit(); ++id) {
-      const Pod* pod = machine_.reader().PodAt(id);
+    for (PodId id = 0; id < machine_.reader().pods.limit(); ++id) {
+      const Pod* pod = machine_.reader().pods.At(id);
       if (pod == nullptr || pod->gang == nullptr || pod->facts.node_name != name) continue;
       gangs.insert(pod->gang->key);
       if (pod->gang->key == asked && pod->active()) lost_.push_back(pod->facts);
@@ -178,7 +180,7 @@ class HypotheticalMachine {
     Apply(RefreshExplanation{key});
     const Gang* gang = machine_.reader().FindGang(key);
     if (gang == nullptr) return;
-    const GangView view = machine_.reader().ViewGang(*gang, /*with_members=*/true);
+    const GangView view = machine_.reader().gangs.View(*gang, /*with_members=*/true);
     answer->starts = view.satisfied || HasPlan(*gang);
     answer->reason = view.reason;
     for (const MemberView& member : view.members) {
@@ -188,7 +190,7 @@ class HypotheticalMachine {
       answer->reason = {ReasonCode::kPlanned, absl::StrCat("there is room for ", plan->slots.size(),
                                                            plan->slots.size() == 1 ? " member" : " members")};
       for (const Slot& slot : plan->slots) {
-        if (slot.pod == nullptr) answer->places.push_back({"", "", machine_.reader().NodeName(slot.node)});
+        if (slot.pod == nullptr) answer->places.push_back({"", "", machine_.reader().facts.NodeName(slot.node)});
       }
     }
     std::sort(answer->places.begin(), answer->places.end(),

@@ -73,7 +73,7 @@ void World::Publish() {
   }
   for (const std::string& name : nodes) {
     const NodeId id = machine_.rooms().cluster.FindNode(name);
-    if (id != kNoNode) seen += machine_.reader().ViewNode(id).name.size();
+    if (id != kNoNode) seen += machine_.reader().facts.ViewNode(id).name.size();
   }
   if (seen > 0 && gangs.empty() && nodes.empty()) std::abort();  // prevents the optimiser from removing the views
 }

@@ -63,11 +63,11 @@ class World {
   // REQUIRES: the gang is known.
   [[nodiscard]] bool Planned(const std::string& key) const { return View(key).planned > 0; }
   [[nodiscard]] GangView View(const std::string& key, bool with_members = false) const {
-    return machine_.reader().ViewGang(*machine_.reader().FindGang(key), with_members);
+    return machine_.reader().gangs.View(*machine_.reader().FindGang(key), with_members);
   }
   // REQUIRES: the node is known.
   [[nodiscard]] NodeView ViewNode(const std::string& name) const {
-    return machine_.reader().ViewNode(machine_.rooms().cluster.FindNode(name));
+    return machine_.reader().facts.ViewNode(machine_.rooms().cluster.FindNode(name));
   }
 
   static NodeDescription Node(const std::string& name);

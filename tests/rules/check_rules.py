@@ -91,8 +91,8 @@ NOT_RECORDED = {
     "PodAffinity": {"known_", "terms_", "unused_", "ids_", "by_pair_", "not_indexed_", "classes_by_pair_", "labels_",
                    "epoch_"},  # rebuilt
     # Components without a state of their own, and caches.
-    "Machine": {"index_", "topology_", "domains_", "eligibility_", "facts_", "reasons_", "plan_lifecycle_", "verbs_frontend_", "submissions_frontend_",
-                "ingest_", "reader_"},
+    "Machine": {"index_", "topology_", "domains_", "eligibility_", "facts_", "reasons_", "plan_lifecycle_", "member_filter_", "extender_frontend_",
+                "contention_", "node_search_", "permit_frontend_", "verbs_frontend_", "submissions_frontend_", "ingest_", "reader_"},
 }
 MAX_LINES = 500
 # How many components (the types of Machine's members) a class or struct in state/ may point to: beyond that, it has more
@@ -102,9 +102,6 @@ MANY_COMPONENTS = {  # the classes that are still to be split, with their presen
     "Ingest": 21, "IngestRooms": 21,
     "Reconciler": 21, "ReconcilerRooms": 21,
     "PlanLifecycle": 16, "PlanLifecycleRooms": 16,
-    "Reader": 16, "ReaderRooms": 16,
-    "ExtenderFrontend": 14, "ExtenderRooms": 14,
-    "VerbsFrontend": 14, "VerbsRooms": 14,
     "PlanningRooms": 14,  # not a member: Planning passes it on to its parts
 }
 # Machine owns them all by value; its rooms() are for tests and state/verify.

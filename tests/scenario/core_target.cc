@@ -218,14 +218,14 @@ std::string CoreTarget::DeclareQueues(const Words& words) {
     rules.queues.push_back(std::move(queue));
   }
   std::string out = Apply(SetQueues{rules});
-  if (machine_->reader().queue_tree().rules() == rules) queues_ = std::move(rules);
+  if (machine_->reader().queues.tree().rules() == rules) queues_ = std::move(rules);
   return out;
 }
 
 std::string CoreTarget::ShowQueues() {
   std::string out;
-  const QueueTree& tree = machine_->reader().queue_tree();
-  const std::vector<Queues::Figures> standings = machine_->reader().ComputeQueueFigures();
+  const QueueTree& tree = machine_->reader().queues.tree();
+  const std::vector<Queues::Figures> standings = machine_->reader().queues.ComputeFigures();
   for (QueueId id = 0; id < tree.size(); ++id) {
     const Queues::Figures& standing = standings[static_cast<size_t>(id)];
     const auto only = [&](ResourceList list) {
@@ -290,7 +290,7 @@ std::string CoreTarget::Settle() {
 
 std::string CoreTarget::ShowMembers(const std::string& gang) {
   std::vector<std::string> lines;
-  for (const MemberView& member : machine_->reader().ViewGang(*machine_->reader().FindGang(gang), true).members) {
+  for (const MemberView& member : machine_->reader().gangs.View(*machine_->reader().FindGang(gang), true).members) {
     lines.push_back(absl::StrCat("  ", member.name, ": ", ToString(member.state), member.node.empty() ? "" : " on ",
                                  member.node, Why(member.reason)));
   }
@@ -388,7 +388,7 @@ std::string CoreTarget::Wait(absl::Duration duration) {
 std::string CoreTarget::ShowGang(const std::string& key, const std::string& shown_as, bool explain) {
   const Gang* gang = machine_->reader().FindGang(key);
   if (gang == nullptr) return absl::StrCat("no gang ", shown_as, "\n");
-  const GangView view = machine_->reader().ViewGang(*gang, true);
+  const GangView view = machine_->reader().gangs.View(*gang, true);
   ShownGang shown;
   shown.name = shown_as;
   shown.phase = std::string(ToString(view.phase));
@@ -411,7 +411,7 @@ std::string CoreTarget::Usage() {
   std::vector<std::string> lines;
   for (NodeId id = 0; id < machine_->rooms().cluster.node_limit(); ++id) {
     if (!machine_->rooms().cluster.node(id).known) continue;
-    const NodeView view = machine_->reader().ViewNode(id);
+    const NodeView view = machine_->reader().facts.ViewNode(id);
     const auto write = [](const AmountsView& amounts) { return FormatResources({amounts.begin(), amounts.end()}); };
     lines.push_back(absl::StrCat(view.name, ": used {", write(view.used), "} reserved {", write(view.reserved), "}"));
   }

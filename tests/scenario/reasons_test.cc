@@ -61,7 +61,7 @@ class Situation {
     return outcome;
   }
   [[nodiscard]] GangView Gang(const std::string& key) const {
-    return machine_.reader().ViewGang(*machine_.reader().FindGang(key), /*with_members=*/true);
+    return machine_.reader().gangs.View(*machine_.reader().FindGang(key), /*with_members=*/true);
   }
   [[nodiscard]] Reason Filtered(const std::string& uid) {
     const Outcome outcome = Apply(Filter{uid, std::make_shared<NodeOffer>(std::vector<std::string>{"n1", "n2"})});

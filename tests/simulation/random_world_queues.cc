@@ -39,7 +39,7 @@ void RandomWorld::ChangeQueues() {
   const bool right = ValidateQueues(rules).empty();
   if (outcome.status.ok() != right) violation_ = "queues were refused, or not, against what is right";
   if (right) queues_ = std::move(rules);
-  if (!(machine_->reader().queue_tree().rules() == queues_))
+  if (!(machine_->reader().queues.tree().rules() == queues_))
     violation_ = "the queues in force are not the last right ones";
 }
 
@@ -73,7 +73,7 @@ void RandomWorld::CheckHeads(const std::set<std::string>& held_before, int64_t n
   steps_with_head_ += heads.empty() ? 0 : 1;
   if (made.size() != 1 || HeldFor() != held_before) return;
   const bool strict = queues_.head == HeadPolicy::kHold;
-  const auto priority = [this](const Gang& gang) { return machine_->reader().ViewGang(gang, false).priority; };
+  const auto priority = [this](const Gang& gang) { return machine_->reader().gangs.View(gang, false).priority; };
   machine_->reader().ForEachGang([&](const Gang& gang) {
     const muster::Plan* plan = machine_->reader().FindPlan(gang);
     if (plan == nullptr || plan->id <= newest_plan || plan->committed || gang.partially_bound()) return;
@@ -114,11 +114,11 @@ void RandomWorld::CheckHeads(const std::set<std::string>& held_before, int64_t n
 // or running pods release it.
 int64_t RandomWorld::ReservedBehind(const Gang& gang, const Gang& head, NodeId node, ResourceId resource) const {
   int64_t amount = 0;
-  const int32_t priority = machine_->reader().ViewGang(gang, false).priority;
+  const int32_t priority = machine_->reader().gangs.View(gang, false).priority;
   machine_->reader().ForEachGang([&](const Gang& other) {
     if (&other == &head || !machine_->rooms().future_reservations.HasReservation(other)) return;
     if (machine_->rooms().future_reservations.HasReservationOnRunning(other) &&
-        machine_->reader().ViewGang(other, false).priority >= priority)
+        machine_->reader().gangs.View(other, false).priority >= priority)
       return;
     for (const Statement::Operation& place : machine_->rooms().future_reservations.ReservedPlaces(other)) {
       if (place.node != node) continue;
@@ -130,7 +130,7 @@ int64_t RandomWorld::ReservedBehind(const Gang& gang, const Gang& head, NodeId n
 
 RandomWorld::QueueUse RandomWorld::UseOfQueues() const {
   QueueUse out;
-  const QueueTree& tree = machine_->reader().queue_tree();
+  const QueueTree& tree = machine_->reader().queues.tree();
   for (QueueId id = 0; id < tree.size(); ++id) {
     out[tree.at(id).spec.name] = {machine_->rooms().cluster.names().ToList(machine_->rooms().ledger.used().Of(id)),
                                   machine_->rooms().queues.Running(id)};
@@ -152,7 +152,7 @@ void RandomWorld::CheckQueues(const Command& command, const QueueUse& before, bo
   // A partially bound gang is completed, whatever limits its queue got meanwhile.
   if (!queued_ || !places || finishing || AnyPartiallyBound()) return;
   for (const auto& [name, use] : UseOfQueues()) {
-    const QueueSpec& spec = machine_->reader().queue_tree().at(machine_->reader().queue_tree().Find(name)).spec;
+    const QueueSpec& spec = machine_->reader().queues.tree().at(machine_->reader().queues.tree().Find(name)).spec;
     const auto& [used, running] = before.at(name);
     for (const auto& [resource, amount] : use.first) {
       const auto limit = spec.limit.find(resource);

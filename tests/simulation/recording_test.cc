@@ -140,7 +140,7 @@ TEST(Recording, LargeState_IsRestored) {
   ASSERT_TRUE(RestoreState(SaveState(machine), &restored).ok());
   EXPECT_TRUE(CheckInvariants(restored).ok()) << CheckInvariants(restored);
   EXPECT_EQ(StateHash(restored), StateHash(machine));
-  EXPECT_GT(restored.reader().promised_holds(), 500);
+  EXPECT_GT(restored.reader().gangs.promised_holds(), 500);
 }
 
 // An incomplete state is refused, wherever it ends, and never read past its end.

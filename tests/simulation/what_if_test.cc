@@ -62,7 +62,7 @@ SubmissionReply Done(const RandomWorld::Life& life, const MachineSettings& setti
   for (size_t i = 0; i < commands; ++i) apply(life.commands[i].first, life.commands[i].second);
   for (const WhatIf::AddedNode& added : question.added) apply(UpsertNode{added.node}, now_ms);
   if (!question.more.empty()) {
-    QueueRules rules = machine.reader().queue_tree().rules();
+    QueueRules rules = machine.reader().queues.tree().rules();
     for (QueueSpec& queue : rules.queues) {
       if (queue.name != question.more.front().queue) continue;
       for (ResourceList* of : {&queue.limit, &queue.quota}) {
@@ -89,7 +89,7 @@ WhatIf RandomQuestion(const Machine& machine, std::mt19937_64* random) {
   if ((*random)() % 3 == 0) {
     out.added.push_back({NodeInRack("added", 4'000, "r0"), "", 1});
   }
-  const QueueTree& tree = machine.reader().queue_tree();
+  const QueueTree& tree = machine.reader().queues.tree();
   if (tree.any())
     out.job->declaration.Mutable().queue = tree.at(static_cast<QueueId>((*random)() % tree.size())).spec.name;
   for (QueueId id = 0; id < tree.size() && out.more.empty(); ++id) {

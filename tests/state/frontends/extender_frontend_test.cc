@@ -17,9 +17,8 @@ struct Sample {
 class SampleSize : public FrontendsTest, public testing::WithParamInterface<Sample> {};
 
 TEST_P(SampleSize, OfferBelowSampleSize_ProvesRefusal) {
-  ExtenderFrontend kube({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources_, &reasons_, &plans_,
-                         &activations_, &pod_lifecycle_, &plan_lifecycle_, &bindings_, &domains_, &queues_},
-                        {kLearnedMs, GetParam().percentage});
+  SlotFilter slots({&cluster_, &index_, &gangs_, &plans_, &domains_, &pod_lifecycle_, &plan_lifecycle_},
+                   {kLearnedMs, GetParam().percentage});
   AddNode("n", 1);
   for (int32_t i = 1; i < GetParam().nodes; ++i) AddNode(absl::StrCat("full-", i), 0);
   PutGang("g", 1);
@@ -27,10 +26,10 @@ TEST_P(SampleSize, OfferBelowSampleSize_ProvesRefusal) {
   At(kT0 + 10'000);
   std::vector<std::string> offered;
   for (int32_t i = 0; i < GetParam().size; ++i) offered.push_back(absl::StrCat("other-", i));
-  static_cast<void>(kube.OnFilter({"g-1", std::make_shared<NodeOffer>(offered)}, &*ctx_));
+  static_cast<void>(slots.FilterPlanned(PodAt("g-1"), NodeOffer(offered), &*ctx_));
   EXPECT_EQ(plans_.Of(GangAt("g"))->missing_offers, 0) << "it may have stopped looking";
   offered.pop_back();
-  static_cast<void>(kube.OnFilter({"g-1", std::make_shared<NodeOffer>(offered)}, &*ctx_));
+  static_cast<void>(slots.FilterPlanned(PodAt("g-1"), NodeOffer(offered), &*ctx_));
   EXPECT_EQ(plans_.Of(GangAt("g"))->missing_offers, 1);
 }
 

@@ -15,13 +15,19 @@ inline constexpr int64_t kTtlMs = 60'000;
 
 class FrontendsTest : public RoomsTest {
  protected:
-  ExtenderFrontend extender_frontend_{
-      {&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources_, &reasons_, &plans_, &activations_,
-       &pod_lifecycle_, &plan_lifecycle_, &bindings_, &domains_, &queues_},
-      {kLearnedMs, 0}};
-  VerbsFrontend verbs_frontend_{{&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &reasons_, &plans_,
-                                 &pod_lifecycle_, &nominations_, &clock_, &plan_lifecycle_, &bindings_, &domains_,
-                                 &queues_}};
+  CapacityGuard capacity_guard_{{&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &domains_}};
+  SlotFilter slot_filter_{{&cluster_, &index_, &gangs_, &plans_, &domains_, &pod_lifecycle_, &plan_lifecycle_},
+                          {kLearnedMs, 0}};
+  MemberFilter member_filter_{{&gangs_, &eligibility_, &reasons_, &plans_, &activations_, &pod_lifecycle_,
+                               &plan_lifecycle_, &queues_, &capacity_guard_, &slot_filter_}};
+  ExtenderFrontend extender_frontend_{{&cluster_, &gangs_, &sources_, &plans_, &activations_, &pod_lifecycle_,
+                                       &bindings_, &capacity_guard_, &member_filter_}};
+  Contention contention_{
+      {&cluster_, &ledger_, &gangs_, &eligibility_, &queues_, &nominations_, &pod_lifecycle_, &plan_lifecycle_}};
+  PermitFrontend permit_frontend_{{&cluster_, &gangs_, &eligibility_, &reasons_, &plans_, &domains_, &pod_lifecycle_,
+                                   &clock_, &bindings_, &contention_}};
+  VerbsFrontend verbs_frontend_{{&cluster_, &gangs_, &eligibility_, &plans_, &queues_, &pod_lifecycle_,
+                                 &plan_lifecycle_, &bindings_, &contention_}};
   SubmissionsFrontend submissions_frontend_{
       {&cluster_, &ledger_, &gangs_, &reasons_, &plans_, &submissions_, &pod_lifecycle_, &plan_lifecycle_, &bindings_},
       {kTtlMs, 2}};

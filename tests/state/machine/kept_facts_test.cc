@@ -55,7 +55,7 @@ class PersistedFactsTest : public testing::Test {
   [[nodiscard]] std::string Stale() const {
     std::string out;
     for (const char* name : {"m", "n"}) {
-      const std::optional<NodeView> view = machine_->reader().ViewNode(std::string(name));
+      const std::optional<NodeView> view = machine_->reader().facts.ViewNode(std::string(name));
       if (view.has_value() && view->stale_since_ms != kNever) out += view->expired ? absl::StrCat(name, "!") : name;
     }
     EXPECT_EQ(machine_->rooms().cluster.stale_nodes(),
@@ -99,12 +99,12 @@ TEST_F(PersistedFactsTest, RemovedFacts_StayRemoved) {
   Apply(UpsertPod{Declares("a", 1, 1)});
   Begin();
   ASSERT_NE(machine_->reader().FindPod("a"), nullptr);
-  ASSERT_TRUE(machine_->reader().ViewNode("n").has_value());
+  ASSERT_TRUE(machine_->reader().facts.ViewNode("n").has_value());
   Apply(RemovePod{"a"});
   Apply(RemoveNode{"n"});
   Begin();
   EXPECT_EQ(machine_->reader().FindPod("a"), nullptr);
-  EXPECT_FALSE(machine_->reader().ViewNode("n").has_value());
+  EXPECT_FALSE(machine_->reader().facts.ViewNode("n").has_value());
 }
 
 // S-2: a fact from an earlier process is stale until its announcer sends an update.
@@ -113,7 +113,7 @@ TEST_F(PersistedFactsTest, Nodes_AreStaleUntilTheirAnnouncerSends) {
   EXPECT_EQ(Stale(), "");
   Begin();
   EXPECT_EQ(Stale(), "mn");
-  EXPECT_EQ(machine_->reader().ViewNode("n")->stale_since_ms, 1'000);
+  EXPECT_EQ(machine_->reader().facts.ViewNode("n")->stale_since_ms, 1'000);
   EXPECT_FALSE(Try(UpdateFacts{.facts_version = {"a", 9}}).ok()) << "a gap";
   EXPECT_FALSE(Try(UpdateFacts{.facts_version = {"b", 6}}).ok()) << "somebody else";
   EXPECT_EQ(Stale(), "mn");
@@ -167,7 +167,7 @@ TEST_F(PersistedFactsTest, AnnouncerSilentTooLong_NodesGetNoNewPods) {
   Apply(PlanRound{});
   EXPECT_NE(QuerySubmission().reason.text.find("1 node: not announced since musterd started"), std::string::npos)
       << QuerySubmission().reason.text;
-  EXPECT_EQ(machine_->reader().ViewGang(*machine_->reader().FindGang("d/g"), false).would_help,
+  EXPECT_EQ(machine_->reader().gangs.View(*machine_->reader().FindGang("d/g"), false).would_help,
             "announce the nodes again: their source has sent nothing since musterd started");
   EXPECT_FALSE(Try(ConfirmGang{"s", plan}).ok());
   EXPECT_EQ(machine_->rooms().cluster.TotalFree().Get(kCpu), 0) << "it must not be promised";
@@ -194,10 +194,10 @@ TEST_F(PersistedFactsTest, Restart_StaleNodes_StayStale) {
   Apply(ReplaceFacts{{"a", 5}, {SmallNode("n", 1'000)}, {}});
   now_ms_ = 10'000;
   Begin();
-  EXPECT_EQ(machine_->reader().ViewNode("n")->stale_since_ms, 10'000);
+  EXPECT_EQ(machine_->reader().facts.ViewNode("n")->stale_since_ms, 10'000);
   now_ms_ = 60'000;
   Begin();
-  EXPECT_EQ(machine_->reader().ViewNode("n")->stale_since_ms, 10'000);
+  EXPECT_EQ(machine_->reader().facts.ViewNode("n")->stale_since_ms, 10'000);
   EXPECT_EQ(Stale(), "n");
   now_ms_ = 80'000;
   Begin();
@@ -206,7 +206,7 @@ TEST_F(PersistedFactsTest, Restart_StaleNodes_StayStale) {
   EXPECT_EQ(Stale(), "");
   now_ms_ = 90'000;
   Begin();
-  EXPECT_EQ(machine_->reader().ViewNode("n")->stale_since_ms, 90'000) << "it had spoken";
+  EXPECT_EQ(machine_->reader().facts.ViewNode("n")->stale_since_ms, 90'000) << "it had spoken";
 }
 
 // A store is only for the kind of process that wrote it. Another kind refuses it, so that no unknown record is lost.

@@ -129,7 +129,7 @@ TEST_F(MachineFacts, Views_NodeAndGang_ShowTheFacts) {
   pod.node_name = "n";
   Apply(UpsertPod{pod});
   PutGang("g", 2);
-  const NodeView node = machine_.reader().ViewNode(machine_.rooms().cluster.FindNode("n"));
+  const NodeView node = machine_.reader().facts.ViewNode(machine_.rooms().cluster.FindNode("n"));
   EXPECT_EQ(node.name, "n");
   EXPECT_TRUE(node.present);
   EXPECT_EQ(node.allocatable.at("cpu"), 4);
@@ -179,27 +179,27 @@ TEST_F(MachineFacts, RefusedNode_IsShownUntilAcceptedOrRemoved) {
   EXPECT_NE(StateHash(machine_), before);
   machine_.TakeChanged(&gangs, &nodes);
   EXPECT_EQ(nodes, (Lines{"n", "never"}));
-  EXPECT_EQ(machine_.reader().ViewNode("n")->refused, "another reason");
-  EXPECT_EQ(machine_.reader().ViewNode("n")->allocatable.at("cpu"), 4) << "what was known stands";
-  ASSERT_TRUE(machine_.reader().ViewNode("never").has_value());
-  EXPECT_FALSE(machine_.reader().ViewNode("never")->present);
-  EXPECT_EQ(machine_.reader().ViewNode("never")->name, "never");
-  EXPECT_FALSE(machine_.reader().ViewNode("nobody").has_value());
+  EXPECT_EQ(machine_.reader().facts.ViewNode("n")->refused, "another reason");
+  EXPECT_EQ(machine_.reader().facts.ViewNode("n")->allocatable.at("cpu"), 4) << "what was known stands";
+  ASSERT_TRUE(machine_.reader().facts.ViewNode("never").has_value());
+  EXPECT_FALSE(machine_.reader().facts.ViewNode("never")->present);
+  EXPECT_EQ(machine_.reader().facts.ViewNode("never")->name, "never");
+  EXPECT_FALSE(machine_.reader().facts.ViewNode("nobody").has_value());
   // A pod is known to be on the node, but the node's facts are still unknown.
   PodDescription pod = Lone("a", 1);
   pod.node_name = "never";
   Apply(UpsertPod{pod});
-  EXPECT_EQ(machine_.reader().ViewNode("never")->used.at("cpu"), 1);
-  EXPECT_NE(machine_.reader().ViewNode("never")->refused, "");
+  EXPECT_EQ(machine_.reader().facts.ViewNode("never")->used.at("cpu"), 1);
+  EXPECT_NE(machine_.reader().facts.ViewNode("never")->refused, "");
   Apply(RemovePod{"a"});
   Apply(RemoveNode{"never"});
-  EXPECT_FALSE(machine_.reader().ViewNode("never").has_value());
+  EXPECT_FALSE(machine_.reader().facts.ViewNode("never").has_value());
   Apply(UpsertNode{SmallNode("n", 4)});
-  EXPECT_EQ(machine_.reader().ViewNode("n")->refused, "");
-  EXPECT_EQ(machine_.reader().refused_counts(), (FactCounts{3, 0, 0}));
+  EXPECT_EQ(machine_.reader().facts.ViewNode("n")->refused, "");
+  EXPECT_EQ(machine_.reader().facts.refused_counts(), (FactCounts{3, 0, 0}));
   Apply(UpsertNode{cpu("never", -1)});
   Apply(ReplaceFacts{{"me", 1}, {SmallNode("n", 4)}, {}});
-  EXPECT_FALSE(machine_.reader().ViewNode("never").has_value()) << "the snapshot does not name it";
+  EXPECT_FALSE(machine_.reader().facts.ViewNode("never").has_value()) << "the snapshot does not name it";
 }
 
 TEST_F(MachineFacts, PodWithoutNameOrUid_IsRefused) {
@@ -208,14 +208,14 @@ TEST_F(MachineFacts, PodWithoutNameOrUid_IsRefused) {
     (name ? pod.name : pod.uid).clear();
     Apply(UpsertPod{pod});
     EXPECT_TRUE(absl::IsInvalidArgument(out_.status));
-    EXPECT_EQ(machine_.reader().pod_count(), 0U);
+    EXPECT_EQ(machine_.reader().pods.count(), 0U);
   }
   Apply(UpsertPod{Lone("a", 1)});
   PodDescription another = Lone("a", 1);
   another.name = "b";
   Apply(UpsertPod{another});
   EXPECT_TRUE(absl::IsInvalidArgument(out_.status));
-  EXPECT_EQ(machine_.reader().refused_counts(), (FactCounts{0, 3, 0}));
+  EXPECT_EQ(machine_.reader().facts.refused_counts(), (FactCounts{0, 3, 0}));
 }
 
 TEST_F(MachineFacts, FactUpdate_NamelessAnnouncerWithoutSnapshot_IsRefused) {

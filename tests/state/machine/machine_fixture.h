@@ -63,7 +63,9 @@ class WholeMachine : public testing::Test {
   [[nodiscard]] bool Planned(const std::string& gang) const {
     return machine_.reader().FindPlan(GangAt(gang)) != nullptr;
   }
-  [[nodiscard]] GangView View(const std::string& gang) const { return machine_.reader().ViewGang(GangAt(gang), true); }
+  [[nodiscard]] GangView View(const std::string& gang) const {
+    return machine_.reader().gangs.View(GangAt(gang), true);
+  }
 
   Machine machine_;
   int64_t now_ms_ = kT0;

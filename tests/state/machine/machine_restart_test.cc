@@ -86,7 +86,7 @@ TEST_F(Restarts, GangsCreatedOverGrpc_SurviveRestarts) {
     Apply(FactsRead{});
     const Gang* made = machine_->reader().FindGang("d/made");
     ASSERT_NE(made, nullptr);
-    EXPECT_EQ(machine_->reader().ViewGang(*made, false).rules.min_member, 3);
+    EXPECT_EQ(machine_->reader().gangs.View(*made, false).rules.min_member, 3);
     EXPECT_EQ(machine_->reader().FindGang("d/gone"), nullptr);
     EXPECT_EQ(machine_->reader().FindGang("d/read"), nullptr) << "the API server tells of it";
   }

@@ -25,13 +25,13 @@ class QueuePositionTest : public WholeMachine {
   }
   // "place/places queue: gangs before it, in order"; read in steps of `limit` gangs.
   std::string Before(const std::string& gang, int32_t limit = 1) { return Format(&GangAt(gang), kNoQueue, limit); }
-  std::string Of(const std::string& queue) { return Format(nullptr, machine_.reader().queue_tree().Find(queue), 2); }
+  std::string Of(const std::string& queue) { return Format(nullptr, machine_.reader().queues.tree().Find(queue), 2); }
 
  private:
   std::string Format(const Gang* gang, QueueId queue, int32_t limit) {
     QueuePositionCursor read;
     QueuePositionView view;
-    while (!machine_.reader().ViewQueuePosition(gang, queue, limit, &read, &view)) {
+    while (!machine_.reader().queues.ViewPosition(gang, queue, limit, &read, &view)) {
     }
     std::string out = absl::StrCat(view.place, "/", view.places, " ", view.queue, ":");
     for (const QueuedGangView& each : view.first) {

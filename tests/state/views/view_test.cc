@@ -84,7 +84,7 @@ TEST_F(MachineView, MemberNode_FollowsSlotHoldAndCommit) {
     EXPECT_EQ(member.node, member.uid == "v" ? "m" : "");
     EXPECT_EQ(member.priority, 7);
   }
-  EXPECT_EQ(machine_.reader().ViewGang(GangAt("w"), false).members.size(), 0U);
+  EXPECT_EQ(machine_.reader().gangs.View(GangAt("w"), false).members.size(), 0U);
 }
 
 // S-5: members are read in steps of one. Two members may differ only in the UID.
@@ -97,7 +97,7 @@ TEST_F(MachineView, ViewMembers_SameNames_ReadsEachMemberOnce) {
   ASSERT_EQ(GangAt("g").children(), 3);
   MembersCursor read;
   std::vector<MemberView> members;
-  for (int step = 0; step < 5 && !machine_.reader().ViewMembers(GangAt("g"), 1, &read, &members);) ++step;
+  for (int step = 0; step < 5 && !machine_.reader().gangs.ViewMembers(GangAt("g"), 1, &read, &members);) ++step;
   EXPECT_EQ(members.size(), 3U);
 }
 

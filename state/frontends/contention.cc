@@ -1,10 +1,7 @@
-// Contention at the barrier: members of several gangs wait with nodes that the other gangs need (SPEC P-6).
-#include <string>
-#include <vector>
+#include "state/frontends/contention.h"
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "state/frontends/verbs_frontend.h"
 
 namespace muster {
 namespace {
@@ -17,8 +14,14 @@ bool Together(const Gangs& gangs, const Gang& a, const Gang& b) {
 
 }  // namespace
 
+// Ends the waits of the gang and its group.
+void Contention::Release(const Gang& gang, const std::string& why, ApplyContext* ctx) {
+  r_.plan_lifecycle->ReleaseGroup(
+      gang, {ReasonCode::kWithdrawn, absl::StrCat("gang ", gang.key, ": released its nodes for ", why)}, ctx);
+}
+
 // Whether the pod would fit on the node without the waiting pods of other gangs; `after`: only of gangs after that key.
-bool VerbsFrontend::HasRoomWithout(const Pod& pod, NodeId node, const QueueKey* after) const {
+bool Contention::HasRoomWithout(const Pod& pod, NodeId node, const QueueKey* after) const {
   const auto waiters = r_.pod_lifecycle->waiters().find(node);
   if (waiters == r_.pod_lifecycle->waiters().end()) return false;
   // The pod that its anti-affinity excludes may not be a waiting one: then no release would help.
@@ -36,7 +39,7 @@ bool VerbsFrontend::HasRoomWithout(const Pod& pod, NodeId node, const QueueKey* 
 }
 
 // The last gang in order with members waiting on the node, other than `except` and its group; nullptr: none.
-const Gang* VerbsFrontend::FindLastWaiting(NodeId node, const Gang& except) const {
+const Gang* Contention::FindLastWaiting(NodeId node, const Gang& except) const {
   const Gang* last = nullptr;
   const auto waiters = r_.pod_lifecycle->waiters().find(node);
   if (waiters == r_.pod_lifecycle->waiters().end()) return last;
@@ -50,21 +53,17 @@ const Gang* VerbsFrontend::FindLastWaiting(NodeId node, const Gang& except) cons
 
 // Releases gangs that come after the pod's gang from the node, the last first, until the pod fits. Returns false if it
 // does not fit after all of them. REQUIRES: HasRoomWithout for the gang's key.
-bool VerbsFrontend::ReleaseRoomFor(const Pod& pod, NodeId node, ApplyContext* ctx) {
+bool Contention::ReleaseRoomFor(const Pod& pod, NodeId node, ApplyContext* ctx) {
   const Gang& gang = *pod.gang;
   while (r_.cluster->Room(node, pod.cls, 1) == 0) {
     const Gang* last = FindLastWaiting(node, gang);
     if (last == nullptr || !(r_.eligibility->KeyOf(gang) < r_.eligibility->KeyOf(*last))) return false;
-    r_.plan_lifecycle->ReleaseGroup(
-        *last,
-        {ReasonCode::kWithdrawn,
-         absl::StrCat("gang ", last->key, ": released its nodes for gang ", gang.key, ", which is ahead of it")},
-        ctx);
+    Release(*last, absl::StrCat("gang ", gang.key, ", which is ahead of it"), ctx);
   }
   return true;
 }
 
-Reason VerbsFrontend::ReserveQueue(const Pod& pod, ApplyContext* ctx) {
+Reason Contention::ReserveQueue(const Pod& pod, ApplyContext* ctx) {
   if (pod.gang == nullptr || !r_.queues->any()) return {};
   const Gang& gang = *pod.gang;
   if (Reason never = r_.queues->PermanentRejection(gang); !never.none()) return never;
@@ -95,11 +94,7 @@ Reason VerbsFrontend::ReserveQueue(const Pod& pod, ApplyContext* ctx) {
     const Gang& last = *behind.back();
     behind.pop_back();
     if (!r_.queues->ShareQueue(last, gang)) continue;
-    r_.plan_lifecycle->ReleaseGroup(
-        last,
-        {ReasonCode::kWithdrawn,
-         absl::StrCat("gang ", last.key, ": released its nodes for gang ", gang.key, ", which is ahead of it")},
-        ctx);
+    Release(last, absl::StrCat("gang ", gang.key, ", which is ahead of it"), ctx);
     holders = ahead;
     if (!waits) holders.insert(holders.end(), behind.begin(), behind.end());
     reason = r_.queues->CheckAtBarrier(pod, together, holders, {});
@@ -107,7 +102,7 @@ Reason VerbsFrontend::ReserveQueue(const Pod& pod, ApplyContext* ctx) {
   return reason;
 }
 
-bool VerbsFrontend::ResolveContention(const Pod& pod, const NodeOffer& offer, ApplyContext* ctx) {
+bool Contention::Resolve(const Pod& pod, const NodeOffer& offer, ApplyContext* ctx) {
   if (pod.gang == nullptr || r_.pod_lifecycle->waiters().empty()) return false;
   const Gang& gang = *pod.gang;
   if (gang.rules.min_member < 1 || r_.eligibility->SchedulesIndividually(gang)) return false;  // it needs no quorum
@@ -123,14 +118,28 @@ bool VerbsFrontend::ResolveContention(const Pod& pod, const NodeOffer& offer, Ap
   }
   // Gangs before it in order hold what the pod needs: its gang releases its nodes, so that those gangs can start.
   const bool in_the_way = absl::c_any_of(nodes, [&](NodeId at) { return HasRoomWithout(pod, at, nullptr); });
-  if (in_the_way && gang.count(MemberState::kWaiting) > 0) {
-    r_.plan_lifecycle->ReleaseGroup(
-        gang,
-        {ReasonCode::kWithdrawn,
-         absl::StrCat("gang ", gang.key, ": released its nodes for gangs that are ahead of it")},
-        ctx);
-  }
+  if (in_the_way && gang.count(MemberState::kWaiting) > 0) Release(gang, "gangs that are ahead of it", ctx);
   return false;
+}
+
+// Charges the pod to the node. Returns why that is not possible; none: done.
+Reason Contention::ReserveNode(const Pod& pod, NodeId node, ApplyContext* ctx) {
+  if (Reason reason = ReserveQueue(pod, ctx); !reason.none()) {
+    reason.text = absl::StrCat("gang ", pod.gang->key, ": ", reason.text);
+    return reason;
+  }
+  if (r_.ledger->Reserves(pod.id))
+    r_.ledger->DischargePod(pod.id, /*gained=*/true);  // the reservation of its nomination
+  if (r_.cluster->Room(node, pod.cls, 1) == 0 && !Resolve(pod, NodeOffer({r_.cluster->node(node).facts.name}), ctx)) {
+    r_.nominations->Charge();
+    return {ReasonCode::kNoRoom,
+            absl::StrCat("node ", r_.cluster->node(node).facts.name, " has no room for pod ", pod.facts.name)};
+  }
+  r_.ledger->ChargePod(pod.id, node, pod.cls, ChargeKind::kUsed);
+  r_.plan_lifecycle->OnNodeTaken(pod, node, ctx);
+  r_.pod_lifecycle->SetNode(pod, node);
+  r_.nominations->Remove(pod);
+  return {};
 }
 
 }  // namespace muster
