@@ -18,7 +18,6 @@
 #include "service/recorder/segment.h"
 #include "state/machine/machine.h"
 #include "state/recording/snapshot.h"
-#include "state/verify/hash.h"
 
 namespace muster {
 namespace {
@@ -152,7 +151,7 @@ class GangStory {
     std::string now;
     if (gang != nullptr) {
       seen_ = true;
-      const GangView view = machine.reader().gangs.View(*gang, /*with_members=*/false);
+      const GangView view = machine.reader().ViewGang(*gang, /*with_members=*/false);
       now = absl::StrCat(ToString(view.phase), ReasonText(view.reason));
     } else if (!last_state_.empty()) {
       now = "gone";
@@ -168,7 +167,7 @@ class GangStory {
   void PrintEnd(const Machine& machine) const {
     const Gang* gang = machine.reader().FindGang(key_);
     if (gang == nullptr) return PrintText(absl::StrCat("gang ", key_, " does not exist at the end"));
-    const GangView view = machine.reader().gangs.View(*gang, /*with_members=*/true);
+    const GangView view = machine.reader().ViewGang(*gang, /*with_members=*/true);
     PrintText("");
     PrintText(absl::StrCat("gang ", key_, ": ", ToString(view.phase), ReasonText(view.reason)));
     if (!view.would_help.empty()) PrintText(absl::StrCat("  suggestion: ", view.would_help));
@@ -215,7 +214,8 @@ class Replay {
     } else if (!first && !header.first_of_process && header.first_command != number_ + 1) {
       PrintMissing(absl::StrCat("until ", TimeText(header.begun_ms), " #", header.first_command));
     }
-    if (check_ && goes_on && StateHash(*machine) != StateHash(*machine_)) {
+    machine->TakeChanged(&gangs_, &nodes_);  // as after each command of the previous file
+    if (check_ && goes_on && recording::StateHash(*machine) != recording::StateHash(*machine_)) {
       return absl::DataLossError(
           absl::StrCat(file, " begins with another state than the end of the previous file: ", Moment()));
     }
@@ -266,7 +266,7 @@ class Replay {
     machine_->reader().ForEachGang([&](const Gang&) { ++gangs; });
     PrintText(absl::StrCat("at the end: ", machine_->reader().facts.present_nodes(), " nodes, ",
                            machine_->reader().pods.count(), " pods, ", gangs, " gangs; state ",
-                           absl::Hex(StateHash(*machine_), absl::kZeroPad16)));
+                           absl::Hex(recording::StateHash(*machine_), absl::kZeroPad16)));
     const bool bounded = until_.ms != Until().ms || until_.command != Until().command;
     if (bounded && !reached_ && number_ != until_.command)
       PrintText(absl::StrCat("the recording ends before --until, at ", Moment()));
@@ -328,9 +328,9 @@ class Replay {
         break;
     }
     if (!check_ || ending.state_hash == 0) return absl::OkStatus();
-    if (StateHash(*machine_) != ending.state_hash) {
+    if (recording::StateHash(*machine_) != ending.state_hash) {
       return absl::DataLossError(absl::StrCat(Moment(), ": every outcome is as recorded, the state is not: ",
-                                              absl::Hex(StateHash(*machine_), absl::kZeroPad16), " here, ",
+                                              absl::Hex(recording::StateHash(*machine_), absl::kZeroPad16), " here, ",
                                               absl::Hex(ending.state_hash, absl::kZeroPad16), " there"));
     }
     states_ = ", and so is the state when musterd stopped";

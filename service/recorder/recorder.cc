@@ -16,7 +16,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "state/recording/snapshot.h"
-#include "state/verify/hash.h"
 
 namespace muster {
 namespace {
@@ -140,7 +139,7 @@ void Recorder::OnStopped(const Machine& machine) {
   if (!recording_) return;
   Part part;
   part.end = SegmentEnd::kStopped;
-  part.state_hash = StateHash(machine);
+  part.state_hash = recording::StateHash(machine);
   MutexLock lock(&mutex_);
   parts_.push_back(std::move(part));
   changed_.Signal();

@@ -21,7 +21,7 @@
 namespace muster {
 
 // Version of the layout above and of SegmentHeader.
-inline constexpr int32_t kRecordingFormat = 16;
+inline constexpr int32_t kRecordingFormat = 17;
 
 struct SegmentHeader {
   int32_t format = kRecordingFormat;
@@ -44,7 +44,7 @@ enum class SegmentEnd : uint8_t {
 struct SegmentEnding {
   SegmentEnd why = SegmentEnd::kNone;
   int64_t commands = 0;     // in this file
-  uint64_t state_hash = 0;  // StateHash after the last command; 0: not taken
+  uint64_t state_hash = 0;  // StateHash after the last command and Machine::TakeChanged; 0: not taken
 };
 
 // Commands that are written together.

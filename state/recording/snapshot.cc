@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <array>
 
+#include "absl/container/flat_hash_map.h"
 #include "state/base/varint.h"
 #include "state/recording/archive.h"
 
 namespace muster::recording {
 namespace {
+
+uint64_t NumberOf(const Pod* pod) { return pod == nullptr ? 0 : static_cast<uint64_t>(pod->id) + 1; }
 
 // Writes pointers to pods as ids; no other pointers refer to shared objects. A state has millions of small numbers,
 // which are buffered before they are appended.
@@ -34,7 +37,7 @@ class StateWriter {
     out_->append(chunk_.data(), used_);
     used_ = 0;
   }
-  void Special(const Pod* const& pod) { Number(pod == nullptr ? 0 : static_cast<uint64_t>(pod->id) + 1); }
+  void Special(const Pod* const& pod) { Number(NumberOf(pod)); }
 
  private:
   std::string* out_;
@@ -58,6 +61,22 @@ class StateReader : public Reader {
   const Machine* machine_;
 };
 
+class StateDigester : public Digester {
+ public:
+  void Special(const Pod* const& pod) { Number(NumberOf(pod)); }
+  // The sum of the hashes of the entries, which have no order.
+  template <typename Key, typename Value>
+  void Special(const absl::flat_hash_map<Key, Value>& map) {
+    uint64_t sum = 0;
+    for (const auto& entry : map) {
+      StateDigester digester;
+      Pass(digester, entry);
+      sum += digester.value();
+    }
+    Number(sum);
+  }
+};
+
 }  // namespace
 
 std::string SaveState(const Machine& machine) {
@@ -75,6 +94,12 @@ absl::Status RestoreState(absl::string_view bytes, Machine* machine) {
     return absl::InvalidArgumentError("the state that it opens with cannot be read");
   }
   return absl::OkStatus();
+}
+
+uint64_t StateHash(const Machine& machine) {
+  StateDigester digester;
+  Pass(digester, machine);
+  return digester.value();
 }
 
 uint64_t StateLayout() { return LayoutOf<Machine>(); }

@@ -17,6 +17,10 @@ namespace muster::recording {
 // program; the machine must then be discarded. REQUIRES: the machine is new and has the same settings.
 [[nodiscard]] absl::Status RestoreState(absl::string_view bytes, Machine* machine);
 
+// A hash of everything that SaveState writes, equal in every process. Equal for machines with the same history, whether
+// or not one of them was restored on the way: the same commands, and the same calls of TakeChanged.
+[[nodiscard]] uint64_t StateHash(const Machine& machine);
+
 // Equal for programs that serialise states in the same form.
 [[nodiscard]] uint64_t StateLayout();
 

@@ -21,7 +21,6 @@
 #include "service/recorder/recorder.h"
 #include "service/store/sqlite_store.h"
 #include "state/recording/snapshot.h"
-#include "state/verify/hash.h"
 #include "tests/bench/core_world.h"
 #include "tests/bench/traced.h"
 
@@ -379,7 +378,7 @@ void RecordFigures() {
       const Steady::time_point begun = Steady::now();
       if (!recording::RestoreState(state, &again).ok()) std::abort();
       restored.push_back(Ms(begun));
-      if (StateHash(again) != StateHash(machine)) std::abort();
+      if (recording::StateHash(again) != recording::StateHash(machine)) std::abort();
     }
   };
   if (!service.engine().ReadDurableSync(save).ok()) std::abort();

@@ -47,9 +47,8 @@ MAY_INCLUDE = {
     "clients/musterctl/replay": ["clients", "service/recorder/segment", "support", "state"],
     "clients": ["clients", "muster/v1", "google/rpc"],
 }
-# Folders that only the named folders may include, besides themselves. Hashes and invariants are not part of musterd,
-# except that its recorder ends a recording with the hash of the state.
-ONLY_FOR = {"state/verify": ["service/recorder", "clients/musterctl/replay"]}
+# Folders that only the named folders may include, besides themselves. Hashes and invariants are for tests.
+ONLY_FOR = {"state/verify": []}
 # The text of a reason and the message of a status are for people. Whether they changed may be compared.
 TEXT = r"(\.text\b(?!\()|\bwhy\b(?!\()|\bmessage\(\))"
 BY_TEXT = "errors and reasons are not recognised by their text: give them a type, as in state/base/problem.h"
@@ -281,7 +280,6 @@ def self_test():
         ("service/app.h", '#include "k8s-extender/webhook/extender.h"\n#include "service/engine/engine.h"\n'),
         ("service/main.cc", '#include "k8s-extender/dialects/dialects.h"\n#include "service/app.h"\n'),
         ("service/engine/fine.cc", "if (last_error_ != status.message()) Log(reason.text);"),
-        ("service/recorder/fine.cc", '#include "state/verify/hash.h"\n'),
     ]
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)

@@ -1,4 +1,4 @@
-// StateHash differs for states that answer differently, and equal hashes imply equal answers (SPEC P-1).
+// LogicalHash differs for states that answer differently, and equal hashes imply equal answers (SPEC P-1).
 #include "state/verify/hash.h"
 
 #include <gtest/gtest.h>
@@ -243,7 +243,7 @@ TEST(Hash, DifferentAnswers_DifferentHashes) {
       Machine machine(MachineSettings{});
       for (const Timed& each : pair.before) Apply(each.command, each.at_ms, &machine);
       for (const Timed& each : *sequence) Apply(each.command, each.at_ms, &machine);
-      hashes.push_back(StateHash(machine));
+      hashes.push_back(LogicalHash(machine));
       std::string& answer = answers.emplace_back();
       for (const Timed& each : pair.probe) answer += Apply(each.command, each.at_ms, &machine);
     }
@@ -276,7 +276,7 @@ int SwapAdjacent(const RandomWorld::Life& life, std::mt19937_64* random) {
     Apply(life.commands[at + 1].first, now_ms, one.get());
     Apply(life.commands[at + 1].first, now_ms, other.get());
     Apply(life.commands[at].first, now_ms, other.get());
-    if (StateHash(*one) != StateHash(*other)) continue;
+    if (LogicalHash(*one) != LogicalHash(*other)) continue;
     ++met;
     for (size_t i = at + 2; i < std::min(life.commands.size(), at + 2 + kFollow); ++i) {
       const auto& [command, time_ms] = life.commands[i];
@@ -284,7 +284,7 @@ int SwapAdjacent(const RandomWorld::Life& life, std::mt19937_64* random) {
           << "command " << i << ", after " << at << " and " << at + 1 << " changed places";
       if (testing::Test::HasFailure()) return met;
     }
-    EXPECT_EQ(StateHash(*one), StateHash(*other));
+    EXPECT_EQ(LogicalHash(*one), LogicalHash(*other));
   }
   return met;
 }

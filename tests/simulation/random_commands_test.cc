@@ -7,7 +7,7 @@
 
 #include <cstdio>
 
-#include "state/verify/hash.h"
+#include "state/recording/snapshot.h"
 #include "tests/simulation/random_world.h"
 #include "tests/support/share.h"
 
@@ -81,12 +81,12 @@ TEST(RandomCommands, SameSeed_SameHash) {
     first.Step();
     second.Step();
     if (step % 500 != 0) continue;
-    ASSERT_EQ(StateHash(first.machine()), StateHash(second.machine())) << "at step " << step;
+    ASSERT_EQ(recording::StateHash(first.machine()), recording::StateHash(second.machine())) << "at step " << step;
   }
-  EXPECT_EQ(StateHash(first.machine()), StateHash(second.machine()));
+  EXPECT_EQ(recording::StateHash(first.machine()), recording::StateHash(second.machine()));
   RandomWorld other(8);
   for (int step = 0; step < 5000; ++step) other.Step();
-  EXPECT_NE(StateHash(first.machine()), StateHash(other.machine()));
+  EXPECT_NE(recording::StateHash(first.machine()), recording::StateHash(other.machine()));
 }
 
 }  // namespace

@@ -14,7 +14,6 @@
 #include "absl/strings/str_cat.h"
 #include "state/recording/commands.h"
 #include "state/recording/snapshot.h"
-#include "state/verify/hash.h"
 #include "state/verify/invariants.h"
 #include "tests/simulation/random_world.h"
 #include "tests/support/facts.h"
@@ -31,6 +30,7 @@ using recording::OfferWriter;
 using recording::Reader;
 using recording::RestoreState;
 using recording::SaveState;
+using recording::StateHash;
 
 constexpr int kSeeds = 8;
 constexpr int kSteps = 3'000;

@@ -13,7 +13,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "state/recording/snapshot.h"
-#include "state/verify/hash.h"
 #include "tests/simulation/random_world.h"
 #include "tests/support/facts.h"
 #include "tests/support/share.h"
@@ -127,9 +126,9 @@ TEST(WhatIf, Prediction_ComesTrue) {
         if (random() % 100 != 0) continue;
         const int64_t now_ms = life.commands[i].second;
         const WhatIf question = RandomQuestion(machine, &random);
-        const uint64_t before = StateHash(machine);
+        const uint64_t before = recording::StateHash(machine);
         const auto answer = AnswerWhatIf(recording::SaveState(machine), settings, question, now_ms);
-        ASSERT_EQ(StateHash(machine), before);
+        ASSERT_EQ(recording::StateHash(machine), before);
         // The queues above may be too small for the larger amount.
         if (absl::IsInvalidArgument(answer.status()) && !question.more.empty()) continue;
         ASSERT_TRUE(answer.ok()) << answer.status();

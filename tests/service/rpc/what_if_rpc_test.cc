@@ -4,7 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "clients/musterctl/manifests.h"
-#include "state/verify/hash.h"
+#include "state/recording/snapshot.h"
 #include "tests/service/rpc/rpc_fixture.h"
 
 namespace muster {
@@ -24,7 +24,7 @@ class WhatIfRpc : public Rpc {
   }
   [[nodiscard]] uint64_t HashNow() {
     uint64_t hash = 0;
-    EXPECT_TRUE(engine_.ReadDurableSync([&](const Machine& machine) { hash = StateHash(machine); }).ok());
+    EXPECT_TRUE(engine_.ReadDurableSync([&](const Machine& machine) { hash = recording::StateHash(machine); }).ok());
     return hash;
   }
 };

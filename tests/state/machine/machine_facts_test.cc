@@ -14,22 +14,22 @@ class MachineFacts : public WholeMachine {
   }
   // Applies an invalid snapshot, then the same as an update, and expects that neither changes the state.
   void ExpectRefused(const std::vector<NodeDescription>& nodes, const std::vector<PodDescription>& pods) {
-    const uint64_t before = StateHash(machine_);
+    const uint64_t before = LogicalHash(machine_);
     Apply(ReplaceFacts{{"a", 1}, nodes, pods});
     EXPECT_TRUE(absl::IsInvalidArgument(out_.status)) << out_.status;
-    EXPECT_EQ(StateHash(machine_), before);
+    EXPECT_EQ(LogicalHash(machine_), before);
     Apply(UpdateFacts{{"a", 0}, nodes, {}, pods, {}, {}, {}});
     EXPECT_TRUE(absl::IsInvalidArgument(out_.status)) << out_.status;
-    EXPECT_EQ(StateHash(machine_), before);
+    EXPECT_EQ(LogicalHash(machine_), before);
   }
 };
 
 // The number of the next update changes later answers.
 TEST_F(MachineFacts, Hash_DifferentVersion_Differs) {
   Apply(ReplaceFacts{{"a", 1}, {}, {}});
-  const uint64_t before = StateHash(machine_);
+  const uint64_t before = LogicalHash(machine_);
   Apply(UpdateFacts{.facts_version = {"a", 2}});
-  EXPECT_NE(StateHash(machine_), before);
+  EXPECT_NE(LogicalHash(machine_), before);
 }
 
 TEST_F(MachineFacts, Facts_OneInvalid_AreRefusedAsAWhole) {
@@ -170,13 +170,13 @@ TEST_F(MachineFacts, RefusedNode_IsShownUntilAcceptedOrRemoved) {
   std::vector<std::string> gangs;
   std::vector<std::string> nodes;
   machine_.TakeChanged(&gangs, &nodes);
-  const uint64_t before = StateHash(machine_);
+  const uint64_t before = LogicalHash(machine_);
   Apply(UpsertNode{cpu("n", -1)});
   EXPECT_TRUE(absl::IsInvalidArgument(out_.status));
   Apply(UpsertNode{cpu("never", kMaxAmount + 1)});
   Apply(UnreadableFact{FactKind::kNode, "n", "another reason"});
   EXPECT_TRUE(absl::IsInvalidArgument(out_.status));
-  EXPECT_NE(StateHash(machine_), before);
+  EXPECT_NE(LogicalHash(machine_), before);
   machine_.TakeChanged(&gangs, &nodes);
   EXPECT_EQ(nodes, (Lines{"n", "never"}));
   EXPECT_EQ(machine_.reader().facts.ViewNode("n")->refused, "another reason");
@@ -226,20 +226,20 @@ TEST_F(MachineFacts, FactUpdate_NamelessAnnouncerWithoutSnapshot_IsRefused) {
 TEST(MachineHash, Hash_FactsReadOrNot_Differs) {
   Machine unread{MachineSettings()};
   Machine read{MachineSettings()};
-  EXPECT_EQ(StateHash(unread), StateHash(read));
+  EXPECT_EQ(LogicalHash(unread), LogicalHash(read));
   Outcome outcome;
   read.Apply(FactsRead{}, kT0, &outcome);
-  EXPECT_NE(StateHash(unread), StateHash(read));
+  EXPECT_NE(LogicalHash(unread), LogicalHash(read));
 }
 
 TEST_F(MachineFacts, Hash_NumberOfHolds_Differs) {
   PutGang("g", 2);
   AskAndBind("g-1", 1);
-  const uint64_t before = StateHash(machine_);
+  const uint64_t before = LogicalHash(machine_);
   Apply(Bind{"g-1", "n", 2});
-  EXPECT_NE(StateHash(machine_), before);
+  EXPECT_NE(LogicalHash(machine_), before);
   Apply(CallerGone{"g-1", 2});
-  EXPECT_EQ(StateHash(machine_), before);
+  EXPECT_EQ(LogicalHash(machine_), before);
 }
 
 TEST_F(MachineFacts, CheckInvariants_PodDueEarlier_IsFound) {

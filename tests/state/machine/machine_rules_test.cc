@@ -97,7 +97,7 @@ TEST(MachineHash, Hash_DifferentWarnings_Differs) {
     pod.uid = pod.name = "g-2";
     pod.gang.declaration.Mutable().warnings = warnings;
     machine.Apply(UpsertPod{pod}, kT0, &out);
-    return StateHash(machine);
+    return LogicalHash(machine);
   };
   EXPECT_EQ(hash({}), hash({}));
   EXPECT_NE(hash({}), hash({"nobody acts on this key"}));

@@ -132,15 +132,15 @@ TEST_F(Invariants, WrongPodState_IsFound) {
 // --- the hash differs between states (P-1) ---
 
 TEST_F(Invariants, Hash_AnyRelevantField_ChangesTheHash) {
-  const uint64_t whole = StateHash(machine_);
+  const uint64_t whole = LogicalHash(machine_);
   const uint64_t durable = DurableHash(machine_);
   Gang& gang = Writable(GangAt("g"));
   Plan& plan = Writable(*machine_.reader().FindPlan(gang));
   const auto differs = [&](auto* value, auto other, bool is_durable) {
     const auto before = std::exchange(*value, other);
-    const bool both = StateHash(machine_) != whole && (DurableHash(machine_) != durable) == is_durable;
+    const bool both = LogicalHash(machine_) != whole && (DurableHash(machine_) != durable) == is_durable;
     *value = before;
-    return both && StateHash(machine_) == whole;
+    return both && LogicalHash(machine_) == whole;
   };
   EXPECT_TRUE(differs(&gang.durable.satisfied, true, true));
   EXPECT_TRUE(differs(&gang.durable.timed_out, true, true));
