@@ -18,7 +18,7 @@ void PodLifecycle::RecordStart(const Group& gangs, int64_t plan, int64_t deadlin
     }
   }
   ctx->ReserveRecords(start.places.size() + 1);
-  WriteStartRecord(std::move(start), ctx);
+  WriteStartRecord(start, ctx);
 }
 
 void PodLifecycle::RecordCommit(const Pod& pod, int64_t start, bool permitted, ApplyContext* ctx) {
@@ -31,7 +31,7 @@ void PodLifecycle::RecordCommit(const Pod& pod, int64_t start, bool permitted, A
   if (permitted) commitment.bind_within_ms = PermissionOf(pod).bind_within_ms;
   if (Of(pod).recorded && Of(pod).start != start) EraseCommitRecord(pod, ctx);
   OnCommitRecorded(pod, start);
-  WriteCommitRecord(std::move(commitment), ctx);
+  WriteCommitRecord(commitment, ctx);
 }
 
 void PodLifecycle::OnCommitRecorded(const Pod& pod, int64_t start) {

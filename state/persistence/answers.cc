@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/store/v1/records.pb.h"
+#include "state/persistence/fields.h"
 
 namespace muster {
 namespace {
@@ -14,13 +15,13 @@ constexpr int32_t kAnswerFormat = 1;
 
 }  // namespace
 
+void Convert(Pair<DurableAnswer, store::v1::AnswerRecord> /*types*/, auto& value, auto& message) {
+  MUSTER_FIELDS(fingerprint, code, message, details, response);
+}
+
 Record AnswerRecord(const DurableAnswer& answer) {
   store::v1::AnswerRecord record;
-  record.set_fingerprint(answer.fingerprint);
-  record.set_code(answer.code);
-  record.set_message(answer.message);
-  record.set_details(answer.details);
-  record.set_response(answer.response);
+  Write(answer, &record);
   return {.kind = kAnswer, .key = answer.key, .format = kAnswerFormat, .value = record.SerializeAsString()};
 }
 
@@ -35,8 +36,10 @@ absl::StatusOr<DurableAnswer> ReadAnswer(const Record& record) {
                                                    ": not a readable AnswerRecord; run the version of Muster that "
                                                    "wrote it, or a newer one"));
   }
-  return DurableAnswer{record.key,       parsed.fingerprint(), parsed.code(),
-                       parsed.message(), parsed.details(),     parsed.response()};
+  DurableAnswer answer;
+  answer.key = record.key;
+  Read(std::as_const(parsed), &answer);
+  return answer;
 }
 
 }  // namespace

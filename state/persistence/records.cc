@@ -7,8 +7,12 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "muster/store/v1/records.pb.h"
+#include "state/persistence/fields.h"
 
 namespace muster {
+
+namespace proto = store::v1;
+
 namespace {
 
 constexpr char kGang[] = "gang";
@@ -19,7 +23,7 @@ constexpr char kEffects[] = "effects";
 constexpr char kQueues[] = "queues";
 constexpr int32_t kRecordFormat = 1;
 
-void Write(absl::string_view kind, std::string key, std::string value, ApplyContext* ctx) {
+void Put(absl::string_view kind, std::string key, std::string value, ApplyContext* ctx) {
   ctx->PutRecord(
       {.kind = std::string(kind), .key = std::move(key), .format = kRecordFormat, .value = std::move(value)});
 }
@@ -28,41 +32,40 @@ absl::Status Unreadable(const Record& record, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("record \"", RecordName(record), "\": ", why));
 }
 
-// nullopt: the value cannot be parsed, or the queues form no valid tree.
-std::optional<std::vector<QueueSpec>> ReadQueuesRecord(const std::string& value) {
-  store::v1::QueuesRecord parsed;
-  if (!parsed.ParseFromString(value)) return std::nullopt;
-  QueueRules rules;
-  for (const auto& queue : parsed.queues()) {
-    QueueSpec& out = rules.queues.emplace_back();
-    out.name = queue.name();
-    out.parent = queue.parent();
-    out.quota = {queue.quota().begin(), queue.quota().end()};
-    out.limit = {queue.limit().begin(), queue.limit().end()};
-    out.over_quota_weight = {queue.over_quota_weight().begin(), queue.over_quota_weight().end()};
-    out.priority = queue.priority();
-    out.max_applications = queue.max_applications();
-    out.sort = queue.sort() == static_cast<int>(QueueSort::kFair) ? QueueSort::kFair : QueueSort::kFifo;
-  }
-  if (!ValidateQueues(rules).empty()) return std::nullopt;
-  return std::move(rules.queues);
-}
-
 }  // namespace
 
+void Convert(Pair<DurableGangState, proto::GangRecord> /*types*/, auto& value, auto& message) {
+  MUSTER_FIELDS(satisfied, timed_out, evicting, held_ms, requeues, started_ms, failed);
+  MUSTER_FIELD(bypassed_since_ms, passed_since_ms);
+  MUSTER_FIELD(future_slots_until_ms, room_until_ms);
+  if constexpr (kReads<decltype(message)>) {
+    value.cycle = message.cycles_passed() + 1;
+    value.cycle_valid = !message.cycle_invalid();
+  } else {
+    message.set_cycles_passed(value.cycle - 1);
+    message.set_cycle_invalid(!value.cycle_valid);
+  }
+}
+
+void Convert(Pair<Start::Place, proto::StartRecord::Place> /*types*/, auto& value, auto& message) {
+  MUSTER_FIELDS(uid, node, gang);
+}
+
+void Convert(Pair<Start, proto::StartRecord> /*types*/, auto& value, auto& message) {
+  MUSTER_FIELDS(gangs, places, deadline_ms);
+}
+
+void Convert(Pair<Commitment, proto::CommitRecord> /*types*/, auto& value, auto& message) {
+  MUSTER_FIELDS(node, gang, start, permitted, bind_within_ms);
+}
+
+void Convert(Pair<QueueSpec, proto::QueuesRecord::Queue> /*types*/, auto& value, auto& message) {
+  MUSTER_FIELDS(name, parent, quota, limit, over_quota_weight, priority, max_applications, sort);
+}
+
 bool WriteGangRecord(const Gang& gang, ApplyContext* ctx) {
-  store::v1::GangRecord record;
-  record.set_satisfied(gang.durable.satisfied);
-  record.set_timed_out(gang.durable.timed_out);
-  record.set_held_ms(gang.durable.held_ms);
-  record.set_requeues(gang.durable.requeues);
-  record.set_cycles_passed(gang.durable.cycle - 1);
-  record.set_cycle_invalid(!gang.durable.cycle_valid);
-  record.set_evicting(gang.durable.evicting);
-  record.set_passed_since_ms(gang.durable.bypassed_since_ms);
-  record.set_started_ms(gang.durable.started_ms);
-  record.set_room_until_ms(gang.durable.future_slots_until_ms);
-  for (const std::string& uid : gang.durable.failed) record.add_failed(uid);
+  proto::GangRecord record;
+  Write(gang.durable, &record);
   std::string value = record.SerializeAsString();
   const bool recorded = !value.empty();
   if (!recorded && !gang.recorded) return false;
@@ -70,61 +73,40 @@ bool WriteGangRecord(const Gang& gang, ApplyContext* ctx) {
   return recorded;
 }
 
-void DeleteGangRecord(absl::string_view gang, ApplyContext* ctx) { Write(kGang, std::string(gang), "", ctx); }
+void DeleteGangRecord(absl::string_view gang, ApplyContext* ctx) { Put(kGang, std::string(gang), "", ctx); }
 
-void WriteStartRecord(Start start, ApplyContext* ctx) {
-  store::v1::StartRecord record;
-  for (std::string& gang : start.gangs) record.add_gangs(std::move(gang));
-  for (Start::Place& place : start.places) {
-    store::v1::StartRecord::Place& out = *record.add_places();
-    out.set_uid(std::move(place.uid));
-    out.set_node(std::move(place.node));
-    out.set_gang(place.gang);
-  }
-  record.set_deadline_ms(start.deadline_ms);
-  Write(kStart, absl::StrCat(start.plan), record.SerializeAsString(), ctx);
+void WriteStartRecord(const Start& start, ApplyContext* ctx) {
+  proto::StartRecord record;
+  Write(start, &record);
+  Put(kStart, absl::StrCat(start.plan), record.SerializeAsString(), ctx);
 }
 
-void DeleteStartRecord(int64_t plan, ApplyContext* ctx) { Write(kStart, absl::StrCat(plan), "", ctx); }
+void DeleteStartRecord(int64_t plan, ApplyContext* ctx) { Put(kStart, absl::StrCat(plan), "", ctx); }
 
-void WriteCommitRecord(Commitment commitment, ApplyContext* ctx) {
-  store::v1::CommitRecord record;
-  record.set_node(std::move(commitment.node));
-  record.set_gang(std::move(commitment.gang));
-  record.set_start(commitment.start);
-  record.set_permitted(commitment.permitted);
-  record.set_bind_within_ms(commitment.bind_within_ms);
-  Write(kCommit, std::move(commitment.uid), record.SerializeAsString(), ctx);
+void WriteCommitRecord(const Commitment& commitment, ApplyContext* ctx) {
+  proto::CommitRecord record;
+  Write(commitment, &record);
+  Put(kCommit, commitment.uid, record.SerializeAsString(), ctx);
 }
 
-void DeleteCommitRecord(absl::string_view uid, ApplyContext* ctx) { Write(kCommit, std::string(uid), "", ctx); }
+void DeleteCommitRecord(absl::string_view uid, ApplyContext* ctx) { Put(kCommit, std::string(uid), "", ctx); }
 
 void WritePlansRecord(int64_t next, ApplyContext* ctx) {
-  store::v1::PlansRecord record;
+  proto::PlansRecord record;
   record.set_next(next);
-  Write(kPlans, "", record.SerializeAsString(), ctx);
+  Put(kPlans, "", record.SerializeAsString(), ctx);
 }
 
 Record EffectsRecord(int64_t reserved) {
-  store::v1::EffectsRecord record;
+  proto::EffectsRecord record;
   record.set_reserved(reserved);
   return {.kind = kEffects, .key = "", .format = kRecordFormat, .value = record.SerializeAsString()};
 }
 
 void WriteQueuesRecord(absl::Span<const QueueSpec> queues, ApplyContext* ctx) {
-  store::v1::QueuesRecord record;
-  for (const QueueSpec& queue : queues) {
-    store::v1::QueuesRecord::Queue& out = *record.add_queues();
-    out.set_name(queue.name);
-    out.set_parent(queue.parent);
-    out.mutable_quota()->insert(queue.quota.begin(), queue.quota.end());
-    out.mutable_limit()->insert(queue.limit.begin(), queue.limit.end());
-    out.mutable_over_quota_weight()->insert(queue.over_quota_weight.begin(), queue.over_quota_weight.end());
-    out.set_priority(queue.priority);
-    out.set_max_applications(queue.max_applications);
-    out.set_sort(static_cast<int>(queue.sort));
-  }
-  Write(kQueues, "", record.SerializeAsString(), ctx);
+  proto::QueuesRecord record;
+  Write(queues, record.mutable_queues());
+  Put(kQueues, "", record.SerializeAsString(), ctx);
 }
 
 absl::Status RestoredRecords::Load(absl::Span<const Record> records) {
@@ -140,66 +122,58 @@ absl::Status RestoredRecords::LoadOne(const Record& record) {
     return Unreadable(record, absl::StrCat("written in format ", record.format, "; this process knows ", kRecordFormat,
                                            ": run the version of Muster that wrote it, or a newer one"));
   }
+  bool known = false;
+  absl::Status read = ReadPromise(record, &known);
+  if (!known) read = facts_.Read(record, &known);
+  if (!known) {
+    return Unreadable(record,
+                      "unknown kind; expected gang, start, commit, plans, effects, queues, node, pod, podgroup, "
+                      "created, announcer or submission");
+  }
+  return read.ok() ? read : Unreadable(record, read.message());
+}
+
+absl::Status RestoredRecords::ReadPromise(const Record& record, bool* known) {
+  *known = true;
   if (record.kind == kGang) {
-    store::v1::GangRecord parsed;
-    if (!parsed.ParseFromString(record.value)) return Unreadable(record, "not a readable GangRecord");
-    gangs_[record.key] = DurableGangState{.satisfied = parsed.satisfied(),
-                                          .timed_out = parsed.timed_out(),
-                                          .evicting = parsed.evicting(),
-                                          .held_ms = parsed.held_ms(),
-                                          .requeues = parsed.requeues(),
-                                          .cycle = parsed.cycles_passed() + 1,
-                                          .cycle_valid = !parsed.cycle_invalid(),
-                                          .incarnation = record.incarnation,
-                                          .bypassed_since_ms = parsed.passed_since_ms(),
-                                          .started_ms = parsed.started_ms(),
-                                          .future_slots_until_ms = parsed.room_until_ms(),
-                                          .failed = {parsed.failed().begin(), parsed.failed().end()}};
-    return absl::OkStatus();
+    DurableGangState& gang = gangs_[record.key];
+    gang.incarnation = record.incarnation;
+    return ReadMessage<proto::GangRecord>(record, [&](const auto& message) { Read(message, &gang); });
   }
   if (record.kind == kCommit) {
-    store::v1::CommitRecord parsed;
-    if (!parsed.ParseFromString(record.value)) return Unreadable(record, "not a readable CommitRecord");
-    commitments_.push_back(
-        {record.key, parsed.node(), parsed.gang(), parsed.start(), parsed.permitted(), parsed.bind_within_ms()});
-    return absl::OkStatus();
+    Commitment& commitment = commitments_.emplace_back();
+    commitment.uid = record.key;
+    return ReadMessage<proto::CommitRecord>(record, [&](const auto& message) { Read(message, &commitment); });
   }
   if (record.kind == kStart) {
-    store::v1::StartRecord parsed;
     Start start;
-    if (!parsed.ParseFromString(record.value) || !absl::SimpleAtoi(record.key, &start.plan)) {
-      return Unreadable(record, "not a readable StartRecord");
-    }
-    start.gangs.assign(parsed.gangs().begin(), parsed.gangs().end());
-    for (const auto& place : parsed.places()) start.places.push_back({place.uid(), place.node(), place.gang()});
-    start.deadline_ms = parsed.deadline_ms();
-    starts_[start.plan] = std::move(start);
-    return absl::OkStatus();
+    if (!absl::SimpleAtoi(record.key, &start.plan)) return absl::InvalidArgumentError("not a readable StartRecord");
+    return ReadMessage<proto::StartRecord>(record, [&](const auto& message) {
+      Read(message, &start);
+      starts_[start.plan] = std::move(start);
+    });
   }
   if (record.kind == kPlans) {
-    store::v1::PlansRecord parsed;
-    if (!parsed.ParseFromString(record.value)) return Unreadable(record, "not a readable PlansRecord");
-    next_plan_ = std::max(next_plan_, parsed.next());
-    return absl::OkStatus();
+    return ReadMessage<proto::PlansRecord>(
+        record, [&](const auto& message) { next_plan_ = std::max(next_plan_, message.next()); });
   }
   if (record.kind == kEffects) {
-    store::v1::EffectsRecord parsed;
-    if (!parsed.ParseFromString(record.value)) return Unreadable(record, "not a readable EffectsRecord");
-    effects_reserved_ = std::max(effects_reserved_, parsed.reserved());
-    return absl::OkStatus();
+    return ReadMessage<proto::EffectsRecord>(
+        record, [&](const auto& message) { effects_reserved_ = std::max(effects_reserved_, message.reserved()); });
   }
   if (record.kind == kQueues) {
-    std::optional<std::vector<QueueSpec>> queues = ReadQueuesRecord(record.value);
-    if (!queues.has_value()) return Unreadable(record, "not a readable QueuesRecord");
-    queues_ = *std::move(queues);
-    return absl::OkStatus();
+    QueueRules rules;
+    const absl::Status read =
+        ReadMessage<proto::QueuesRecord>(record, [&](const auto& message) { Read(message.queues(), &rules.queues); });
+    for (QueueSpec& queue : rules.queues) {
+      if (queue.sort != QueueSort::kFair) queue.sort = QueueSort::kFifo;
+    }
+    if (read.ok() && !ValidateQueues(rules).empty()) return absl::InvalidArgumentError("not a readable QueuesRecord");
+    queues_ = std::move(rules.queues);
+    return read;
   }
-  bool known = false;
-  if (const absl::Status read = facts_.Read(record, &known); !read.ok()) return Unreadable(record, read.message());
-  if (known) return absl::OkStatus();
-  return Unreadable(record,
-                    "unknown kind; expected gang, start, commit, plans, effects, queues, node, pod, podgroup, "
-                    "created, announcer or submission");
+  *known = false;
+  return absl::OkStatus();
 }
 
 std::optional<DurableGangState> RestoredRecords::ClaimGang(const std::string& key) {

@@ -47,9 +47,9 @@ struct Start {
 // Returns whether the store has a record afterwards: a gang with only default values needs none.
 bool WriteGangRecord(const Gang& gang, ApplyContext* ctx);
 void DeleteGangRecord(absl::string_view gang, ApplyContext* ctx);
-void WriteStartRecord(Start start, ApplyContext* ctx);
+void WriteStartRecord(const Start& start, ApplyContext* ctx);
 void DeleteStartRecord(int64_t plan, ApplyContext* ctx);
-void WriteCommitRecord(Commitment commitment, ApplyContext* ctx);
+void WriteCommitRecord(const Commitment& commitment, ApplyContext* ctx);
 void DeleteCommitRecord(absl::string_view uid, ApplyContext* ctx);
 // New plans have numbers below `next` until the next such record.
 void WritePlansRecord(int64_t next, ApplyContext* ctx);
@@ -97,6 +97,9 @@ class RestoredRecords {
 
  private:
   [[nodiscard]] absl::Status LoadOne(const Record& record);
+  // Reads a record of another kind than facts (`*known`). InvalidArgument, without the record's name: it cannot be
+  // read.
+  [[nodiscard]] absl::Status ReadPromise(const Record& record, bool* known);
 
   bool nothing_ = true;
   absl::btree_map<std::string, DurableGangState> gangs_;
