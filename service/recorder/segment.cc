@@ -40,14 +40,6 @@ uint32_t ReadU32(absl::string_view bytes) {
   return value;
 }
 
-template <typename Message>
-std::string Bytes(const Message& message) {
-  std::string bytes;
-  recording::Writer writer(&bytes);
-  recording::Pass(writer, message);
-  return bytes;
-}
-
 absl::Status Broken(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("is broken: ", what, "; the part before it can be replayed"));
 }
@@ -83,9 +75,9 @@ void AppendCommand(const Command& command, int64_t now_ms, int64_t last_ms, cons
   ++commands->count;
   recording::CommandWriter writer(&commands->bytes, &commands->offers);
   const int64_t since_ms = now_ms - last_ms;
-  recording::Pass(writer, since_ms);
+  archive::Pass(writer, since_ms);
   writer.Number(static_cast<uint32_t>(recording::DigestOf(outcome)));
-  recording::Pass(writer, command);
+  archive::Pass(writer, command);
 }
 
 // --- writing ---
@@ -156,7 +148,7 @@ absl::Status SegmentWriter::Begin(const SegmentHeader& header, absl::string_view
   if (absl::Status written = Write(kMagic); !written.ok()) return written;
   SegmentHeader whole = header;
   whole.state_bytes = static_cast<int64_t>(state.size());
-  if (absl::Status written = Frame('H', Bytes(whole)); !written.ok()) return written;
+  if (absl::Status written = Frame('H', archive::BytesOf(whole)); !written.ok()) return written;
   for (size_t at = 0; at < state.size(); at += kPiece) {
     if (absl::Status written = Frame('S', state.substr(at, kPiece)); !written.ok()) return written;
   }
@@ -170,9 +162,9 @@ absl::Status SegmentWriter::Add(const SegmentCommands& commands) {
     if (absl::Status written = Frame('O', offers); !written.ok()) return written;
   }
   std::string payload;
-  recording::Writer writer(&payload);
-  recording::Pass(writer, commands.from_ms);
-  recording::Pass(writer, commands.count);
+  archive::Writer writer(&payload);
+  archive::Pass(writer, commands.from_ms);
+  archive::Pass(writer, commands.count);
   payload += commands.bytes;
   if (absl::Status written = Frame('C', payload); !written.ok()) return written;
   commands_ += commands.count;
@@ -180,7 +172,7 @@ absl::Status SegmentWriter::Add(const SegmentCommands& commands) {
 }
 
 absl::Status SegmentWriter::End(SegmentEnd why, uint64_t state_hash) {
-  return Frame('E', Bytes(SegmentEnding{why, commands_, state_hash}));
+  return Frame('E', archive::BytesOf(SegmentEnding{why, commands_, state_hash}));
 }
 
 bool LooksLikeSegment(const std::string& path) {
@@ -213,16 +205,16 @@ absl::Status SegmentReader::ReadHead() {
   absl::StatusOr<bool> frame = NextFrame();
   if (!frame.ok()) return frame.status();
   if (!*frame) return truncated;
-  recording::Reader reader(payload_);
-  recording::Pass(reader, header_.format);
+  archive::Reader reader(payload_);
+  archive::Pass(reader, header_.format);
   if (kind_ != 'H' || !reader.ok()) return Broken("it has no header");
   if (header_.format != kRecordingFormat) {
     return absl::FailedPreconditionError(absl::StrCat("is of format ", header_.format, "; this musterctl reads format ",
                                                       kRecordingFormat,
                                                       ": use the musterctl of the musterd that wrote it"));
   }
-  recording::Reader again(payload_);
-  recording::Pass(again, header_);
+  archive::Reader again(payload_);
+  archive::Pass(again, header_);
   if (!again.ok() || !again.done()) return Broken("its header cannot be read");
   if (header_.layout != RecordingLayout()) {
     return absl::FailedPreconditionError(
@@ -265,19 +257,19 @@ absl::StatusOr<bool> SegmentReader::NextFrame() {
 
 absl::Status SegmentReader::DecodeFrame() {
   if (kind_ == 'O') {
-    recording::Reader reader(payload_);
+    archive::Reader reader(payload_);
     while (reader.ok() && !reader.done()) offers_.push_back(offer_reader_.Read(&reader));
     return reader.ok() ? absl::OkStatus() : Broken("offers cannot be read");
   }
   if (kind_ == 'C') {
     commands_ = recording::CommandReader(payload_, &offers_);
-    recording::Pass(commands_, last_ms_);
-    recording::Pass(commands_, left_);
+    archive::Pass(commands_, last_ms_);
+    archive::Pass(commands_, left_);
     return commands_.ok() && left_ >= 0 ? absl::OkStatus() : Broken("commands cannot be read");
   }
   if (kind_ == 'E') {
-    recording::Reader reader(payload_);
-    recording::Pass(reader, ending_);
+    archive::Reader reader(payload_);
+    archive::Pass(reader, ending_);
     if (!reader.ok()) return Broken("its end cannot be read");
     if (ending_.commands != read_) {
       return Broken(absl::StrCat("it should have ", ending_.commands, " commands, and has ", read_));
@@ -297,9 +289,9 @@ absl::StatusOr<bool> SegmentReader::Next(Entry* entry) {
   --left_;
   ++read_;
   int64_t since_ms = 0;
-  recording::Pass(commands_, since_ms);
+  archive::Pass(commands_, since_ms);
   entry->digest = static_cast<uint32_t>(commands_.Number());
-  recording::Pass(commands_, entry->command);
+  archive::Pass(commands_, entry->command);
   if (!commands_.ok() || (left_ == 0 && !commands_.done())) return Broken("a command cannot be read");
   last_ms_ += since_ms;
   entry->now_ms = last_ms_;

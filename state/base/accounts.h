@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "state/base/check.h"
 #include "state/base/resources.h"
 
 namespace muster {
@@ -19,15 +20,20 @@ class Accounts {
   // Creates one account per entry of `parents`: the account above it, or kNoAccount. All sums become zero.
   void Reset(std::vector<int32_t> parents);
   // Books `times` times the amounts; `times` may be negative. Does nothing for kNoAccount.
-  void AddAmounts(int32_t account, const ResourceVector& amounts, int64_t times);
-  void AddAmounts(int32_t account, const ResourceSum& amounts, int64_t times);
+  template <typename T>
+  void AddAmounts(int32_t account, const Amounts<T>& amounts, int64_t times) {
+    MUSTER_CHECK(account < size());
+    for (; account != kNoAccount; account = parents_[static_cast<size_t>(account)]) {
+      sums_[static_cast<size_t>(account)].AddTimes(amounts, times);
+    }
+  }
   [[nodiscard]] const ResourceSum& Of(int32_t account) const { return sums_[static_cast<size_t>(account)]; }
   [[nodiscard]] int32_t size() const { return static_cast<int32_t>(parents_.size()); }
   [[nodiscard]] const std::vector<int32_t>& parents() const { return parents_; }
 
   friend bool operator==(const Accounts&, const Accounts&) = default;
 
-  // The members that a recording contains (state/recording/members.h).
+  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&Accounts::parents_, &Accounts::sums_); }
 
  private:

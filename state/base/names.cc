@@ -18,13 +18,16 @@ bool IsSubdomain(absl::string_view name) {
   return true;
 }
 
-bool IsLabelKey(absl::string_view key) {
-  const size_t slash = key.find('/');
-  if (slash != absl::string_view::npos && !IsSubdomain(key.substr(0, slash))) return false;
-  const absl::string_view name = slash == absl::string_view::npos ? key : key.substr(slash + 1);
+bool IsLabelName(absl::string_view name) {
   const auto alnum = [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)); };
   if (name.empty() || name.size() > 63 || !alnum(name.front()) || !alnum(name.back())) return false;
   return std::all_of(name.begin(), name.end(), [&](char c) { return alnum(c) || c == '-' || c == '_' || c == '.'; });
+}
+
+bool IsLabelKey(absl::string_view key) {
+  const size_t slash = key.find('/');
+  if (slash == absl::string_view::npos) return IsLabelName(key);
+  return IsSubdomain(key.substr(0, slash)) && IsLabelName(key.substr(slash + 1));
 }
 
 }  // namespace muster

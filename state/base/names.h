@@ -10,8 +10,10 @@ namespace muster {
 // or 0-9.
 [[nodiscard]] bool IsSubdomain(absl::string_view name);
 
-// True for a label key: an optional subdomain with a slash (as in "topology.kubernetes.io/zone"), then a name of at
-// most 63 letters, digits, '-', '_' and '.' that begins and ends with a letter or a digit.
+// True for a name of at most 63 letters, digits, '-', '_' and '.' that begins and ends with a letter or a digit.
+[[nodiscard]] bool IsLabelName(absl::string_view name);
+
+// True for a label key: an optional subdomain with a slash (as in "topology.kubernetes.io/zone"), then a label name.
 [[nodiscard]] bool IsLabelKey(absl::string_view key);
 
 }  // namespace muster

@@ -109,7 +109,7 @@ class Amounts {
     return covers(a, b) && covers(b, a);
   }
 
-  // The members that a recording contains (state/recording/members.h).
+  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&Amounts::entries_); }
 
  private:
@@ -156,7 +156,7 @@ class ResourceNames {
   [[nodiscard]] ResourceList ToList(const ResourceVector& vector) const;
   [[nodiscard]] ResourceList ToList(const ResourceSum& sum) const;
 
-  // The members that a recording contains (state/recording/members.h).
+  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() {
     return std::tuple(&ResourceNames::names_, &ResourceNames::unused_, &ResourceNames::ids_);
   }

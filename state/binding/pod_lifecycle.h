@@ -209,7 +209,7 @@ class PodLifecycle {
   [[nodiscard]] int64_t Deadline(const Pod& pod) const;
   void Remove(const Pod& pod) { states_.Reset(pod.id); }
 
-  // The members that a recording contains (state/recording/members.h).
+  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() {
     return std::tuple(&PodLifecycle::states_, &PodLifecycle::waiters_, &PodLifecycle::held_binds_,
                       &PodLifecycle::started_);

@@ -61,7 +61,7 @@ class Repair {
   [[nodiscard]] int64_t RepairUntil(const Gang& gang) const { return states_.Of(gang.id).repair_until_ms; }
   void Remove(const Gang& gang) { states_.Reset(gang.id); }
 
-  // The members that a recording contains (state/recording/members.h).
+  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&Repair::states_); }
 
  private:

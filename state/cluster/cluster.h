@@ -231,7 +231,7 @@ class Cluster {
   // Adds nodes, charges and learned refusals, by name, in order of names.
   void Hash(StateHasher* hasher) const;
 
-  // The members that a recording contains (state/recording/members.h).
+  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() {
     return std::tuple(&Cluster::names_, &Cluster::nodes_, &Cluster::unused_nodes_, &Cluster::node_ids_,
                       &Cluster::order_, &Cluster::present_nodes_, &Cluster::stale_nodes_, &Cluster::total_free_,

@@ -32,7 +32,7 @@ class NodeOrder {
   // Changes whenever a node is added or removed; comparable for this object only.
   [[nodiscard]] int64_t version() const { return version_; }
 
-  // The members that a recording contains (state/recording/members.h).
+  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&NodeOrder::ids_, &NodeOrder::ranks_, &NodeOrder::epoch_); }
 
  private:

@@ -49,7 +49,7 @@ class CapacityGuard {
   using Victims = absl::btree_map<std::pair<std::string, std::string>, int64_t>;
   [[nodiscard]] const Victims& victims() const { return victims_; }
 
-  // The recorded members (state/recording/members.h).
+  // The recorded members (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&CapacityGuard::victims_); }
 
  private:

@@ -42,7 +42,7 @@ class SlotFilter {
   [[nodiscard]] int64_t refusals_until_ms() const { return refusals_until_ms_; }
   void ExpireRefusals(int64_t now_ms);
 
-  // The recorded members (state/recording/members.h).
+  // The recorded members (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&SlotFilter::refusals_until_ms_); }
 
  private:

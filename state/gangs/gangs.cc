@@ -7,6 +7,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "state/base/check.h"
+#include "state/base/enum_names.h"
 
 namespace muster {
 namespace {
@@ -27,25 +28,9 @@ int32_t NewId(std::vector<std::unique_ptr<Thing>>* table, std::vector<int32_t>* 
 }  // namespace
 
 absl::string_view ToString(MemberState state) {
-  switch (state) {
-    case MemberState::kPending:
-      return "Pending";
-    case MemberState::kWaiting:
-      return "Waiting";
-    case MemberState::kCommitted:
-      return "Binding";
-    case MemberState::kBound:
-      return "Bound";
-    case MemberState::kRunning:
-      return "Running";
-    case MemberState::kSucceeded:
-      return "Succeeded";
-    case MemberState::kFailed:
-      return "Failed";
-    case MemberState::kTerminating:
-      return "Leaving";
-  }
-  return "";
+  static constexpr EnumNames<MemberState, kMemberStates> kNames{
+      {"Pending", "Waiting", "Binding", "Bound", "Running", "Succeeded", "Failed", "Leaving"}};
+  return kNames.Of(state);
 }
 
 [[gnu::flatten]] const Pod* Gangs::FindPod(absl::string_view uid) const {
@@ -369,6 +354,19 @@ const Gang* Gangs::TakeTouched() {
 
 void Gangs::MarkChanged(const Gang& gang) {
   if (!std::exchange(MutateUntracked(gang).changed, true)) changed_.push_back(gang.key);
+}
+
+void Gangs::AfterRestore() {
+  for (const std::unique_ptr<Pod>& pod : pod_table_) {
+    if (pod != nullptr) pods_[pod->facts.uid] = pod.get();
+  }
+  for (const std::unique_ptr<Gang>& gang : gang_table_) {
+    if (gang == nullptr) continue;
+    gangs_[gang->key] = gang.get();
+    for (const MemberSet& set : gang->members) {
+      for (const Pod* member : set) pod_table_[static_cast<size_t>(member->id)]->gang = gang.get();
+    }
+  }
 }
 
 std::vector<std::string> Gangs::TakeChanged() {

@@ -71,7 +71,7 @@ struct Pod {
     return state == MemberState::kCommitted || state == MemberState::kBound || state == MemberState::kRunning;
   }
 
-  // The members that a recording contains (state/recording/members.h); `gang` is restored from the gang's members.
+  // The members that a recording contains (state/base/members.h); `gang` is restored from the gang's members.
   static constexpr size_t kNotRecorded = 1;
   static constexpr auto Recorded() {
     return std::tuple(&Pod::id, &Pod::cls, &Pod::state, &Pod::served, &Pod::valid, &Pod::unplaceable, &Pod::submitted,
@@ -205,7 +205,7 @@ struct Gang {
     return {&rules.tree, &leaves, rules.min_member, rules.match_policy, counts, /*ahead=*/!submitted};
   }
 
-  // The members that a recording contains (state/recording/members.h): all but caches.
+  // The members that a recording contains (state/base/members.h): all but caches.
   static constexpr size_t kNotRecorded = 3;  // first, runs, runs_current
   static constexpr auto Recorded() {
     return std::tuple(&Gang::id, &Gang::key, &Gang::name_space, &Gang::name, &Gang::created_ms, &Gang::annotations,

@@ -96,7 +96,7 @@ class Machine {
 
   // Rebuilds the state that is not recorded, after RestoreState has read the recorded members.
   void AfterRestore();
-  // The recorded members (state/recording/members.h).
+  // The recorded members (state/base/members.h).
   static constexpr auto Recorded() {
     return std::tuple(&Machine::cluster_, &Machine::ledger_, &Machine::gangs_, &Machine::queue_tree_, &Machine::queues_,
                       &Machine::sources_, &Machine::refused_facts_, &Machine::backlog_, &Machine::restored_,

@@ -54,7 +54,7 @@ class Reconciler {
   [[nodiscard]] int64_t Deadline(const Gang& gang, int64_t now_ms) const;
   void Remove(const Gang& gang, ApplyContext* ctx);
 
-  // The recorded members (state/recording/members.h).
+  // The recorded members (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&Reconciler::blocked_by_); }
 
  private:

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "state/base/archive.h"
 
 namespace muster {
 
@@ -24,34 +25,7 @@ bool Matches(const PodSelector& selector, absl::string_view name_space, const La
   return in_namespace && std::all_of(selector.requirements.begin(), selector.requirements.end(), met);
 }
 
-std::string KeyOf(const PodSelector& selector) {
-  std::string out = absl::StrCat(selector.all_namespaces ? "*" : "-", selector.namespaces.size(), ";");
-  for (const std::string& name : selector.namespaces) AppendText(name, &out);
-  AppendRequirements(selector.requirements, &out);
-  out.push_back(selector.by_labels ? 'L' : '-');
-  if (selector.by_labels) AppendRequirements(selector.namespace_labels, &out);
-  return out;
-}
-
-std::string KeyOf(const PodAffinityRules& rules) {
-  if (rules.empty()) return "";
-  std::string out;
-  for (const std::vector<PodAffinityTerm>* terms : {&rules.affinity, &rules.anti_affinity}) {
-    absl::StrAppend(&out, terms->size(), ";");
-    for (const PodAffinityTerm& term : *terms) {
-      AppendText(term.topology_key, &out);
-      AppendText(KeyOf(term.selector), &out);
-    }
-  }
-  absl::StrAppend(&out, rules.spread.size(), ";");
-  for (const SpreadConstraint& each : rules.spread) {
-    AppendText(each.topology_key, &out);
-    absl::StrAppend(&out, each.max_skew, "/", each.min_domains, each.honor_affinity ? "A" : "-",
-                    each.honor_taints ? "T" : "-", ";");
-    AppendText(KeyOf(each.selector), &out);
-  }
-  return out;
-}
+std::string KeyOf(const PodSelector& selector) { return archive::BytesOf(selector); }
 
 std::string PackLabels(const Labels& labels) {
   std::string out;

@@ -55,9 +55,8 @@ struct PodAffinityRules {
   [[nodiscard]] bool empty() const { return affinity.empty() && anti_affinity.empty() && spread.empty(); }
 };
 
-// A text that is equal exactly for equal values. REQUIRES: namespaces are sorted.
+// Equal exactly for equal selectors. REQUIRES: namespaces are sorted.
 [[nodiscard]] std::string KeyOf(const PodSelector& selector);
-[[nodiscard]] std::string KeyOf(const PodAffinityRules& rules);
 
 // Labels as one string, which needs a fraction of the memory. Omits labels that contain a NUL.
 [[nodiscard]] std::string PackLabels(const Labels& labels);

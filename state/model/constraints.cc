@@ -4,6 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "state/base/enum_names.h"
 
 namespace muster {
 namespace {
@@ -40,23 +41,9 @@ bool Meets(const SelectorRequirement& requirement, const std::string* value) {
 
 void AppendText(absl::string_view text, std::string* out) { absl::StrAppend(out, text.size(), ":", text); }
 
-void AppendRequirements(const std::vector<SelectorRequirement>& requirements, std::string* out) {
-  absl::StrAppend(out, requirements.size(), ";");
-  for (const SelectorRequirement& requirement : requirements) {
-    AppendText(requirement.key, out);
-    absl::StrAppend(out, static_cast<int>(requirement.op), "/", requirement.values.size(), ";");
-    for (const std::string& value : requirement.values) AppendText(value, out);
-  }
-}
-
 std::optional<SelectorOperator> ParseSelectorOperator(absl::string_view text) {
-  if (text == "In") return SelectorOperator::kIn;
-  if (text == "NotIn") return SelectorOperator::kNotIn;
-  if (text == "Exists") return SelectorOperator::kExists;
-  if (text == "DoesNotExist") return SelectorOperator::kDoesNotExist;
-  if (text == "Gt") return SelectorOperator::kGt;
-  if (text == "Lt") return SelectorOperator::kLt;
-  return std::nullopt;
+  static constexpr EnumNames<SelectorOperator, 6> kNames{{"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"}};
+  return kNames.Find(text);
 }
 
 bool Matches(const NodeSelectorTerm& term, absl::string_view node_name, const Labels& labels) {
@@ -73,10 +60,8 @@ bool Matches(const NodeSelectorTerm& term, absl::string_view node_name, const La
 }
 
 std::optional<TaintEffect> ParseTaintEffect(absl::string_view text) {
-  if (text == "NoSchedule") return TaintEffect::kNoSchedule;
-  if (text == "PreferNoSchedule") return TaintEffect::kPreferNoSchedule;
-  if (text == "NoExecute") return TaintEffect::kNoExecute;
-  return std::nullopt;
+  static constexpr EnumNames<TaintEffect, 3> kNames{{"NoSchedule", "PreferNoSchedule", "NoExecute"}};
+  return kNames.Find(text);
 }
 
 bool Tolerates(const Toleration& toleration, const Taint& taint) {

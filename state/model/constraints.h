@@ -32,8 +32,6 @@ void AppendText(absl::string_view text, std::string* out);
 
 // Whether the label's value meets the requirement; nullptr: the label is absent.
 [[nodiscard]] bool Meets(const SelectorRequirement& requirement, const std::string* value);
-// Appends an unambiguous text form of the requirements.
-void AppendRequirements(const std::vector<SelectorRequirement>& requirements, std::string* out);
 
 // Requirements are ANDed. A term without any requirement matches nothing.
 struct NodeSelectorTerm {

@@ -1,65 +1,36 @@
 #include "state/model/gang.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "state/base/enum_names.h"
 #include "state/base/problem.h"
 
 namespace muster {
 
-absl::string_view ToString(GangMode mode) { return mode == GangMode::kStrict ? "Strict" : "NonStrict"; }
+namespace {
 
-absl::string_view ToString(MatchPolicy policy) {
-  switch (policy) {
-    case MatchPolicy::kOnceSatisfied:
-      return "once-satisfied";
-    case MatchPolicy::kOnlyWaiting:
-      return "only-waiting";
-    case MatchPolicy::kWaitingAndRunning:
-      return "waiting-and-running";
-    case MatchPolicy::kWaitingRunningSucceed:
-      return "waiting-running-succeed";
-  }
-  return "";
-}
+constexpr EnumNames<GangMode, 2> kModes{{"Strict", "NonStrict"}};
+constexpr EnumNames<MatchPolicy, 4> kPolicies{
+    {"once-satisfied", "only-waiting", "waiting-and-running", "waiting-running-succeed"}};
+constexpr EnumNames<OnTimeout, 2> kOnTimeout{{"fail", "requeue"}};
+constexpr EnumNames<OnMemberFailure, 2> kOnMemberFailure{{"keep", "all"}};
+constexpr EnumNames<GangDialect, 9> kDialects{
+    {"gang.scheduling.koordinator.sh annotations", "pod-group.scheduling.sigs.k8s.io labels or annotations",
+     "PodGroup scheduling.sigs.k8s.io/v1alpha1", "PodGroup scheduling.x-k8s.io/v1alpha1", "PodGroup scheduling.k8s.io",
+     "gRPC API", "PodGroup scheduling.run.ai/v2alpha2", "PodGroup scheduling.volcano.sh/v1beta1", "its owner"}};
 
-std::optional<MatchPolicy> ParseMatchPolicy(absl::string_view text) {
-  for (const MatchPolicy policy : {MatchPolicy::kOnceSatisfied, MatchPolicy::kOnlyWaiting,
-                                   MatchPolicy::kWaitingAndRunning, MatchPolicy::kWaitingRunningSucceed}) {
-    if (ToString(policy) == text) return policy;
-  }
-  return std::nullopt;
-}
+}  // namespace
 
-absl::string_view ToString(OnTimeout policy) { return policy == OnTimeout::kFail ? "fail" : "requeue"; }
-
-absl::string_view ToString(OnMemberFailure policy) { return policy == OnMemberFailure::kKeep ? "keep" : "all"; }
-
-absl::string_view ToString(GangDialect dialect) {
-  switch (dialect) {
-    case GangDialect::kKoordinator:
-      return "gang.scheduling.koordinator.sh annotations";
-    case GangDialect::kSigsPods:
-      return "pod-group.scheduling.sigs.k8s.io labels or annotations";
-    case GangDialect::kNative:
-      return "PodGroup scheduling.k8s.io";
-    case GangDialect::kPodGroupSigs:
-      return "PodGroup scheduling.sigs.k8s.io/v1alpha1";
-    case GangDialect::kApi:
-      return "gRPC API";
-    case GangDialect::kKai:
-      return "PodGroup scheduling.run.ai/v2alpha2";
-    case GangDialect::kVolcano:
-      return "PodGroup scheduling.volcano.sh/v1beta1";
-    case GangDialect::kOwner:
-      return "its owner";
-    case GangDialect::kPodGroupX:
-      return "PodGroup scheduling.x-k8s.io/v1alpha1";
-  }
-  return "";
-}
+absl::string_view ToString(GangMode mode) { return kModes.Of(mode); }
+absl::string_view ToString(MatchPolicy policy) { return kPolicies.Of(policy); }
+std::optional<MatchPolicy> ParseMatchPolicy(absl::string_view text) { return kPolicies.Find(text); }
+absl::string_view ToString(OnTimeout policy) { return kOnTimeout.Of(policy); }
+absl::string_view ToString(OnMemberFailure policy) { return kOnMemberFailure.Of(policy); }
+absl::string_view ToString(GangDialect dialect) { return kDialects.Of(dialect); }
 
 namespace {
 
@@ -99,60 +70,36 @@ int64_t DefaultStaleGraceMs(GangDialect dialect) {
   return off ? -1 : 60'000;
 }
 
+template <auto field>
+void Replace(const GangDeclaration& from, GangDeclaration* to) {
+  to->*field = from.*field;
+}
+
+// In the order of GangField.
+using D = GangDeclaration;
+constexpr std::array kReplace = {&Replace<&D::min_member>,
+                                 &Replace<&D::total_number>,
+                                 &Replace<&D::wait_time_ms>,
+                                 &Replace<&D::mode>,
+                                 &Replace<&D::match_policy>,
+                                 &Replace<&D::on_timeout>,
+                                 &Replace<&D::on_member_failure>,
+                                 &Replace<&D::min_resources>,
+                                 &Replace<&D::priority>,
+                                 &Replace<&D::groups>,
+                                 &Replace<&D::subgroups>,
+                                 &Replace<&D::topology>,
+                                 &Replace<&D::queue>,
+                                 &Replace<&D::preemptible>,
+                                 &Replace<&D::duration_ms>};
+static_assert(kReplace.size() == static_cast<size_t>(GangField::kDuration) + 1, "each field can be replaced");
+
 }  // namespace
 
 absl::StatusOr<GangDeclaration> ReplaceFields(const GangDeclaration& known, const GangDeclaration& update,
                                               const std::vector<GangField>& fields) {
   GangDeclaration out = known;
-  for (const GangField field : fields) {
-    switch (field) {
-      case GangField::kMinMember:
-        out.min_member = update.min_member;
-        break;
-      case GangField::kTotalNumber:
-        out.total_number = update.total_number;
-        break;
-      case GangField::kWaitTime:
-        out.wait_time_ms = update.wait_time_ms;
-        break;
-      case GangField::kMode:
-        out.mode = update.mode;
-        break;
-      case GangField::kMatchPolicy:
-        out.match_policy = update.match_policy;
-        break;
-      case GangField::kOnTimeout:
-        out.on_timeout = update.on_timeout;
-        break;
-      case GangField::kOnMemberFailure:
-        out.on_member_failure = update.on_member_failure;
-        break;
-      case GangField::kMinResources:
-        out.min_resources = update.min_resources;
-        break;
-      case GangField::kPriority:
-        out.priority = update.priority;
-        break;
-      case GangField::kGroups:
-        out.groups = update.groups;
-        break;
-      case GangField::kSubgroups:
-        out.subgroups = update.subgroups;
-        break;
-      case GangField::kTopology:
-        out.topology = update.topology;
-        break;
-      case GangField::kQueue:
-        out.queue = update.queue;
-        break;
-      case GangField::kPreemptible:
-        out.preemptible = update.preemptible;
-        break;
-      case GangField::kDuration:
-        out.duration_ms = update.duration_ms;
-        break;
-    }
-  }
+  for (const GangField field : fields) kReplace[static_cast<size_t>(field)](update, &out);
   // With subgroups, no minimum means all of them; without, it means no constraint.
   if (out.subgroups.empty()) {
     out.min_member = out.min_member.value_or(0);
@@ -171,7 +118,6 @@ absl::StatusOr<GangDeclaration> ReplaceFields(const GangDeclaration& known, cons
 
 GangRules ResolveRules(const GangDeclaration* annotations, const GangDeclaration* object, GangDialect dialect,
                        const GangDefaults& defaults) {
-  using D = GangDeclaration;
   GangRules rules;
   rules.on_timeout = DefaultOnTimeout(dialect);
   rules.stale_grace_ms = DefaultStaleGraceMs(dialect);

@@ -1,43 +1,28 @@
 #include "state/model/pod.h"
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
+#include "state/base/archive.h"
 
 namespace muster {
 namespace {
 
 constexpr size_t kTypicalKeyBytes = 160;
 
-// Each list begins with its length and each number ends with a separator, so that a key can be parsed in one way only.
-void AppendRequests(const ResourceList& requests, bool amounts, std::string* out) {
+void WriteRequests(const ResourceList& requests, bool amounts, archive::Writer* writer) {
   const auto asked = absl::c_count_if(requests, [](const auto& request) { return request.second != 0; });
-  absl::StrAppend(out, asked, ";");
+  writer->Number(static_cast<uint64_t>(asked));
   for (const auto& [name, amount] : requests) {
     if (amount == 0) continue;
-    AppendText(name, out);
-    if (amounts) absl::StrAppend(out, amount, ";");
+    writer->Bytes(name);
+    if (amounts) archive::Pass(*writer, amount);
   }
 }
 
-void AppendConstraints(const PodTemplate& shape, std::string* out) {
-  absl::StrAppend(out, shape.node_selector.size(), ";");
-  for (const auto& [key, value] : shape.node_selector) {
-    AppendText(key, out);
-    AppendText(value, out);
-  }
-  absl::StrAppend(out, shape.has_affinity ? "a" : "-", shape.affinity.size(), ";");
-  for (const NodeSelectorTerm& term : shape.affinity) {
-    AppendRequirements(term.expressions, out);
-    AppendRequirements(term.fields, out);
-  }
-  absl::StrAppend(out, shape.tolerations.size(), ";");
-  for (const Toleration& toleration : shape.tolerations) {
-    AppendText(toleration.key, out);
-    AppendText(toleration.value, out);
-    absl::StrAppend(out, toleration.exists ? "E" : "Q",
-                    toleration.effect.has_value() ? static_cast<int>(*toleration.effect) : -1, ";");
-  }
+void WriteConstraints(const PodTemplate& shape, archive::Writer* writer) {
+  archive::Pass(*writer, shape.node_selector);
+  archive::Pass(*writer, shape.has_affinity);
+  archive::Pass(*writer, shape.affinity);
+  archive::Pass(*writer, shape.tolerations);
 }
 
 }  // namespace
@@ -45,22 +30,21 @@ void AppendConstraints(const PodTemplate& shape, std::string* out) {
 std::string PodTemplate::Family() const {
   std::string out;
   out.reserve(kTypicalKeyBytes);
-  AppendRequests(requests, /*amounts=*/false, &out);
-  AppendConstraints(*this, &out);
+  archive::Writer writer(&out);
+  WriteRequests(requests, /*amounts=*/false, &writer);
+  WriteConstraints(*this, &writer);
   return out;
 }
 
 std::string PodTemplate::Key() const {
   std::string out;
   out.reserve(kTypicalKeyBytes);
-  AppendRequests(requests, /*amounts=*/true, &out);
-  AppendConstraints(*this, &out);
-  absl::StrAppend(&out, host_ports.size(), ";");
-  for (const HostPort& port : host_ports) {
-    absl::StrAppend(&out, static_cast<int>(port.protocol), "/", port.port, ";");
-    AppendText(port.ip, &out);
-  }
-  absl::StrAppend(&out, KeyOf(pod_affinity), KeyOf(preferences));
+  archive::Writer writer(&out);
+  WriteRequests(requests, /*amounts=*/true, &writer);
+  WriteConstraints(*this, &writer);
+  archive::Pass(writer, host_ports);
+  archive::Pass(writer, pod_affinity);
+  archive::Pass(writer, preferences);
   return out;
 }
 

@@ -24,9 +24,9 @@ struct PodTemplate {
   PodAffinityRules pod_affinity;
   Preferences preferences;  // of gang members only; kube-scheduler handles those of other pods
 
-  // A text that is equal exactly for equal templates.
+  // Bytes that are equal exactly for equal templates; a request of nothing is the same as none.
   [[nodiscard]] std::string Key() const;
-  // A text that is equal exactly for templates with the same constraints that request the same resources, in any
+  // Bytes that are equal exactly for templates with the same constraints that request the same resources, in any
   // amounts. Host ports, pod affinity and preferences are not compared.
   [[nodiscard]] std::string Family() const;
 

@@ -30,8 +30,6 @@ struct Preferences {
   [[nodiscard]] bool empty() const { return nodes.empty() && pod_affinity.empty(); }
 };
 
-// A text that is equal exactly for equal preferences; empty if there are none.
-[[nodiscard]] std::string KeyOf(const Preferences& preferences);
 // The terms of the preferred pod affinity, in order, as anti-affinity terms. They are only counted; nothing is
 // required.
 [[nodiscard]] PodAffinityRules Counted(const Preferences& preferences);

@@ -1,14 +1,18 @@
 #include "state/model/queue.h"
 
-#include <algorithm>
 #include <map>
 #include <set>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "state/base/enum_names.h"
+#include "state/base/names.h"
 
 namespace muster {
 namespace {
+
+constexpr EnumNames<QueueSort, 2> kSorts{{"fifo", "fair"}};
+constexpr EnumNames<UnknownQueue, 3> kUnknown{{"wait", "default", "reject"}};
+constexpr EnumNames<HeadPolicy, 2> kHeadPolicies{{"backfill", "hold"}};
 
 using ByName = std::map<std::string, const QueueSpec*>;
 
@@ -53,48 +57,17 @@ void CheckAncestors(const QueueSpec& queue, const ByName& by_name, std::vector<Q
 
 }  // namespace
 
-bool IsQueueName(absl::string_view name) {
-  constexpr size_t kLongest = 63;
-  if (name.empty() || name.size() > kLongest) return false;
-  const auto inner = [](char c) { return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.'; };
-  return std::all_of(name.begin(), name.end(), inner) && absl::ascii_isalnum(name.front()) &&
-         absl::ascii_isalnum(name.back());
-}
+bool IsQueueName(absl::string_view name) { return IsLabelName(name); }
 
-absl::string_view ToString(QueueSort sort) { return sort == QueueSort::kFair ? "fair" : "fifo"; }
+absl::string_view ToString(QueueSort sort) { return kSorts.Of(sort); }
+absl::string_view ToString(UnknownQueue unknown) { return kUnknown.Of(unknown); }
+absl::string_view ToString(HeadPolicy policy) { return kHeadPolicies.Of(policy); }
 
-absl::string_view ToString(UnknownQueue unknown) {
-  switch (unknown) {
-    case UnknownQueue::kWait:
-      return "wait";
-    case UnknownQueue::kDefault:
-      return "default";
-    case UnknownQueue::kReject:
-      return "reject";
-  }
-  return "wait";
-}
-
-absl::string_view ToString(HeadPolicy policy) { return policy == HeadPolicy::kHold ? "hold" : "backfill"; }
-
-std::optional<HeadPolicy> ParseHeadPolicy(absl::string_view text) {
-  if (text == "backfill") return HeadPolicy::kBackfill;
-  if (text == "hold") return HeadPolicy::kHold;
-  return std::nullopt;
-}
-
+std::optional<HeadPolicy> ParseHeadPolicy(absl::string_view text) { return kHeadPolicies.Find(text); }
 std::optional<QueueSort> ParseQueueSort(absl::string_view text) {
-  if (text == "fifo" || text == "stateaware") return QueueSort::kFifo;
-  if (text == "fair") return QueueSort::kFair;
-  return std::nullopt;
+  return text == "stateaware" ? QueueSort::kFifo : kSorts.Find(text);
 }
-
-std::optional<UnknownQueue> ParseUnknownQueue(absl::string_view text) {
-  for (const UnknownQueue each : {UnknownQueue::kWait, UnknownQueue::kDefault, UnknownQueue::kReject}) {
-    if (text == ToString(each)) return each;
-  }
-  return std::nullopt;
-}
+std::optional<UnknownQueue> ParseUnknownQueue(absl::string_view text) { return kUnknown.Find(text); }
 
 std::vector<QueueProblem> ValidateQueuesByName(const QueueRules& rules) {
   std::vector<QueueProblem> problems;

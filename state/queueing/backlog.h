@@ -111,7 +111,7 @@ class Backlog {
   // Some item is to be tried.
   [[nodiscard]] bool Due() const { return Next().has_value(); }
 
-  // The members that a recording contains (state/recording/members.h).
+  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() {
     return std::tuple(&Backlog::items_, &Backlog::lanes_, &Backlog::blocked_, &Backlog::partially_bound_);
   }

@@ -38,7 +38,7 @@ void OfferWriter::Write(const NodeOffer& offer, std::string* out) {
     if (!continues_run) runs.push_back({number, 0, fresh});
     ++runs.back().size;
   }
-  Writer writer(out);
+  archive::Writer writer(out);
   writer.Number(offer.every() ? 1 : 0);
   writer.Number(runs.size());
   auto name = offer.names().begin();
@@ -52,7 +52,7 @@ void OfferWriter::Write(const NodeOffer& offer, std::string* out) {
   }
 }
 
-Offer OfferReader::Read(Reader* reader) {
+Offer OfferReader::Read(archive::Reader* reader) {
   const bool every = reader->Number() != 0;
   std::vector<std::string> offered;
   for (size_t runs = reader->Size(); runs > 0 && reader->ok(); --runs) {
@@ -76,28 +76,23 @@ Offer OfferReader::Read(Reader* reader) {
 }
 
 uint64_t DigestOf(const Outcome& outcome) {
-  Digester digester;
-  Pass(digester, outcome);
+  archive::Digester digester;
+  archive::Pass(digester, outcome);
   return digester.value();
 }
 
-std::string WriteSettings(const MachineSettings& settings) {
-  std::string bytes;
-  Writer writer(&bytes);
-  Pass(writer, settings);
-  return bytes;
-}
+std::string WriteSettings(const MachineSettings& settings) { return archive::BytesOf(settings); }
 
 bool ReadSettings(absl::string_view bytes, MachineSettings* settings) {
-  Reader reader(bytes);
-  Pass(reader, *settings);
+  archive::Reader reader(bytes);
+  archive::Pass(reader, *settings);
   return reader.ok() && reader.done();
 }
 
 uint64_t CommandLayout() {
   StateHasher hasher;
-  AddLayout<Command>(&hasher);
-  AddLayout<MachineSettings>(&hasher);
+  archive::AddLayout<Command>(&hasher);
+  archive::AddLayout<MachineSettings>(&hasher);
   return hasher.value();
 }
 

@@ -11,8 +11,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "state/api/commands.h"
 #include "state/api/effects.h"
+#include "state/base/archive.h"
 #include "state/machine/settings.h"
-#include "state/recording/archive.h"
 
 namespace muster::recording {
 
@@ -20,9 +20,9 @@ using Offer = std::shared_ptr<const NodeOffer>;
 
 // Writes commands one after the other. Node offers are appended to `offers` instead, in order: one offer can contain
 // thousands of names.
-class CommandWriter : public Writer {
+class CommandWriter : public archive::Writer {
  public:
-  CommandWriter(std::string* out, std::vector<Offer>* offers) : Writer(out), offers_(offers) {}
+  CommandWriter(std::string* out, std::vector<Offer>* offers) : archive::Writer(out), offers_(offers) {}
   void Special(const Offer& offer);
 
  private:
@@ -42,16 +42,16 @@ class OfferWriter {
 // Reads what one OfferWriter wrote. If the reader is not ok, the offer is invalid.
 class OfferReader {
  public:
-  [[nodiscard]] Offer Read(Reader* reader);
+  [[nodiscard]] Offer Read(archive::Reader* reader);
 
  private:
   std::vector<std::string> names_;  // by number
 };
 
 // Reads commands and takes their offers from the front of `offers`. REQUIRES: `offers` outlives the reader.
-class CommandReader : public Reader {
+class CommandReader : public archive::Reader {
  public:
-  CommandReader(absl::string_view bytes, std::deque<Offer>* offers) : Reader(bytes), offers_(offers) {}
+  CommandReader(absl::string_view bytes, std::deque<Offer>* offers) : archive::Reader(bytes), offers_(offers) {}
   void Special(Offer& offer);
 
  private:

@@ -4,8 +4,8 @@
 #include <array>
 
 #include "absl/container/flat_hash_map.h"
+#include "state/base/archive.h"
 #include "state/base/varint.h"
-#include "state/recording/archive.h"
 
 namespace muster::recording {
 namespace {
@@ -45,15 +45,15 @@ class StateWriter {
   size_t used_ = 0;
 };
 
-class StateReader : public Reader {
+class StateReader : public archive::Reader {
  public:
-  StateReader(absl::string_view bytes, const Machine* machine) : Reader(bytes), machine_(machine) {}
+  StateReader(absl::string_view bytes, const Machine* machine) : archive::Reader(bytes), machine_(machine) {}
   void Special(const Pod*& pod) {
     const uint64_t id = Number();
     pod = nullptr;
     if (id == 0) return;
-    if (id <= static_cast<uint64_t>(machine_->reader().pod_limit()))
-      pod = machine_->reader().PodAt(static_cast<PodId>(id - 1));
+    if (id <= static_cast<uint64_t>(machine_->reader().pods.limit()))
+      pod = machine_->reader().pods.At(static_cast<PodId>(id - 1));
     if (pod == nullptr) Fail();
   }
 
@@ -61,7 +61,7 @@ class StateReader : public Reader {
   const Machine* machine_;
 };
 
-class StateDigester : public Digester {
+class StateDigester : public archive::Digester {
  public:
   void Special(const Pod* const& pod) { Number(NumberOf(pod)); }
   // The sum of the hashes of the entries, which have no order.
@@ -70,7 +70,7 @@ class StateDigester : public Digester {
     uint64_t sum = 0;
     for (const auto& entry : map) {
       StateDigester digester;
-      Pass(digester, entry);
+      archive::Pass(digester, entry);
       sum += digester.value();
     }
     Number(sum);
@@ -82,14 +82,14 @@ class StateDigester : public Digester {
 std::string SaveState(const Machine& machine) {
   std::string bytes;
   StateWriter writer(&bytes);
-  Pass(writer, machine);
+  archive::Pass(writer, machine);
   writer.Finish();
   return bytes;
 }
 
 absl::Status RestoreState(absl::string_view bytes, Machine* machine) {
   StateReader reader(bytes, machine);
-  Pass(reader, *machine);
+  archive::Pass(reader, *machine);
   if (!reader.ok() || !reader.done()) {
     return absl::InvalidArgumentError("the state that it opens with cannot be read");
   }
@@ -98,10 +98,10 @@ absl::Status RestoreState(absl::string_view bytes, Machine* machine) {
 
 uint64_t StateHash(const Machine& machine) {
   StateDigester digester;
-  Pass(digester, machine);
+  archive::Pass(digester, machine);
   return digester.value();
 }
 
-uint64_t StateLayout() { return LayoutOf<Machine>(); }
+uint64_t StateLayout() { return archive::LayoutOf<Machine>(); }
 
 }  // namespace muster::recording

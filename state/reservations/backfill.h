@@ -106,7 +106,7 @@ class Backfill {
   [[nodiscard]] const State& Of(const Gang& gang) const { return states_.Of(gang.id); }
   [[nodiscard]] const absl::btree_set<GangId>& blocking() const { return blocking_; }
 
-  // The members that a recording contains (state/recording/members.h).
+  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() {
     return std::tuple(&Backfill::states_, &Backfill::blocking_, &Backfill::timed_, &Backfill::block_reported_);
   }

@@ -68,7 +68,7 @@ class PlanMaker {
   [[nodiscard]] const PlanningStats& stats() const { return stats_; }
   void CountReservation() { ++stats_.reserved_after_termination; }
 
-  // The recorded members (state/recording/members.h).
+  // The recorded members (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&PlanMaker::stats_, &PlanMaker::given_up_); }
 
  private:

@@ -90,7 +90,7 @@ class Planning {
   // other key.
   [[nodiscard]] std::string GroupDemandKey(const Gang& gang, int64_t now_ms) const;
 
-  // The recorded members (state/recording/members.h).
+  // The recorded members (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&Planning::waker_, &Planning::plan_maker_); }
 
  private:

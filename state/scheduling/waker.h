@@ -44,7 +44,7 @@ class Waker {
   // while no gang is blocked.
   [[nodiscard]] std::vector<std::pair<NodeId, bool>> UnreadGains() const;
 
-  // The recorded members (state/recording/members.h).
+  // The recorded members (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&Waker::gain_position_, &Waker::freed_position_); }
 
  private:

@@ -1,4 +1,4 @@
-// Values are hashed part by part, as a recording writes them (state/recording/archive.h). Pods, nodes and classes are
+// Values are hashed part by part, as a recording writes them (state/base/archive.h). Pods, nodes and classes are
 // hashed by name, never by an id, which depends on the order of their arrival; counters and positions are omitted.
 #include "state/verify/hash.h"
 
@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "state/recording/archive.h"
+#include "state/base/archive.h"
 
 namespace muster {
 namespace {
@@ -22,7 +22,7 @@ class LogicalHasher {
 
   template <typename... Values>
   void Add(const Values&... values) {
-    (recording::Pass(*this, values), ...);
+    (archive::Pass(*this, values), ...);
   }
   void AddPlanNumber(int64_t plan) { hasher_.AddSequenceNumber(StateHasher::Given::kPlan, plan); }
   void AddToken(HoldToken token) { hasher_.AddSequenceNumber(StateHasher::Given::kToken, static_cast<int64_t>(token)); }
@@ -203,12 +203,12 @@ uint64_t CanonicalHash(const Machine& machine) {
 }
 
 uint64_t DurableHash(const Machine& machine) {
-  recording::Digester hasher;
+  archive::Digester hasher;
   machine.reader().ForEachGang([&](const Gang& gang) {
     DurableGangState durable = gang.durable;
     durable.incarnation.clear();  // without a record, it is not known before the gang is reconciled
-    recording::Pass(hasher, gang.key);
-    recording::Pass(hasher, durable);
+    archive::Pass(hasher, gang.key);
+    archive::Pass(hasher, durable);
   });
   return hasher.value();
 }

@@ -12,7 +12,10 @@
 namespace muster {
 namespace {
 
-absl::Status Broken(absl::string_view text) { return absl::InternalError(text); }
+template <typename... Parts>
+absl::Status Broken(const Parts&... parts) {
+  return absl::InternalError(absl::StrCat(parts...));
+}
 
 // The expected charges of each node, and the expected number of pods and slots of each class.
 class Expected {
@@ -44,7 +47,7 @@ class Expected {
       size_t places = 0;
       for (const Ledger::Promise& promise : ledger.PromisedOn(node)) places += static_cast<size_t>(promise.pods);
       if (places == nodes_[static_cast<size_t>(node)].promised) continue;
-      return Broken(absl::StrCat("node ", cluster_.node(node).facts.name, ": promises differ from the plans' slots"));
+      return Broken("node ", cluster_.node(node).facts.name, ": promises differ from the plans' slots");
     }
     ResourceSum free;
     for (NodeId id = 0; id < cluster_.node_limit(); ++id) {
@@ -75,15 +78,15 @@ class Expected {
     bool same = true;
     for (size_t kind = 0; kind < 3; ++kind) same = same && *sums[kind] == at.sums[kind] && pods[kind] == at.pods[kind];
     if (!same) {
-      return Broken(absl::StrCat("node ", node.facts.name, ": charges differ from the sum of pods and slots"));
+      return Broken("node ", node.facts.name, ": charges differ from the sum of pods and slots");
     }
     if (cluster_.ReservationsExceed(id)) {
-      return Broken(absl::StrCat("node ", node.facts.name, ": reservations exceed it"));
+      return Broken("node ", node.facts.name, ": reservations exceed it");
     }
     for (const ResourceVector* of : {&node.free, &node.allocatable}) {
       for (const auto& [resource, amount] : of->entries()) {
         if (node.free.Get(resource) == std::max<WideSum>(node.Left(resource), -(int64_t{1} << 62))) continue;
-        return Broken(absl::StrCat("node ", node.facts.name, ": what is free is not what is left"));
+        return Broken("node ", node.facts.name, ": what is free is not what is left");
       }
     }
     size_t held = 0;
@@ -93,11 +96,11 @@ class Expected {
       if (std::count(at.ports.begin(), at.ports.end(), port.port) == count &&
           std::count(at.future_ports.begin(), at.future_ports.end(), port.port) == port.future_reserved)
         continue;
-      return Broken(absl::StrCat("node ", node.facts.name, ": port ", port.port.port, " is counted ", count, " times"));
+      return Broken("node ", node.facts.name, ": port ", port.port.port, " is counted ", count, " times");
     }
     const size_t has = at.ports.size() + at.future_ports.size();
     if (held == has) return absl::OkStatus();
-    return Broken(absl::StrCat("node ", node.facts.name, ": counts ", held, " host ports, has ", has));
+    return Broken("node ", node.facts.name, ": counts ", held, " host ports, has ", has);
   }
   // A slot includes the pod's host ports: no two slots on a node need the same port.
   [[nodiscard]] absl::Status CheckPromisedPorts(NodeId id) const {
@@ -113,13 +116,12 @@ class Expected {
       for (const HostPort& port : cluster_.pod_class(cls).shape->host_ports) {
         for (const HostPort& other : taken) {
           if (!Conflicts(port, other)) continue;
-          return Broken(absl::StrCat("node ", cluster_.node(id).facts.name, ": host port ", port.port,
-                                     " is promised and taken by a pod"));
+          return Broken("node ", cluster_.node(id).facts.name, ": host port ", port.port,
+                        " is promised and taken by a pod");
         }
         for (const HostPort& other : promised) {
           if (!Conflicts(port, other)) continue;
-          return Broken(
-              absl::StrCat("node ", cluster_.node(id).facts.name, ": host port ", port.port, " is promised twice"));
+          return Broken("node ", cluster_.node(id).facts.name, ": host port ", port.port, " is promised twice");
         }
       }
       const std::vector<HostPort>& ports = cluster_.pod_class(cls).shape->host_ports;
@@ -132,14 +134,14 @@ class Expected {
     int64_t refusals = 0;
     for (const auto& [id, count] : classes_) {
       const PodClass& cls = cluster_.pod_class(id);
-      if (cls.pods != count) return Broken(absl::StrCat("class ", cls.key, " counts ", cls.pods, ", has ", count));
+      if (cls.pods != count) return Broken("class ", cls.key, " counts ", cls.pods, ", has ", count);
       for (const auto& [node, until] : cls.excluded) {
-        if (!cluster_.node(node).known) return Broken(absl::StrCat("class ", cls.key, " is refused on no node"));
+        if (!cluster_.node(node).known) return Broken("class ", cls.key, " is refused on no node");
         ++refusals;
       }
     }
     if (refusals == cluster_.exclusions()) return absl::OkStatus();
-    return Broken(absl::StrCat("counts ", cluster_.exclusions(), " learned refusals, has ", refusals));
+    return Broken("counts ", cluster_.exclusions(), " learned refusals, has ", refusals);
   }
 
   const Cluster& cluster_;
@@ -152,18 +154,18 @@ absl::Status CheckSets(const Gangs& gangs, const Nominations& nominations, const
   for (const std::string& uid : nominations.uids()) {
     const Pod* pod = gangs.FindPod(uid);
     if (pod == nullptr || pod->state != MemberState::kPending || pod->facts.nominated_node.empty()) {
-      return Broken(absl::StrCat("pod ", uid, " is counted as nominated and is not"));
+      return Broken("pod ", uid, " is counted as nominated and is not");
     }
   }
   for (const absl::string_view uid : activations.Guarded()) {
     const Pod* pod = gangs.FindPod(uid);
     if (pod == nullptr || activations.Of(*pod).guarded != pod->cls) {
-      return Broken(absl::StrCat("pod ", uid, " was guarded and is gone, or is another"));
+      return Broken("pod ", uid, " was guarded and is gone, or is another");
     }
   }
   for (const auto& [turn, uid] : activations.unknown_queries()) {
     if (gangs.FindPod(uid) != nullptr)
-      return Broken(absl::StrCat("pod ", uid, " is known and counted as an unknown pod with a query"));
+      return Broken("pod ", uid, " is known and counted as an unknown pod with a query");
   }
   return absl::OkStatus();
 }
@@ -175,7 +177,7 @@ absl::Status CheckFutureReservations(const FutureReservations& future_reservatio
   for (const GangId id : future_reservations.ReservedGangs()) {
     const Gang& gang = gangs.gang(id);
     if (plans.Of(gang) != nullptr || backlog.queued(id) == nullptr) {
-      return Broken(absl::StrCat(gang.key, " has a future reservation and does not wait for it"));
+      return Broken(gang.key, " has a future reservation and does not wait for it");
     }
     for (const Statement::Operation& place : future_reservations.ReservedPlaces(gang)) {
       if (!future_reservations.AllReservationsFit(place.node))
@@ -185,7 +187,7 @@ absl::Status CheckFutureReservations(const FutureReservations& future_reservatio
   for (const auto& [uid, since_ms] : future_reservations.terminating()) {
     const Pod* pod = gangs.FindPod(uid);
     if (pod == nullptr || pod->state != MemberState::kTerminating || !pod->on_node()) {
-      return Broken(absl::StrCat("pod ", uid, " is counted as terminating and is not"));
+      return Broken("pod ", uid, " is counted as terminating and is not");
     }
   }
   return absl::OkStatus();
@@ -196,20 +198,19 @@ absl::Status CheckCharge(const Pod& pod, const Ledger::PodCharge& charge, bool h
   const bool used = charge.node != kNoNode && charge.kind == ChargeKind::kUsed;
   const bool reserved = charge.node != kNoNode && charge.kind == ChargeKind::kReserved;
   const std::string subject = absl::StrCat("pod ", pod.facts.uid, ", which is ", ToString(pod.state), ", ");
-  if (reserved && !nominated) return Broken(absl::StrCat(subject, "has a reservation and is not nominated"));
+  if (reserved && !nominated) return Broken(subject, "has a reservation and is not nominated");
   const bool lone = pod.gang == nullptr && pod.state == MemberState::kPending;
-  if (lone && !pod.facts.nominated_node.empty() && !nominated) return Broken(absl::StrCat(subject, "is not nominated"));
+  if (lone && !pod.facts.nominated_node.empty() && !nominated) return Broken(subject, "is not nominated");
   switch (pod.state) {
     case MemberState::kPending:
     case MemberState::kSucceeded:
     case MemberState::kFailed:
-      return used ? Broken(absl::StrCat(subject, "is charged")) : absl::OkStatus();
+      return used ? Broken(subject, "is charged") : absl::OkStatus();
     case MemberState::kWaiting:
-      return used == has_slot && pod.cls != kNoClass
-                 ? Broken(absl::StrCat(subject, has_slot ? "is charged twice" : "is not charged"))
-                 : absl::OkStatus();
+      return used == has_slot && pod.cls != kNoClass ? Broken(subject, has_slot ? "is charged twice" : "is not charged")
+                                                     : absl::OkStatus();
     case MemberState::kCommitted:
-      return used || pod.cls == kNoClass ? absl::OkStatus() : Broken(absl::StrCat(subject, "is not charged"));
+      return used || pod.cls == kNoClass ? absl::OkStatus() : Broken(subject, "is not charged");
     default:
       return absl::OkStatus();  // CheckPod checks its node
   }
@@ -225,7 +226,7 @@ absl::Status CheckMembers(const Gangs& gangs, const Gang& gang) {
   for (size_t state = 0; state < kMemberStates; ++state) {
     for (const Pod* pod : gang.members[state]) {
       if (pod->gang != &gang || static_cast<size_t>(pod->state) != state) {
-        return Broken(absl::StrCat("pod ", pod->facts.uid, " is in the wrong member set of ", gang.key));
+        return Broken("pod ", pod->facts.uid, " is in the wrong member set of ", gang.key);
       }
       sigs_members += pod->facts.gang.dialect == GangDialect::kSigsPods ? 1 : 0;
       members_naming_object += pod->facts.gang.declares_gang() ? 0 : 1;
@@ -242,17 +243,16 @@ absl::Status CheckMembers(const Gangs& gangs, const Gang& gang) {
     }
   }
   if (turned != gang.attempted) {
-    return Broken(absl::StrCat(gang.key, " counts ", gang.attempted, " turns, has ", turned));
+    return Broken(gang.key, " counts ", gang.attempted, " turns, has ", turned);
   }
   if (sigs_members != gang.sigs_members || members_naming_object != gang.members_naming_object) {
-    return Broken(absl::StrCat(gang.key, " counts ", gang.sigs_members, " members of D-2 and ",
-                               gang.members_naming_object, " of D-3, has ", sigs_members, " and ",
-                               members_naming_object));
+    return Broken(gang.key, " counts ", gang.sigs_members, " members of D-2 and ", gang.members_naming_object,
+                  " of D-3, has ", sigs_members, " and ", members_naming_object);
   }
-  if (by_callers != gang.by_callers) return Broken(gang.key + " counts its callers' members wrongly");
+  if (by_callers != gang.by_callers) return Broken(gang.key, " counts its callers' members wrongly");
   if (gated == gang.gated && plannable == gang.plannable) return absl::OkStatus();
-  return Broken(absl::StrCat(gang.key, " counts ", gang.gated, " gated and ", gang.plannable,
-                             " plannable members, has ", gated, " and ", plannable));
+  return Broken(gang.key, " counts ", gang.gated, " gated and ", gang.plannable, " plannable members, has ", gated,
+                " and ", plannable);
 }
 
 // Returns how many of the plan's slots are held.
@@ -263,18 +263,17 @@ absl::StatusOr<int32_t> CheckPlan(const Gang& gang, const Plan& plan, const Plan
   for (size_t i = 0; i < plan.slots.size(); ++i) {
     const Slot& slot = plan.slots[i];
     if (slot.pod != nullptr && (plans.SlotIndex(*slot.pod) != static_cast<int32_t>(i) || slot.pod->gang != &gang)) {
-      return Broken(absl::StrCat(gang.key, " slot ", i, " and its pod disagree"));
+      return Broken(gang.key, " slot ", i, " and its pod disagree");
     }
     if (slot.pod != nullptr && slot.state != SlotState::kCommitted && slot.priority > slot.pod->facts.priority) {
-      return Broken(
-          absl::StrCat(gang.key, " slot ", i, " is taken by a pod of lower priority than it was planned for"));
+      return Broken(gang.key, " slot ", i, " is taken by a pod of lower priority than it was planned for");
     }
     if (gang.submitted && slot.pod == nullptr) {
-      return Broken(absl::StrCat(gang.key, " was submitted and slot ", i, " has no pod"));
+      return Broken(gang.key, " was submitted and slot ", i, " has no pod");
     }
     const bool is_held = slot.state == SlotState::kHeld;
     if (is_held && (slot.pod == nullptr || slot.pod->state != MemberState::kWaiting)) {
-      return Broken(absl::StrCat(gang.key, " slot ", i, " is held without a waiting pod"));
+      return Broken(gang.key, " slot ", i, " is held without a waiting pod");
     }
     held += is_held ? 1 : 0;
     open += slot.state != SlotState::kCommitted ? 1 : 0;
@@ -283,14 +282,14 @@ absl::StatusOr<int32_t> CheckPlan(const Gang& gang, const Plan& plan, const Plan
   const auto bound = std::count_if(plan.slots.begin(), plan.slots.end(), [](const Slot& slot) {
     return slot.state == SlotState::kCommitted && slot.pod == nullptr;
   });
-  if (bound != plan.bound) return Broken(absl::StrCat(gang.key, " counts ", plan.bound, " bound, has ", bound));
-  if (held != plan.held) return Broken(absl::StrCat(gang.key, " counts ", plan.held, " held slots, has ", held));
+  if (bound != plan.bound) return Broken(gang.key, " counts ", plan.bound, " bound, has ", bound);
+  if (held != plan.held) return Broken(gang.key, " counts ", plan.held, " held slots, has ", held);
   if (plan.committed) return held;
   if (!eligibility.ServedBy(gang, plan.size(), Plans::ByLeaf(gang, plan))) {
-    return Broken(absl::StrCat(gang.key, " has ", plan.size(), " slots and misses ", eligibility.Missing(gang)));
+    return Broken(gang.key, " has ", plan.size(), " slots and misses ", eligibility.Missing(gang));
   }
   // No partial gang is committed: a plan is committed as a whole or has no committed slot.
-  if (open != plan.size()) return Broken(absl::StrCat(gang.key, " has committed slots in an uncommitted plan"));
+  if (open != plan.size()) return Broken(gang.key, " has committed slots in an uncommitted plan");
   return held;
 }
 
@@ -298,25 +297,25 @@ absl::StatusOr<int32_t> CheckPlan(const Gang& gang, const Plan& plan, const Plan
 // changed the reason.
 absl::Status CheckReason(const Gang& gang, const Reason& now) {
   if (now == gang.reason) return absl::OkStatus();
-  return Broken(absl::StrCat(gang.key, " says \"", gang.reason.text, "\" and means \"", now.text, "\""));
+  return Broken(gang.key, " says \"", gang.reason.text, "\" and means \"", now.text, "\"");
 }
 
 absl::Status CheckPod(const Pod& pod, const Cluster& cluster, const Ledger& ledger, const Plans& plans) {
   const std::string& uid = pod.facts.uid;
   const Ledger::PodCharge& charge = ledger.ChargeOf(pod.id);
   if (plans.SlotIndex(pod) >= 0 && (pod.gang == nullptr || plans.Of(*pod.gang) == nullptr)) {
-    return Broken(absl::StrCat("pod ", uid, " has a slot without a plan"));
+    return Broken("pod ", uid, " has a slot without a plan");
   }
   if (charge.node != kNoNode && charge.cls != pod.cls) {
-    return Broken(absl::StrCat("pod ", uid, " is charged for another class than its own"));
+    return Broken("pod ", uid, " is charged for another class than its own");
   }
   if (charge.in_flight != (pod.state == MemberState::kCommitted && charge.node != kNoNode)) {
-    return Broken(absl::StrCat("pod ", uid, " is bound or being bound, and the ledger differs"));
+    return Broken("pod ", uid, " is bound or being bound, and the ledger differs");
   }
   if (!pod.on_node() || pod.cls == kNoClass) return absl::OkStatus();
   const bool used = charge.node != kNoNode && charge.kind == ChargeKind::kUsed;
   if (used && cluster.node(charge.node).facts.name == pod.facts.node_name) return absl::OkStatus();
-  return Broken(absl::StrCat("pod ", uid, " does not use node ", pod.facts.node_name, ", where it is"));
+  return Broken("pod ", uid, " does not use node ", pod.facts.node_name, ", where it is");
 }
 
 // What the checks of gangs and pods sum up.
@@ -339,7 +338,7 @@ absl::Status CheckPlanOf(const MachineRooms& rooms, const Gang& gang, const Plan
     const bool stale =
         slot.cls != kNoClass && (slot.cls >= rooms.cluster.class_limit() || !rooms.cluster.has_class(slot.cls));
     if (stale || (slot.state == SlotState::kCommitted && slot.pod == nullptr && slot.cls != kNoClass)) {
-      return Broken(gang.key + " has a slot of a class that need not be there");
+      return Broken(gang.key, " has a slot of a class that need not be there");
     }
   }
   return absl::OkStatus();
@@ -349,10 +348,10 @@ absl::Status CheckGang(const MachineRooms& rooms, const Gang& gang, Expected* ex
   sums->in_gangs += static_cast<size_t>(gang.children());
   if (absl::Status members = CheckMembers(rooms.gangs, gang); !members.ok()) return members;
   const bool queued = rooms.backlog.queued(gang.id) != nullptr;
-  if (queued && &rooms.eligibility.LeaderOf(gang) != &gang) return Broken(gang.key + " is queued, not led by itself");
-  if (!queued && !rooms.backlog.needs_of(gang.id).empty()) return Broken(gang.key + " is blocked, not queued");
+  if (queued && &rooms.eligibility.LeaderOf(gang) != &gang) return Broken(gang.key, " is queued, not led by itself");
+  if (!queued && !rooms.backlog.needs_of(gang.id).empty()) return Broken(gang.key, " is blocked, not queued");
   if (rooms.gang_deadlines.Of(gang.id) > rooms.reconciler.Deadline(gang, rooms.now_ms))
-    return Broken(gang.key + " is due earlier");
+    return Broken(gang.key, " is due earlier");
   for (const ClassId cls : gang.future_classes) {
     if (cls != kNoClass) expected->Count(cls);
   }
@@ -369,7 +368,7 @@ absl::Status CheckPods(const MachineRooms& rooms, Expected* expected, Sums* sums
     sums->without_slot += pod.state == MemberState::kWaiting && rooms.plans.SlotIndex(pod) < 0 ? 1 : 0;
     if (absl::Status checked = CheckPod(pod, rooms.cluster, rooms.ledger, rooms.plans); !checked.ok()) return checked;
     if (rooms.pod_deadlines.Of(pod.id) > rooms.pod_lifecycle.Deadline(pod))
-      return Broken(absl::StrCat("pod ", uid, " is due earlier"));
+      return Broken("pod ", uid, " is due earlier");
     const Ledger::PodCharge& charge = rooms.ledger.ChargeOf(pod.id);
     if (charge.node != kNoNode) expected->Charge(charge.node, pod.cls, charge.kind);
     if (pod.cls != kNoClass) expected->Count(pod.cls);
@@ -385,7 +384,7 @@ absl::Status CheckWaiters(const MachineRooms& rooms, Sums* sums) {
     for (const PodId id : pods) {
       const Pod& pod = rooms.gangs.pod(id);
       if (pod.state == MemberState::kWaiting && rooms.pod_lifecycle.Of(pod).node == node) continue;
-      return Broken(absl::StrCat("pod ", pod.facts.uid, " is among the waiters of a node and does not wait there"));
+      return Broken("pod ", pod.facts.uid, " is among the waiters of a node and does not wait there");
     }
   }
   if (sums->without_slot != 0) return Broken("pods wait alone that are not among the waiters of their node");
@@ -410,9 +409,9 @@ absl::Status CheckInvariants(const Machine& machine) {
   if (absl::Status pods = CheckPods(rooms, &expected, &sums); !pods.ok()) return pods;
   if (sums.in_gangs != 0) return Broken("member sets and pods disagree");
   if (sums.holds != rooms.pod_lifecycle.held_binds())
-    return Broken(absl::StrCat("counts ", rooms.pod_lifecycle.held_binds(), " held binds, has ", sums.holds));
+    return Broken("counts ", rooms.pod_lifecycle.held_binds(), " held binds, has ", sums.holds);
   if (sums.promised != rooms.plans.promised_holds()) {
-    return Broken(absl::StrCat("counts ", rooms.plans.promised_holds(), " promised holds, has ", sums.promised));
+    return Broken("counts ", rooms.plans.promised_holds(), " promised holds, has ", sums.promised);
   }
   if (std::string wrong = FindQueueViolation(rooms.gangs, rooms.plans, rooms.ledger, rooms.backlog, rooms.queues);
       !wrong.empty())

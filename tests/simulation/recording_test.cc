@@ -21,13 +21,13 @@
 namespace muster {
 namespace {
 
+using archive::Reader;
 using recording::CommandReader;
 using recording::CommandWriter;
 using recording::DigestOf;
 using recording::Offer;
 using recording::OfferReader;
 using recording::OfferWriter;
-using recording::Reader;
 using recording::RestoreState;
 using recording::SaveState;
 using recording::StateHash;
@@ -56,14 +56,14 @@ class Twin {
       std::string bytes, offer_bytes;
       std::vector<Offer> put_aside;
       CommandWriter writer(&bytes, &put_aside);
-      recording::Pass(writer, command);
+      archive::Pass(writer, command);
       for (const Offer& offer : put_aside) offer_writer.Write(*offer, &offer_bytes);
       Reader from(offer_bytes);
       std::deque<Offer> offers;
       while (!from.done() && from.ok()) offers.push_back(offer_reader.Read(&from));
       CommandReader reader(bytes, &offers);
       Command read;
-      recording::Pass(reader, read);
+      archive::Pass(reader, read);
       if (!reader.ok() || !reader.done() || !offers.empty()) return "a command cannot be read";
       Outcome one;
       Outcome other;

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "state/base/archive.h"
 #include "state/planner/tree_planner.h"
 #include "tests/state/cluster/pod_affinity_twin.h"
 #include "tests/support/share.h"
@@ -420,7 +421,8 @@ bool ExhaustiveSearch(PodAffinityTwin* twin, size_t before, const std::vector<Tw
   }
   std::vector<std::string> placed_pods;  // the order of placement does not matter
   for (const TwinPod& pod : twin->pods)
-    placed_pods.push_back(absl::StrCat(pod.node, " ", KeyOf(pod.shape.pod_affinity), PackLabels(pod.labels)));
+    placed_pods.push_back(
+        absl::StrCat(pod.node, " ", archive::BytesOf(pod.shape.pod_affinity), PackLabels(pod.labels)));
   std::sort(placed_pods.begin(), placed_pods.end());
   if (!seen->insert(absl::StrJoin(placed_pods, ";")).second) return false;
   for (size_t kind = 0; kind < kinds.size(); ++kind) {

@@ -4,15 +4,15 @@
 // or the code does not compile. A class lists its recorded members, which are all except caches:
 //
 //   static constexpr auto Recorded() { return std::tuple(&Ledger::pods_, &Ledger::in_flight_); }
-#ifndef MUSTER_STATE_RECORDING_MEMBERS_H_
-#define MUSTER_STATE_RECORDING_MEMBERS_H_
+#ifndef MUSTER_STATE_BASE_MEMBERS_H_
+#define MUSTER_STATE_BASE_MEMBERS_H_
 
 #include <cstddef>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
-namespace muster::recording {
+namespace muster::archive {
 
 template <typename T>
 concept NamesRecorded = requires {
@@ -88,6 +88,6 @@ void ForEachMember(T& value, const Visitor& visit) {
 
 #undef MUSTER_MEMBERS
 
-}  // namespace muster::recording
+}  // namespace muster::archive
 
-#endif  // MUSTER_STATE_RECORDING_MEMBERS_H_
+#endif  // MUSTER_STATE_BASE_MEMBERS_H_

@@ -2,8 +2,8 @@
 //
 // Numbers are varints (state/base/varint.h); every other value is its size followed by its parts. The format contains
 // no names and no types: only the same types can read it, which LayoutOf verifies. Not thread-safe.
-#ifndef MUSTER_STATE_RECORDING_ARCHIVE_H_
-#define MUSTER_STATE_RECORDING_ARCHIVE_H_
+#ifndef MUSTER_STATE_BASE_ARCHIVE_H_
+#define MUSTER_STATE_BASE_ARCHIVE_H_
 
 #include <array>
 #include <cstdint>
@@ -17,11 +17,11 @@
 #include "absl/strings/string_view.h"
 #include "state/base/by_id.h"
 #include "state/base/hash.h"
+#include "state/base/members.h"
 #include "state/base/resources.h"
 #include "state/base/varint.h"
-#include "state/recording/members.h"
 
-namespace muster::recording {
+namespace muster::archive {
 
 // --- the kinds of types ---
 template <typename T>
@@ -296,6 +296,15 @@ void Pass(Archive& archive, T& value) {
   }
 }
 
+// The bytes of the value. Equal exactly for values with equal members.
+template <typename T>
+[[nodiscard]] std::string BytesOf(const T& value) {
+  std::string bytes;
+  Writer writer(&bytes);
+  Pass(writer, value);
+  return bytes;
+}
+
 // --- layouts: bytes that were written with other types are not read ---
 template <typename T>
 void AddLayout(StateHasher* hasher) {
@@ -350,6 +359,6 @@ template <typename T>
   return hasher.value();
 }
 
-}  // namespace muster::recording
+}  // namespace muster::archive
 
-#endif  // MUSTER_STATE_RECORDING_ARCHIVE_H_
+#endif  // MUSTER_STATE_BASE_ARCHIVE_H_
