@@ -151,7 +151,7 @@ class GangStory {
     std::string now;
     if (gang != nullptr) {
       seen_ = true;
-      const GangView view = machine.reader().ViewGang(*gang, /*with_members=*/false);
+      const GangView view = machine.reader().gangs.View(*gang, /*with_members=*/false);
       now = absl::StrCat(ToString(view.phase), ReasonText(view.reason));
     } else if (!last_state_.empty()) {
       now = "gone";
@@ -167,7 +167,7 @@ class GangStory {
   void PrintEnd(const Machine& machine) const {
     const Gang* gang = machine.reader().FindGang(key_);
     if (gang == nullptr) return PrintText(absl::StrCat("gang ", key_, " does not exist at the end"));
-    const GangView view = machine.reader().ViewGang(*gang, /*with_members=*/true);
+    const GangView view = machine.reader().gangs.View(*gang, /*with_members=*/true);
     PrintText("");
     PrintText(absl::StrCat("gang ", key_, ": ", ToString(view.phase), ReasonText(view.reason)));
     if (!view.would_help.empty()) PrintText(absl::StrCat("  suggestion: ", view.would_help));

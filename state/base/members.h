@@ -4,6 +4,8 @@
 // or the code does not compile. A class lists its recorded members, which are all except caches:
 //
 //   static constexpr auto Recorded() { return std::tuple(&Ledger::pods_, &Ledger::in_flight_); }
+//
+// A struct with a base class names it `Base`; the members of the base class come first.
 #ifndef MUSTER_STATE_BASE_MEMBERS_H_
 #define MUSTER_STATE_BASE_MEMBERS_H_
 
@@ -51,8 +53,15 @@ template <typename T, typename Visitor>
 void ForEachMember(T& value, const Visitor& visit) {
   using Plain = std::remove_const_t<T>;
   if constexpr (NamesRecorded<T>) {
+    constexpr bool kHasBase = requires { typename Plain::Base; };
+    if constexpr (kHasBase) {
+      using Base = typename Plain::Base;
+      ForEachMember(static_cast<std::conditional_t<std::is_const_v<T>, const Base, Base>&>(value), visit);
+    }
     if constexpr (requires { Plain::kNotRecorded; }) {
-      static_assert(MemberCount<Plain>() == std::tuple_size_v<decltype(Plain::Recorded())> + Plain::kNotRecorded,
+      // A base class counts as one member.
+      static_assert(MemberCount<Plain>() ==
+                        std::tuple_size_v<decltype(Plain::Recorded())> + Plain::kNotRecorded + (kHasBase ? 1 : 0),
                     "a member is neither recorded nor counted as not recorded");
     }
     std::apply([&](auto... member) { (visit(value.*member), ...); }, Plain::Recorded());

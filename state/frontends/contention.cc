@@ -69,29 +69,29 @@ Reason Contention::ReserveQueue(const Pod& pod, ApplyContext* ctx) {
   if (Reason never = r_.queues->PermanentRejection(gang); !never.none()) return never;
   if (gang.rules.min_member < 1 || gang.durable.satisfied) return r_.queues->Check(pod);
   const QueueKey key = r_.eligibility->KeyOf(gang);
-  Group ahead;
-  Group behind;
+  Claims ahead;
+  Claims behind;
   for (const auto& [at, waiters] : r_.pod_lifecycle->waiters()) {
     for (const PodId id : waiters) {
       const Gang* other = r_.gangs->pod(id).gang;
       if (Together(*r_.gangs, *other, gang)) continue;
-      Group& side = key < r_.eligibility->KeyOf(*other) ? behind : ahead;
+      Claims& side = key < r_.eligibility->KeyOf(*other) ? behind : ahead;
       if (!absl::c_linear_search(side, other)) side.push_back(other);
     }
   }
-  const Group together = r_.eligibility->GroupOf(gang);
+  const Claims together = ClaimsOf(r_.eligibility->GroupOf(gang));
   // A gang that waits already keeps what it has: only those ahead of it come before the rest of its demand.
-  const bool waits = absl::c_any_of(together, [](const Gang* each) { return each->count(MemberState::kWaiting) > 0; });
-  Group holders = ahead;
+  const bool waits = absl::c_any_of(together, [](const Claim* each) { return each->count(MemberState::kWaiting) > 0; });
+  Claims holders = ahead;
   if (!waits) holders.insert(holders.end(), behind.begin(), behind.end());
   Reason reason = r_.queues->CheckAtBarrier(pod, together, holders, {});
   if (reason.none() || behind.empty()) return reason;
   if (!r_.eligibility->GateReason(gang, ctx->now_ms()).none()) return reason;  // it could not start anyway
   if (!r_.queues->CheckAtBarrier(pod, together, ahead, behind).none()) return reason;
   absl::c_sort(behind,
-               [&](const Gang* a, const Gang* b) { return r_.eligibility->KeyOf(*a) < r_.eligibility->KeyOf(*b); });
+               [&](const Claim* a, const Claim* b) { return r_.eligibility->KeyOf(*a) < r_.eligibility->KeyOf(*b); });
   while (!reason.none() && !behind.empty()) {  // the last in order is released first
-    const Gang& last = *behind.back();
+    const Gang& last = r_.gangs->GangOf(*behind.back());
     behind.pop_back();
     if (!r_.queues->ShareQueue(last, gang)) continue;
     Release(last, absl::StrCat("gang ", gang.key, ", which is ahead of it"), ctx);

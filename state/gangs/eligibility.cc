@@ -45,17 +45,17 @@ Reason Eligibility::PodReason(const Pod& pod) const {
                        first.facts.name, " has ", first.facts.priority, "; all pods of a gang must have one")};
 }
 
-int32_t Eligibility::Missing(const Gang& gang) const {
-  const bool finishing = gang.durable.satisfied;
-  if (!gang.submitted || !gang.rules.tree.empty()) return gang.quorum().Missing(finishing);
-  // Foreign pods do not count towards a submitted gang.
+int32_t Eligibility::Missing(const Claim& claim) const {
+  const bool finishing = claim.durable.satisfied;
+  if (!claim.submitted || !claim.rules.tree.empty()) return claim.quorum().Missing(finishing);
+  // Foreign pods do not count towards a submitted claim.
   int32_t active = 0;
   for (const MemberState state : {MemberState::kCommitted, MemberState::kBound, MemberState::kRunning}) {
-    const MemberSet& set = gang.in(state);
+    const MemberSet& set = claim.in(state);
     active += static_cast<int32_t>(std::count_if(set.begin(), set.end(), [](const Pod* pod) { return !pod->foreign; }));
   }
-  const MemberCounts counts{.active = active, .succeeded = gang.count(MemberState::kSucceeded)};
-  return Quorum(gang.rules.min_member, gang.rules.match_policy, counts).Missing(finishing);
+  const MemberCounts counts{.active = active, .succeeded = claim.count(MemberState::kSucceeded)};
+  return Quorum(claim.rules.min_member, claim.rules.match_policy, counts).Missing(finishing);
 }
 
 bool Eligibility::ServedBy(const Gang& gang, int32_t places, const std::vector<int32_t>& by_leaf) const {
@@ -76,11 +76,11 @@ bool Eligibility::SchedulesIndividuallyAlone(const Gang& gang) const {
   return Missing(gang) == 0;
 }
 
-int32_t Eligibility::Priority(const Gang& gang) const {
-  if (gang.rules.priority.has_value()) return *gang.rules.priority;
+int32_t Eligibility::Priority(const Claim& claim) const {
+  if (claim.rules.priority.has_value()) return *claim.rules.priority;
   bool any = false;
   int32_t highest = 0;
-  for (const MemberSet& set : gang.members) {
+  for (const MemberSet& set : claim.members) {
     if (set.empty()) continue;
     const int32_t priority = (*set.begin())->facts.priority;
     highest = any ? std::max(highest, priority) : priority;
@@ -89,10 +89,10 @@ int32_t Eligibility::Priority(const Gang& gang) const {
   return highest;
 }
 
-QueueKey Eligibility::KeyOf(const Gang& gang) const {
-  QueueKey key{gang.partially_bound(), Priority(gang), gang.durable.requeues, gang.created_ms, gang.key};
-  if (gang.rules.group.empty()) return key;
-  const GroupSnapshot* group = FreshSnapshot(gang);
+QueueKey Eligibility::KeyOf(const Claim& claim) const {
+  QueueKey key{claim.partially_bound(), Priority(claim), claim.durable.requeues, claim.created_ms, claim.key};
+  if (claim.rules.group.empty()) return key;
+  const GroupSnapshot* group = FreshSnapshot(gangs_->GangOf(claim));
   if (group == nullptr || group->unplaced.empty()) return key;
   // The group is one item: its highest priority, its most requeues, its earliest creation.
   key.partially_bound = group->partially_bound;

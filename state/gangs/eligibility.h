@@ -19,6 +19,7 @@ namespace muster {
 
 // Gangs that are considered together, in order of keys.
 using Group = absl::InlinedVector<const Gang*, 4>;
+[[nodiscard]] inline Claims ClaimsOf(const Group& gangs) { return {gangs.begin(), gangs.end()}; }
 
 class Eligibility {
  public:
@@ -42,7 +43,7 @@ class Eligibility {
 
   // --- counts ---
   // How many places the minimum still needs (G-11).
-  [[nodiscard]] int32_t Missing(const Gang& gang) const;
+  [[nodiscard]] int32_t Missing(const Claim& claim) const;
   // Whether `places` more places are exactly what the minimum needs. With subgroups: whether `by_leaf`, the places of
   // each leaf, satisfies enough subgroups.
   [[nodiscard]] bool ServedBy(const Gang& gang, int32_t places, const std::vector<int32_t>& by_leaf) const;
@@ -53,15 +54,17 @@ class Eligibility {
     return pod.gang != nullptr && pod.served && !SchedulesIndividually(*pod.gang);
   }
   // D-11: the declared priority, else the highest priority of a member.
-  [[nodiscard]] int32_t Priority(const Gang& gang) const;
-  // G-9: the position of the gang, or of its group, in the queue order.
-  [[nodiscard]] QueueKey KeyOf(const Gang& gang) const;
+  [[nodiscard]] int32_t Priority(const Claim& claim) const;
+  // G-9: the position of the claim, or of its gang's group, in the queue order.
+  [[nodiscard]] QueueKey KeyOf(const Claim& claim) const;
 
   // --- groups (D-10) ---
   // The gang and the gangs that start with it; the gang alone while its group does not exist.
   [[nodiscard]] Group GroupOf(const Gang& gang) const;
   // The gangs of its group that still need places.
   [[nodiscard]] Group Unplaced(const Gang& gang) const;
+  // The claims that are placed together with this one: Unplaced of its gang.
+  [[nodiscard]] Claims PlacedTogether(const Claim& claim) const;
   // G-4, G-5: in every gang of the group, the waiting members meet the minimum, or it was met before.
   [[nodiscard]] bool GroupQuorum(const Gang& gang) const;
   // The gang that represents its group in the queue.

@@ -87,9 +87,9 @@ const Pod& Gangs::FirstMember(const Gang& gang) {
   return *gang.first;
 }
 
-const std::vector<Candidates>& Gangs::CandidateRuns(const Gang& gang) {
-  if (gang.runs_current) return gang.runs;
-  Gang& changed = MutateUntracked(gang);
+const std::vector<Candidates>& Gangs::CandidateRuns(const Claim& claim) {
+  if (claim.runs_current) return claim.runs;
+  Gang& changed = MutateUntracked(GangOf(claim));
   changed.runs_current = true;
   changed.runs.clear();
   std::vector<const Pod*> unplaceable;
@@ -101,7 +101,7 @@ const std::vector<Candidates>& Gangs::CandidateRuns(const Gang& gang) {
     }
     ++runs.back().pods;
   };
-  for (const Pod* pod : gang.in(MemberState::kPending)) {
+  for (const Pod* pod : claim.in(MemberState::kPending)) {
     if (!Plannable(*pod)) continue;
     if (pod->unplaceable) {
       unplaceable.push_back(pod);
@@ -110,8 +110,8 @@ const std::vector<Candidates>& Gangs::CandidateRuns(const Gang& gang) {
     }
   }
   for (const Pod* pod : unplaceable) add(*pod);
-  if (!gang.rules.tree.empty()) AddFutureRuns(&changed);
-  return gang.runs;
+  if (!claim.rules.tree.empty()) AddFutureRuns(&changed);
+  return claim.runs;
 }
 
 // P-7: future members come after all existing members.
@@ -330,8 +330,8 @@ void Gangs::OnRecordWritten(const Gang& gang, bool recorded) {
   MutateUntracked(gang).recorded = recorded;
 }
 
-void Gangs::Touch(const Gang& gang) {
-  Gang& touched = MutateUntracked(gang);
+void Gangs::Touch(const Claim& claim) {
+  Gang& touched = MutateUntracked(GangOf(claim));
   if (std::exchange(touched.touched, true)) return;
   touched_.push_back(&touched);
   std::push_heap(touched_.begin(), touched_.end(), LaterKey);

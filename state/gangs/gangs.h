@@ -43,6 +43,9 @@ class Gangs {
   [[nodiscard]] const Pod* PodAt(PodId id) const { return pod_table_[static_cast<size_t>(id)].get(); }
   [[nodiscard]] PodId pod_limit() const { return static_cast<PodId>(pod_table_.size()); }
   [[nodiscard]] const Gang& gang(GangId id) const { return *gang_table_[static_cast<size_t>(id)]; }
+  // The gang of a claim, and the claim of an id. REQUIRES: known.
+  [[nodiscard]] const Gang& GangOf(const Claim& claim) const { return gang(claim.id); }
+  [[nodiscard]] const Claim& claim(ClaimId id) const { return gang(id); }
   // Like PodAt and pod_limit.
   [[nodiscard]] const Gang* GangAt(GangId id) const { return gang_table_[static_cast<size_t>(id)].get(); }
   [[nodiscard]] GangId gang_limit() const { return static_cast<GangId>(gang_table_.size()); }
@@ -63,7 +66,7 @@ class Gangs {
   [[nodiscard]] static const Pod& FirstMember(const Gang& gang);
   // The plannable members in order, unplaceable ones last, in runs of one class, priority and leaf; then the future
   // members (P-7).
-  [[nodiscard]] const std::vector<Candidates>& CandidateRuns(const Gang& gang);
+  [[nodiscard]] const std::vector<Candidates>& CandidateRuns(const Claim& claim);
 
   // Which gangs list which, according to their rules.
   [[nodiscard]] const GroupRegister& groups() const { return groups_; }
@@ -148,8 +151,8 @@ class Gangs {
   void SetEvicting(const Gang& gang, bool evicting) { MutateTracked(gang).durable.evicting = evicting; }
   void SetHeld(const Gang& gang, int64_t held_ms) { MutateTracked(gang).durable.held_ms = held_ms; }
   void SetRequeues(const Gang& gang, int32_t requeues) { MutateTracked(gang).durable.requeues = requeues; }
-  void SetBypassedSince(const Gang& gang, int64_t at_ms) { MutateUntracked(gang).durable.bypassed_since_ms = at_ms; }
-  void SetStarted(const Gang& gang, int64_t at_ms) { MutateUntracked(gang).durable.started_ms = at_ms; }
+  void SetBypassedSince(const Claim& claim, int64_t at_ms) { MutateClaim(claim).durable.bypassed_since_ms = at_ms; }
+  void SetStarted(const Claim& claim, int64_t at_ms) { MutateClaim(claim).durable.started_ms = at_ms; }
   // The gang's policy has been applied to the members that have failed by now (G-13).
   void RecordFailedMembers(const Gang& gang);
   void SetFutureSlotsUntil(const Gang& gang, int64_t at_ms) {
@@ -175,7 +178,7 @@ class Gangs {
 
   // --- reconciliation and views ---
   // Touched gangs are reconciled at the end of the command.
-  void Touch(const Gang& gang);
+  void Touch(const Claim& claim);
   void Untouch(const Gang& gang);
   // Untouches and returns the first touched gang in order of keys; nullptr: none.
   [[nodiscard]] const Gang* TakeTouched();
@@ -205,6 +208,7 @@ class Gangs {
   }
   // For members of a gang that Eligibility does not read.
   [[nodiscard]] static Gang& MutateUntracked(const Gang& gang) { return const_cast<Gang&>(gang); }
+  [[nodiscard]] static Claim& MutateClaim(const Claim& claim) { return const_cast<Claim&>(claim); }
   void MarkFactsChanged(PodId id) {
     if (settings_.notes_facts) facts_changed_.push_back(id);
   }

@@ -114,6 +114,8 @@ Group Eligibility::Unplaced(const Gang& gang) const {
   return out;
 }
 
+Claims Eligibility::PlacedTogether(const Claim& claim) const { return ClaimsOf(Unplaced(gangs_->GangOf(claim))); }
+
 // G-1: a gang of the group that cannot start blocks all others of the group. The text names that gang.
 Reason Eligibility::GroupMatesReason(const Gang& gang) const {
   const GroupSnapshot* snapshot = FreshSnapshot(gang);

@@ -12,6 +12,7 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
 #include "state/base/reason.h"
 #include "state/base/time.h"
@@ -120,23 +121,16 @@ struct GroupDigest {
   uint64_t explains = 0;  // its progress, which only explanations use
 };
 
-// The fields that decisions read of most gangs come first: with ten thousand gangs, each cache line read is a fetch.
-struct Gang {
-  GangId id = -1;
-  int32_t sigs_members = 0;           // members that declare it by dialect D-2
-  int32_t members_naming_object = 0;  // members that name a PodGroup (D-3)
-  int32_t gated = 0;                  // pending members with a scheduling gate that is not Muster's
-  int32_t plannable = 0;              // pending members that Muster may place, without the rule of one priority
-  int32_t by_callers = 0;             // pending and waiting members that their own scheduler places pod by pod
-  int32_t attempted = 0;              // pending and waiting members that had their turn in this cycle
-  bool submitted = false;             // submitted as a whole and not confirmed yet (S-1)
-  bool partial_abandoned = false;     // partially bound, and its completion was abandoned (K-13)
-  bool has_cycle_attempts = false;    // some member had a turn
-  bool recorded = false;              // the store has a record of it
-  bool touched = false;               // will be reconciled at the end of the command
-  bool changed = false;               // the views do not show its last change yet
-  int64_t retry_at_ms = 0;            // end of its back-off
-  absl::btree_map<GangDialect, GangObject> objects;
+// What waits, is ordered, planned, reserved and charged to a queue as one (SPEC P-2, G-9, Q-2): pods of which a minimum
+// starts together. A gang is a claim, also one that was submitted (S-1). The rooms from queueing/ to scheduling/ know
+// claims only. The fields that decisions read of most claims come first: with ten thousand of them, each cache line
+// read is a fetch.
+struct Claim {
+  ClaimId id = -1;
+  int32_t gated = 0;               // pending members with a scheduling gate that is not Muster's
+  int32_t plannable = 0;           // pending members that Muster may place, without the rule of one priority
+  bool submitted = false;          // submitted as a whole and not confirmed yet (S-1)
+  bool partial_abandoned = false;  // partially bound, and its completion was abandoned (K-13)
   DurableGangState durable;
   std::array<MemberSet, kMemberStates> members;
   GangRules rules;  // min_member -1: uninitialised
@@ -144,28 +138,10 @@ struct Gang {
   std::vector<MemberCounts> leaves;     // with subgroups: the members by leaf, without foreign pods
   std::vector<ClassId> future_classes;  // by leaf: the class of future members (P-7); kNoClass: not declared
   std::string key;                      // "namespace/name"
-  std::string name_space;
-  std::string name;
   int64_t created_ms = 0;
 
-  // Its declarations.
-  std::optional<Shared<GangDeclaration>> annotations;  // the first readable declaration by a pod (D-9)
-  std::string declared_by;                             // UID of that pod
-  GangDialect declared_as = GangDialect::kKoordinator;
-  std::string unreadable;             // a pod's declaration that could not be read (D-8)
-  std::vector<std::string> warnings;  // repairs and contradictions, for the user
-
-  DurableGangState written;  // `durable` as last written to the store
-  std::string root_cause;    // G-3: why a member fits no node
-
-  mutable const Pod* first = nullptr;  // the member created first, a cache; nullptr: not computed
-  std::vector<Candidates> runs;        // the plannable members in order, in runs
+  std::vector<Candidates> runs;  // the plannable members in order, in runs
   bool runs_current = false;
-
-  Reason reason;  // why it waits now, as last published
-  int64_t reason_since_ms = 0;
-  int64_t notify_at_ms = kNever;  // when its members are notified of it
-  GroupDigest group_digest;       // as its group was last notified (D-10)
 
   [[nodiscard]] const MemberSet& in(MemberState state) const { return members[static_cast<size_t>(state)]; }
   [[nodiscard]] int32_t count(MemberState state) const { return static_cast<int32_t>(in(state).size()); }
@@ -182,9 +158,6 @@ struct Gang {
     for (const MemberSet& set : members) sum += static_cast<int32_t>(set.size());
     return sum;
   }
-  // D-11: its pods must have one priority.
-  [[nodiscard]] bool one_priority() const { return sigs_members > 0; }
-  [[nodiscard]] bool refers_to_object() const { return members_naming_object > 0; }
   [[nodiscard]] bool once_satisfied() const {
     return durable.satisfied && rules.match_policy == MatchPolicy::kOnceSatisfied;
   }
@@ -206,14 +179,60 @@ struct Gang {
   }
 
   // The members that a recording contains (state/base/members.h): all but caches.
-  static constexpr size_t kNotRecorded = 3;  // first, runs, runs_current
+  static constexpr size_t kNotRecorded = 2;  // runs, runs_current
   static constexpr auto Recorded() {
-    return std::tuple(&Gang::id, &Gang::key, &Gang::name_space, &Gang::name, &Gang::created_ms, &Gang::annotations,
-                      &Gang::declared_by, &Gang::declared_as, &Gang::unreadable, &Gang::warnings, &Gang::objects,
-                      &Gang::rules, &Gang::sigs_members, &Gang::members_naming_object, &Gang::gated, &Gang::plannable,
-                      &Gang::by_callers, &Gang::attempted, &Gang::members, &Gang::leaves, &Gang::future_classes,
-                      &Gang::retry_at_ms, &Gang::submitted, &Gang::partial_abandoned, &Gang::has_cycle_attempts,
-                      &Gang::recorded, &Gang::touched, &Gang::changed, &Gang::durable, &Gang::written,
+    return std::tuple(&Claim::id, &Claim::key, &Claim::created_ms, &Claim::rules, &Claim::gated, &Claim::plannable,
+                      &Claim::members, &Claim::leaves, &Claim::future_classes, &Claim::submitted,
+                      &Claim::partial_abandoned, &Claim::durable);
+  }
+};
+using Claims = absl::InlinedVector<const Claim*, 4>;
+
+// A claim that users declare as a gang, and the state of its declarations and of what its users receive.
+struct Gang : Claim {
+  using Base = Claim;  // recorded too (state/base/members.h)
+
+  int32_t sigs_members = 0;           // members that declare it by dialect D-2
+  int32_t members_naming_object = 0;  // members that name a PodGroup (D-3)
+  int32_t by_callers = 0;             // pending and waiting members that their own scheduler places pod by pod
+  int32_t attempted = 0;              // pending and waiting members that had their turn in this cycle
+  bool has_cycle_attempts = false;    // some member had a turn
+  bool recorded = false;              // the store has a record of it
+  bool touched = false;               // will be reconciled at the end of the command
+  bool changed = false;               // the views do not show its last change yet
+  int64_t retry_at_ms = 0;            // end of its back-off
+  absl::btree_map<GangDialect, GangObject> objects;
+  std::string name_space;
+  std::string name;
+
+  // Its declarations.
+  std::optional<Shared<GangDeclaration>> annotations;  // the first readable declaration by a pod (D-9)
+  std::string declared_by;                             // UID of that pod
+  GangDialect declared_as = GangDialect::kKoordinator;
+  std::string unreadable;             // a pod's declaration that could not be read (D-8)
+  std::vector<std::string> warnings;  // repairs and contradictions, for the user
+
+  DurableGangState written;  // `durable` as last written to the store
+  std::string root_cause;    // G-3: why a member fits no node
+
+  mutable const Pod* first = nullptr;  // the member created first, a cache; nullptr: not computed
+
+  Reason reason;  // why it waits now, as last published
+  int64_t reason_since_ms = 0;
+  int64_t notify_at_ms = kNever;  // when its members are notified of it
+  GroupDigest group_digest;       // as its group was last notified (D-10)
+
+  // D-11: its pods must have one priority.
+  [[nodiscard]] bool one_priority() const { return sigs_members > 0; }
+  [[nodiscard]] bool refers_to_object() const { return members_naming_object > 0; }
+
+  // The members that a recording contains, besides those of Claim: all but caches.
+  static constexpr size_t kNotRecorded = 1;  // first
+  static constexpr auto Recorded() {
+    return std::tuple(&Gang::name_space, &Gang::name, &Gang::annotations, &Gang::declared_by, &Gang::declared_as,
+                      &Gang::unreadable, &Gang::warnings, &Gang::objects, &Gang::sigs_members,
+                      &Gang::members_naming_object, &Gang::by_callers, &Gang::attempted, &Gang::retry_at_ms,
+                      &Gang::has_cycle_attempts, &Gang::recorded, &Gang::touched, &Gang::changed, &Gang::written,
                       &Gang::root_cause, &Gang::reason, &Gang::reason_since_ms, &Gang::notify_at_ms,
                       &Gang::group_digest);
   }

@@ -206,7 +206,7 @@ void Ingest::RestorePlans(const std::vector<Commitment>& start, ApplyContext* ct
     return !gang->durable.satisfied && r_.plans->Of(*gang) == nullptr &&
            r_.eligibility->PlanReason(*gang, ctx->now_ms()).none();
   });
-  if (!allowed || gangs.empty() || !r_.planning->plan_maker().Restore(gangs, places, ctx)) return;
+  if (!allowed || gangs.empty() || !r_.planning->plan_maker().Restore(ClaimsOf(gangs), places, ctx)) return;
   // The required domains may have changed since (P-4).
   for (const PlanMaker::Destination& place : places) r_.plan_lifecycle->WithdrawBrokenPlans(place.node, ctx);
 }

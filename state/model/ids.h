@@ -10,7 +10,8 @@ namespace muster {
 using NodeId = int32_t;
 using ClassId = int32_t;  // pods of one template form one class
 using PodId = int32_t;
-using GangId = int32_t;
+using ClaimId = int32_t;
+using GangId = ClaimId;  // a gang is a claim
 using QueueId = int32_t;
 using GroupId = int32_t;  // a gang group
 

@@ -1,4 +1,4 @@
-// Whether the queues of gangs allow placing them (SPEC ).
+// Whether the queues of claims allow placing them (SPEC ).
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -47,24 +47,24 @@ void AddLeast(absl::Span<const Candidates> runs, int32_t needed, const Cluster& 
 
 }  // namespace
 
-// A partially bound gang is completed whatever changed in its queue meanwhile (K-13).
-bool Queues::IsExempt(const Gang& gang) const { return gang.partially_bound(); }
+// A partially bound claim is completed whatever changed in its queue meanwhile (K-13).
+bool Queues::IsExempt(const Claim& claim) const { return claim.partially_bound(); }
 
-ResourceSum Queues::Request(const Gang& gang) const {
-  const std::vector<Candidates>& runs = gangs_->CandidateRuns(gang);
-  const bool whole = gang.active() == 0 && gang.count(MemberState::kSucceeded) == 0;
-  return MinimumDemand(gang, runs, eligibility_->Missing(gang), whole);
+ResourceSum Queues::Request(const Claim& claim) const {
+  const std::vector<Candidates>& runs = gangs_->CandidateRuns(claim);
+  const bool whole = claim.active() == 0 && claim.count(MemberState::kSucceeded) == 0;
+  return MinimumDemand(claim, runs, eligibility_->Missing(claim), whole);
 }
 
-ResourceSum Queues::MinimumDemand(const Gang& gang, const std::vector<Candidates>& runs, int32_t needed,
+ResourceSum Queues::MinimumDemand(const Claim& claim, const std::vector<Candidates>& runs, int32_t needed,
                                   bool whole) const {
   ResourceSum sum;
-  int32_t left = whole ? std::max(needed, gang.rules.total_number) : needed;
+  int32_t left = whole ? std::max(needed, claim.rules.total_number) : needed;
   // Members of higher priority are placed first (D-11); with subgroups, the subgroups decide the order.
   for (size_t begin = 0; begin < runs.size() && left > 0;) {
     size_t end = begin;
     int32_t pods = 0;
-    while (end < runs.size() && (!gang.rules.tree.empty() || runs[end].priority == runs[begin].priority)) {
+    while (end < runs.size() && (!claim.rules.tree.empty() || runs[end].priority == runs[begin].priority)) {
       pods += runs[end++].pods;
     }
     AddLeast(absl::MakeConstSpan(runs).subspan(begin, end - begin), std::min(left, pods), *cluster_, &sum);
@@ -73,12 +73,12 @@ ResourceSum Queues::MinimumDemand(const Gang& gang, const std::vector<Candidates
   }
   if (!whole) return sum;
   // The requests of members that do not exist yet: the declared resources, else those of the smallest existing member.
-  if (left > 0 && !runs.empty() && gang.rules.min_resources.empty()) {
+  if (left > 0 && !runs.empty() && claim.rules.min_resources.empty()) {
     std::vector<Candidates> assumed = runs;
     for (Candidates& run : assumed) run.pods = left;
     AddLeast(assumed, left, *cluster_, &sum);
   }
-  for (const auto& [name, amount] : gang.rules.min_resources) {
+  for (const auto& [name, amount] : claim.rules.min_resources) {
     const ResourceId id = cluster_->names().Find(name);
     if (id >= 0 && sum.Get(id) < amount) sum.Set(id, amount);
   }
@@ -96,34 +96,34 @@ void Queues::AddRequest(QueueId queue, const ResourceSum& amounts, bool fixed, b
   }
 }
 
-Queues::DemandByQueue Queues::ComputeDemand(const Group& gangs) const {
+Queues::DemandByQueue Queues::ComputeDemand(const Claims& claims) const {
   DemandByQueue asked;
-  for (const Gang* gang : gangs) {
-    AddRequest(Of(*gang), Request(*gang), !gang->rules.preemptible, running_queue_.Of(gang->id) == 0, &asked);
+  for (const Claim* claim : claims) {
+    AddRequest(Of(*claim), Request(*claim), !claim->rules.preemptible, running_queue_.Of(claim->id) == 0, &asked);
   }
   return asked;
 }
 
-Reason Queues::Check(const Group& gangs, std::optional<QueueBound>* bound) const {
+Reason Queues::Check(const Claims& claims, std::optional<QueueBound>* bound) const {
   if (!tree_->any()) return {};
-  for (const Gang* gang : gangs) {
-    if (IsExempt(*gang)) return {};
+  for (const Claim* claim : claims) {
+    if (IsExempt(*claim)) return {};
   }
-  return CheckDemand(gangs, ComputeDemand(gangs), bound);
+  return CheckDemand(claims, ComputeDemand(claims), bound);
 }
 
-Reason Queues::Check(const Group& gangs, const Places& places, std::optional<QueueBound>* bound) const {
+Reason Queues::Check(const Claims& claims, const Places& places, std::optional<QueueBound>* bound) const {
   if (!tree_->any()) return {};
   DemandByQueue asked;
-  for (size_t i = 0; i < gangs.size(); ++i) {
-    if (IsExempt(*gangs[i])) return {};
+  for (size_t i = 0; i < claims.size(); ++i) {
+    if (IsExempt(*claims[i])) return {};
     ResourceSum sum;
     for (const Statement::Operation& place : places[i]) {
       sum.AddTimes(cluster_->pod_class(place.cls).request, place.pods);
     }
-    AddRequest(Of(*gangs[i]), sum, !gangs[i]->rules.preemptible, running_queue_.Of(gangs[i]->id) == 0, &asked);
+    AddRequest(Of(*claims[i]), sum, !claims[i]->rules.preemptible, running_queue_.Of(claims[i]->id) == 0, &asked);
   }
-  return CheckDemand(gangs, asked, bound);
+  return CheckDemand(claims, asked, bound);
 }
 
 Reason Queues::Check(const Pod& pod) const {
@@ -148,72 +148,72 @@ Reason Queues::CheckReplacing(const Pod& pod, ClassId reserved) const {
   return CheckDemand({pod.gang}, asked);
 }
 
-ResourceSum Queues::DemandAtBarrier(const Gang& gang) const {
+ResourceSum Queues::DemandAtBarrier(const Claim& claim) const {
   absl::btree_map<ClassId, int32_t> pods;
   for (const MemberState state : {MemberState::kPending, MemberState::kWaiting}) {
-    for (const Pod* pod : gang.in(state)) {
+    for (const Pod* pod : claim.in(state)) {
       if (pod->cls != kNoClass) ++pods[pod->cls];
     }
   }
   std::vector<Candidates> runs;
   for (const auto& [cls, count] : pods) runs.push_back({cls, 0, count});
-  const bool whole = gang.active() == 0;
-  return MinimumDemand(gang, runs, whole ? std::max(0, gang.rules.min_member) : eligibility_->Missing(gang), whole);
+  const bool whole = claim.active() == 0;
+  return MinimumDemand(claim, runs, whole ? std::max(0, claim.rules.min_member) : eligibility_->Missing(claim), whole);
 }
 
-ResourceSum Queues::WaitingUsage(const Gang& gang) const {
+ResourceSum Queues::WaitingUsage(const Claim& claim) const {
   ResourceSum sum;
-  for (const Pod* pod : gang.in(MemberState::kWaiting)) {
+  for (const Pod* pod : claim.in(MemberState::kWaiting)) {
     if (pod->cls != kNoClass) sum.AddTimes(cluster_->pod_class(pod->cls).request, 1);
   }
   return sum;
 }
 
-Reason Queues::CheckAtBarrier(const Pod& pod, const Group& gangs, const Group& ahead, const Group& behind) const {
-  if (!tree_->any() || pod.cls == kNoClass || absl::c_any_of(gangs, [this](const Gang* g) { return IsExempt(*g); }))
+Reason Queues::CheckAtBarrier(const Pod& pod, const Claims& claims, const Claims& ahead, const Claims& behind) const {
+  if (!tree_->any() || pod.cls == kNoClass || absl::c_any_of(claims, [this](const Claim* g) { return IsExempt(*g); }))
     return {};
   DemandByQueue asked;
-  const auto add = [&](const Gang& gang) {
-    ResourceSum rest = DemandAtBarrier(gang);
-    const ResourceSum waiting = WaitingUsage(gang);
+  const auto add = [&](const Claim& claim) {
+    ResourceSum rest = DemandAtBarrier(claim);
+    const ResourceSum waiting = WaitingUsage(claim);
     for (const ResourceSum::Entry& entry : waiting.entries()) {
       rest.Set(entry.id, std::max<WideSum>(0, rest.Get(entry.id) - entry.amount));
     }
     for (const auto& [resource, amount] : cluster_->pod_class(pod.cls).request.entries()) {
-      if (&gang == pod.gang && rest.Get(resource) < amount) rest.Set(resource, amount);
+      if (&claim == pod.gang && rest.Get(resource) < amount) rest.Set(resource, amount);
     }
-    AddRequest(Of(gang), rest, !gang.rules.preemptible, running_queue_.Of(gang.id) == 0, &asked);
+    AddRequest(Of(claim), rest, !claim.rules.preemptible, running_queue_.Of(claim.id) == 0, &asked);
   };
-  for (const Gang* gang : gangs) add(*gang);
-  for (const Gang* gang : behind) {
+  for (const Claim* claim : claims) add(*claim);
+  for (const Claim* claim : behind) {
     ResourceSum returned;
-    const ResourceSum waiting = WaitingUsage(*gang);
+    const ResourceSum waiting = WaitingUsage(*claim);
     for (const ResourceSum::Entry& entry : waiting.entries()) returned.Add(entry.id, -entry.amount);
-    AddRequest(Of(*gang), returned, !gang->rules.preemptible, /*fresh=*/false, &asked);
+    AddRequest(Of(*claim), returned, !claim->rules.preemptible, /*fresh=*/false, &asked);
   }
-  if (Reason alone = CheckDemand(gangs, asked); !alone.none()) return alone;
-  const Gang* holder = nullptr;
-  for (const Gang* gang : ahead) {
-    if (!ShareQueue(*gang, *pod.gang)) continue;
-    add(*gang);
-    if (holder == nullptr) holder = gang;
+  if (Reason alone = CheckDemand(claims, asked); !alone.none()) return alone;
+  const Claim* holder = nullptr;
+  for (const Claim* claim : ahead) {
+    if (!ShareQueue(*claim, *pod.gang)) continue;
+    add(*claim);
+    if (holder == nullptr) holder = claim;
   }
-  if (holder == nullptr || CheckDemand(gangs, asked).none()) return {};
+  if (holder == nullptr || CheckDemand(claims, asked).none()) return {};
   return {ReasonCode::kQueueLimit, absl::StrCat("gang ", holder->key, " waits at the barrier, and queue ",
                                                 tree_->at(Of(*holder)).spec.name, " has no room for both")};
 }
 
-Reason Queues::PermanentRejection(const Gang& gang) const {
-  if (!tree_->any() || gang.active() > 0) return {};
+Reason Queues::PermanentRejection(const Claim& claim) const {
+  if (!tree_->any() || claim.active() > 0) return {};
   DemandByQueue asked;
-  AddRequest(Of(gang), DemandAtBarrier(gang), !gang.rules.preemptible, /*fresh=*/false, &asked);
-  Reason reason = CheckDemand({&gang}, asked);
+  AddRequest(Of(claim), DemandAtBarrier(claim), !claim.rules.preemptible, /*fresh=*/false, &asked);
+  Reason reason = CheckDemand({&claim}, asked);
   return reason.code == ReasonCode::kQueueRejected ? reason : Reason();
 }
 
-Reason Queues::OverdraftReason(const Gang& gang, absl::FunctionRef<bool(ResourceId)> uses) const {
-  if (!tree_->any() || eligibility_->KeyOf(gang).partially_bound) return {};  // exempt, as in Check of its whole group
-  for (QueueId at = Of(gang); at != kNoQueue; at = tree_->at(at).parent) {
+Reason Queues::OverdraftReason(const Claim& claim, absl::FunctionRef<bool(ResourceId)> uses) const {
+  if (!tree_->any() || eligibility_->KeyOf(claim).partially_bound) return {};  // exempt, as in Check of its whole group
+  for (QueueId at = Of(claim); at != kNoQueue; at = tree_->at(at).parent) {
     const QueueSpec& spec = tree_->at(at).spec;
     const auto beyond = [&](const ResourceList& bounds, const Accounts& used, absl::string_view what) {
       for (const auto& [resource, most] : bounds) {
@@ -227,7 +227,7 @@ Reason Queues::OverdraftReason(const Gang& gang, absl::FunctionRef<bool(Resource
       return Reason();
     };
     if (Reason over = beyond(spec.limit, ledger_->used(), "limit"); !over.none()) return over;
-    if (gang.rules.preemptible) continue;
+    if (claim.rules.preemptible) continue;
     if (Reason over = beyond(spec.quota, ledger_->fixed(), "quota for non-preemptible gangs"); !over.none()) {
       return over;
     }
@@ -246,11 +246,11 @@ double Queues::CostShareOf(ClassId cls) const {
   return most;
 }
 
-// The queue nearest to the gang comes first. A permanent rejection is returned before a temporary reason.
-Reason Queues::CheckDemand(const Group& gangs, const DemandByQueue& asked, std::optional<QueueBound>* bound) const {
+// The queue nearest to the claim comes first. A permanent rejection is returned before a temporary reason.
+Reason Queues::CheckDemand(const Claims& claims, const DemandByQueue& asked, std::optional<QueueBound>* bound) const {
   Refusal first;
   for (auto each = asked.rbegin(); each != asked.rend(); ++each) {
-    Refusal refusal = TooMuch(gangs, each->first, each->second);
+    Refusal refusal = TooMuch(claims, each->first, each->second);
     const bool rejected = refusal.reason.code == ReasonCode::kQueueRejected;
     if (rejected || first.reason.none()) first = std::move(refusal);
     if (rejected) break;
@@ -268,21 +268,21 @@ std::string Queues::ReservationText() const {
   return absl::StrCat("; it ", ReservationRule(), ": capacity that becomes free is reserved for it");
 }
 
-// Of several gangs with reserved demand, the first has it.
-Queues::QueueDemand Queues::ReservedFrom(const Group& gangs, QueueId queue, const Gang** holder) const {
+// Of several claims with reserved demand, the first has it.
+Queues::QueueDemand Queues::ReservedFrom(const Claims& claims, QueueId queue, const Claim** holder) const {
   QueueDemand sum;
-  // Policy `hold`: among gangs that start, the order of queues decides (Before). Extra members wait behind the head by
+  // Policy `hold`: among claims that start, the order of queues decides (Before). Extra members wait behind the head by
   // G-9, as under other policies.
-  const bool in_order = !gangs.front()->durable.satisfied && tree_->rules().head == HeadPolicy::kHold;
-  if (gangs.front()->below_minimum()) return sum;
-  const QueueKey key = eligibility_->KeyOf(*gangs.front());
-  const bool holds = absl::c_any_of(gangs, [this](const Gang* gang) { return HasReservedDemand(*gang); });
+  const bool in_order = !claims.front()->durable.satisfied && tree_->rules().head == HeadPolicy::kHold;
+  if (claims.front()->below_minimum()) return sum;
+  const QueueKey key = eligibility_->KeyOf(*claims.front());
+  const bool holds = absl::c_any_of(claims, [this](const Claim* claim) { return HasReservedDemand(*claim); });
   for (const auto& [id, asked] : reserved_demand_) {
-    const Gang& other = gangs_->gang(id);
+    const Claim& other = gangs_->claim(id);
     const auto of = asked.find(queue);
-    if (of == asked.end() || absl::c_linear_search(gangs, &other)) continue;
+    if (of == asked.end() || absl::c_linear_search(claims, &other)) continue;
     const QueueKey other_key = eligibility_->KeyOf(other);
-    if (in_order ? !Before(other, *gangs.front()) : holds ? !(other_key < key) : other_key.priority < key.priority) {
+    if (in_order ? !Before(other, *claims.front()) : holds ? !(other_key < key) : other_key.priority < key.priority) {
       continue;
     }
     if (*holder == nullptr) *holder = &other;
@@ -293,10 +293,10 @@ Queues::QueueDemand Queues::ReservedFrom(const Group& gangs, QueueId queue, cons
   return sum;
 }
 
-Queues::Refusal Queues::TooMuch(const Group& gangs, QueueId queue, const QueueDemand& asked) const {
+Queues::Refusal Queues::TooMuch(const Claims& claims, QueueId queue, const QueueDemand& asked) const {
   const QueueSpec& spec = tree_->at(queue).spec;
-  const Gang* holder = nullptr;
-  const QueueDemand reserved = reserved_demand_.empty() ? QueueDemand() : ReservedFrom(gangs, queue, &holder);
+  const Claim* holder = nullptr;
+  const QueueDemand reserved = reserved_demand_.empty() ? QueueDemand() : ReservedFrom(claims, queue, &holder);
   using Kind = QueueBound::Kind;
   Refusal now;
   const auto judge = [&](const ResourceList& bounds, const ResourceSum& wanted, const ResourceSum& reserved_amounts,

@@ -13,11 +13,11 @@ void Queues::Set(QueueRules rules) {
   tree_->Set(std::move(rules));
   ledger_->OpenAccounts(tree_->Parents());
   waiting_.Reset(tree_->Parents());
-  for (int32_t gang = 0; gang < running_queue_.limit(); ++gang) {
-    if (running_queue_.Of(gang) != 0) running_queue_.Reset(gang);
+  for (int32_t claim = 0; claim < running_queue_.limit(); ++claim) {
+    if (running_queue_.Of(claim) != 0) running_queue_.Reset(claim);
   }
-  for (int32_t gang = 0; gang < demands_.limit(); ++gang) {
-    if (demands_.Of(gang).queue != kNoQueue) demands_.Reset(gang);
+  for (int32_t claim = 0; claim < demands_.limit(); ++claim) {
+    if (demands_.Of(claim).queue != kNoQueue) demands_.Reset(claim);
   }
   running_.assign(static_cast<size_t>(tree_->size()), 0);
   waiting_gangs_.assign(static_cast<size_t>(tree_->size()), 0);
@@ -25,35 +25,35 @@ void Queues::Set(QueueRules rules) {
   shares_known_ = false;
 }
 
-QueueId Queues::Of(const Gang& gang) const {
+QueueId Queues::Of(const Claim& claim) const {
   if (!tree_->any()) return kNoQueue;
-  const QueueId home = tree_->ResolveQueue(gang.rules.queue).queue;
-  // A queue that got child queues accepts no gangs any more; gangs that run in it still count there until they end.
-  if (home == kNoQueue && gang.active() > 0) return tree_->Find(gang.rules.queue);
+  const QueueId home = tree_->ResolveQueue(claim.rules.queue).queue;
+  // A queue that got child queues accepts no claims any more; claims that run in it still count there until they end.
+  if (home == kNoQueue && claim.active() > 0) return tree_->Find(claim.rules.queue);
   return home;
 }
 
-void Queues::SetPayers(const Gang& gang) {
-  const QueueId home = Of(gang);
-  const Ledger::Payer payer{home, home != kNoQueue && !gang.rules.preemptible};
-  if (!(ledger_->ClaimPayerOf(gang.id) == payer)) {
-    ledger_->SetClaimPayer(gang.id, payer);
-    for (const MemberSet& set : gang.members) {
+void Queues::SetPayers(const Claim& claim) {
+  const QueueId home = Of(claim);
+  const Ledger::Payer payer{home, home != kNoQueue && !claim.rules.preemptible};
+  if (!(ledger_->ClaimPayerOf(claim.id) == payer)) {
+    ledger_->SetClaimPayer(claim.id, payer);
+    for (const MemberSet& set : claim.members) {
       for (const Pod* pod : set) ledger_->SetPayer(pod->id, payer);
     }
   }
 }
 
-void Queues::Refresh(const Gang& gang, bool runs, bool waits, bool never) {
-  SetPayers(gang);
-  const QueueId home = Of(gang);
-  SetRunning(gang, runs ? home : kNoQueue);
+void Queues::Refresh(const Claim& claim, bool runs, bool waits, bool never) {
+  SetPayers(claim);
+  const QueueId home = Of(claim);
+  SetRunning(claim, runs ? home : kNoQueue);
   Demand demand{waits ? home : kNoQueue, {}};
   if (waits && !never && home != kNoQueue) {
-    for (const Gang* each : eligibility_->Unplaced(gang)) AddDemand(Of(*each), Request(*each), &demand);
+    for (const Claim* each : eligibility_->PlacedTogether(claim)) AddDemand(Of(*each), Request(*each), &demand);
   }
-  SetDemand(gang, std::move(demand));
-  if (!waits) ReleaseDemand(gang);
+  SetDemand(claim, std::move(demand));
+  if (!waits) ReleaseDemand(claim);
 }
 
 void Queues::AddDemand(QueueId queue, const ResourceSum& amounts, Demand* demand) {
@@ -62,9 +62,9 @@ void Queues::AddDemand(QueueId queue, const ResourceSum& amounts, Demand* demand
   for (const auto& [resource, amount] : amounts.entries()) part->amounts.Add(resource, amount);
 }
 
-ResourceSum Queues::DemandOn(const Gang& gang, QueueId queue) const {
+ResourceSum Queues::DemandOn(const Claim& claim, QueueId queue) const {
   ResourceSum sum;
-  for (const Demand::Part& part : demands_.Of(gang.id).parts) {
+  for (const Demand::Part& part : demands_.Of(claim.id).parts) {
     QueueId at = part.queue;
     while (at != kNoQueue && at != queue) at = tree_->at(at).parent;
     if (at == kNoQueue) continue;
@@ -73,33 +73,33 @@ ResourceSum Queues::DemandOn(const Gang& gang, QueueId queue) const {
   return sum;
 }
 
-void Queues::ReserveDemand(const Gang& gang) {
+void Queues::ReserveDemand(const Claim& claim) {
   if (!tree_->any()) return;
-  DemandByQueue asked = ComputeDemand(eligibility_->Unplaced(gang));
-  const auto [at, fresh] = reserved_demand_.try_emplace(gang.id);
+  DemandByQueue asked = ComputeDemand(eligibility_->PlacedTogether(claim));
+  const auto [at, fresh] = reserved_demand_.try_emplace(claim.id);
   if (!fresh && at->second == asked) return;
   at->second = std::move(asked);
   if (!fresh) ledger_->OnCapacityFreed();  // the demand may have become smaller
 }
 
-void Queues::ReleaseDemand(const Gang& gang) {
-  if (!reserved_demand_.empty() && reserved_demand_.erase(gang.id) > 0) ledger_->OnCapacityFreed();
+void Queues::ReleaseDemand(const Claim& claim) {
+  if (!reserved_demand_.empty() && reserved_demand_.erase(claim.id) > 0) ledger_->OnCapacityFreed();
 }
 
-std::vector<GangId> Queues::ReservingGangs() const {
-  std::vector<GangId> out;
+std::vector<ClaimId> Queues::ReservingGangs() const {
+  std::vector<ClaimId> out;
   for (const auto& [id, asked] : reserved_demand_) out.push_back(id);
   return out;
 }
 
-bool Queues::IsReservedForOthers(const Gang& gang) const {
+bool Queues::IsReservedForOthers(const Claim& claim) const {
   return absl::c_any_of(reserved_demand_, [&](const auto& reserved) {
-    const Gang& other = gangs_->gang(reserved.first);
-    return &other != &gang && ShareQueue(other, gang) && Before(other, gang);
+    const Claim& other = gangs_->claim(reserved.first);
+    return &other != &claim && ShareQueue(other, claim) && Before(other, claim);
   });
 }
 
-bool Queues::ShareQueue(const Gang& a, const Gang& b) const {
+bool Queues::ShareQueue(const Claim& a, const Claim& b) const {
   for (QueueId of_a = Of(a); of_a != kNoQueue; of_a = tree_->at(of_a).parent) {
     for (QueueId of_b = Of(b); of_b != kNoQueue; of_b = tree_->at(of_b).parent) {
       if (of_a == of_b) return true;
@@ -108,44 +108,44 @@ bool Queues::ShareQueue(const Gang& a, const Gang& b) const {
   return false;
 }
 
-void Queues::MarkAdmitted(const Gang& gang) { SetRunning(gang, Of(gang)); }
+void Queues::MarkAdmitted(const Claim& claim) { SetRunning(claim, Of(claim)); }
 
-void Queues::Remove(const Gang& gang) {
-  SetRunning(gang, kNoQueue);
-  SetDemand(gang, {});
-  ledger_->SetClaimPayer(gang.id, {});
-  refused_.erase(gang.id);
-  ReleaseDemand(gang);
+void Queues::Remove(const Claim& claim) {
+  SetRunning(claim, kNoQueue);
+  SetDemand(claim, {});
+  ledger_->SetClaimPayer(claim.id, {});
+  refused_.erase(claim.id);
+  ReleaseDemand(claim);
 }
 
 void Queues::TouchRefused() {
-  for (const GangId id : std::exchange(refused_, {})) gangs_->Touch(gangs_->gang(id));
+  for (const ClaimId id : std::exchange(refused_, {})) gangs_->Touch(gangs_->claim(id));
 }
 
 void Queues::Count(QueueId queue, int32_t change, std::vector<int32_t>* counts) const {
   for (; queue != kNoQueue; queue = tree_->at(queue).parent) (*counts)[static_cast<size_t>(queue)] += change;
 }
 
-void Queues::SetRunning(const Gang& gang, QueueId queue) {
-  if (running_queue_.Of(gang.id) == queue + 1) return;
-  Count(running_queue_.Of(gang.id) - 1, -1, &running_);
+void Queues::SetRunning(const Claim& claim, QueueId queue) {
+  if (running_queue_.Of(claim.id) == queue + 1) return;
+  Count(running_queue_.Of(claim.id) - 1, -1, &running_);
   Count(queue, 1, &running_);
   if (queue == kNoQueue) {
     ledger_->OnCapacityFreed();
-    return running_queue_.Reset(gang.id);
+    return running_queue_.Reset(claim.id);
   }
-  running_queue_[gang.id] = queue + 1;
+  running_queue_[claim.id] = queue + 1;
 }
 
-void Queues::SetDemand(const Gang& gang, Demand demand) {
-  const Demand& known = demands_.Of(gang.id);
+void Queues::SetDemand(const Claim& claim, Demand demand) {
+  const Demand& known = demands_.Of(claim.id);
   if (known == demand) return;
   for (const Demand::Part& part : known.parts) waiting_.AddAmounts(part.queue, part.amounts, -1);
   for (const Demand::Part& part : demand.parts) waiting_.AddAmounts(part.queue, part.amounts, 1);
   Count(known.queue, -1, &waiting_gangs_);
   Count(demand.queue, 1, &waiting_gangs_);
-  if (demand.queue == kNoQueue) return demands_.Reset(gang.id);
-  demands_[gang.id] = std::move(demand);
+  if (demand.queue == kNoQueue) return demands_.Reset(claim.id);
+  demands_[claim.id] = std::move(demand);
 }
 
 // --- order ---
@@ -206,7 +206,7 @@ double Queues::ShareUtilization(QueueId queue, const ResourceSum& more) const {
   return most;
 }
 
-bool Queues::Before(const Gang& a, const Gang& b) const {
+bool Queues::Before(const Claim& a, const Claim& b) const {
   const QueueKey key_a = eligibility_->KeyOf(a);
   const QueueKey key_b = eligibility_->KeyOf(b);
   QueueId at_a = Of(a);
@@ -215,10 +215,10 @@ bool Queues::Before(const Gang& a, const Gang& b) const {
     return key_a < key_b;
   }
   RefreshShares();
-  const auto exceeds = [this](const Gang& gang) {
-    for (const Demand::Part& part : demands_.Of(gang.id).parts) {
+  const auto exceeds = [this](const Claim& claim) {
+    for (const Demand::Part& part : demands_.Of(claim.id).parts) {
       for (QueueId at = part.queue; at != kNoQueue; at = tree_->at(at).parent) {
-        if (ExceedsShare(at, DemandOn(gang, at))) return true;
+        if (ExceedsShare(at, DemandOn(claim, at))) return true;
       }
     }
     return false;

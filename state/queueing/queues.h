@@ -1,7 +1,7 @@
-// The rules of queues for gangs (SPEC ): whether a gang may be placed now, and which gang is next.
+// The rules of queues for claims (SPEC ): whether a claim may be placed now, and which claim is next.
 //
-// Invariants: the usage of a queue is what the ledger has charged to its account; this class counts the running gangs
-// and the waiting demand. A gang's queue is charged for its members and its reserved slots. Pods in no gang belong to
+// Invariants: the usage of a queue is what the ledger has charged to its account; this class counts the running claims
+// and the waiting demand. A claim's queue is charged for its members and its reserved slots. Pods in no claim belong to
 // no queue. Not thread-safe.
 #ifndef MUSTER_STATE_QUEUEING_QUEUES_H_
 #define MUSTER_STATE_QUEUEING_QUEUES_H_
@@ -33,71 +33,71 @@ class Queues {
       : tree_(tree), cluster_(cluster), ledger_(ledger), gangs_(gangs), eligibility_(eligibility) {}
 
   [[nodiscard]] const QueueTree& tree() const { return *tree_; }
-  // Replaces the queues. Afterwards the caller calls Refresh for every gang. REQUIRES: ValidateQueues(rules) is empty.
+  // Replaces the queues. Afterwards the caller calls Refresh for every claim. REQUIRES: ValidateQueues(rules) is empty.
   void Set(QueueRules rules);
 
-  // --- gangs in queues ---
-  // The queue of the gang; kNoQueue: there are no queues, or the gang is in none.
-  [[nodiscard]] QueueId Of(const Gang& gang) const;
-  // Charges the members and reserved slots of the gang to its queue's account.
-  void SetPayers(const Gang& gang);
-  // The gang or its members changed. `runs`: some member has a node or a reserved slot. `waits`: the gang waits to be
+  // --- claims in queues ---
+  // The queue of the claim; kNoQueue: there are no queues, or the claim is in none.
+  [[nodiscard]] QueueId Of(const Claim& claim) const;
+  // Charges the members and reserved slots of the claim to its queue's account.
+  void SetPayers(const Claim& claim);
+  // The claim or its members changed. `runs`: some member has a node or a reserved slot. `waits`: the claim waits to be
   // planned, alone or for its group. `never`: its queues can never admit it, so that it has no demand.
-  void Refresh(const Gang& gang, bool runs, bool waits, bool never);
+  void Refresh(const Claim& claim, bool runs, bool waits, bool never);
   void Join(const Pod& pod) { ledger_->SetPayer(pod.id, ledger_->ClaimPayerOf(pod.gang->id)); }
   void Leave(const Pod& pod) { ledger_->SetPayer(pod.id, {}); }
-  // The gang was admitted: it counts as running before the next Refresh.
-  void MarkAdmitted(const Gang& gang);
-  void Remove(const Gang& gang);
+  // The claim was admitted: it counts as running before the next Refresh.
+  void MarkAdmitted(const Claim& claim);
+  void Remove(const Claim& claim);
 
   // --- admission ---
-  // Why gangs that start together may not be placed now; none: they may. Checks the limit, the quota and the number of
-  // running gangs of every queue up to the root. kQueueRejected: they can never be placed as declared. `bound`, unless
+  // Why claims that start together may not be placed now; none: they may. Checks the limit, the quota and the number of
+  // running claims of every queue up to the root. kQueueRejected: they can never be placed as declared. `bound`, unless
   // nullptr, becomes what the reason is about.
-  [[nodiscard]] Reason Check(const Group& gangs, std::optional<QueueBound>* bound = nullptr) const;
-  // The same for the places that were found for them, in order of gangs.
+  [[nodiscard]] Reason Check(const Claims& claims, std::optional<QueueBound>* bound = nullptr) const;
+  // The same for the places that were found for them, in order of claims.
   using Places = std::vector<absl::Span<const Statement::Operation>>;
-  [[nodiscard]] Reason Check(const Group& gangs, const Places& places,
+  [[nodiscard]] Reason Check(const Claims& claims, const Places& places,
                              std::optional<QueueBound>* bound = nullptr) const;
   // The same for one member that is placed alone.
   [[nodiscard]] Reason Check(const Pod& pod) const;
 
   // The same for a pod that takes a place reserved for a pod of class `reserved`.
   [[nodiscard]] Reason CheckReplacing(const Pod& pod, ClassId reserved) const;
-  // Q-4, for a pod of gangs that their own schedulers place pod by pod: why what the gangs still need, as a whole, does
-  // not fit their queues now; none: it does. What the gangs in `ahead` still need counts as used, and what the waiting
-  // members of the gangs in `behind` use counts as free.
-  [[nodiscard]] Reason CheckAtBarrier(const Pod& pod, const Group& gangs, const Group& ahead,
-                                      const Group& behind) const;
-  // For a gang that its own scheduler places pod by pod: kQueueRejected if its queues can never admit it, else none.
-  [[nodiscard]] Reason PermanentRejection(const Gang& gang) const;
-  // Why the reserved slots of the gang, on which no member runs yet, exceed what its queues allow now; none: they do
+  // Q-4, for a pod of claims that their own schedulers place pod by pod: why what the claims still need, as a whole,
+  // does not fit their queues now; none: it does. What the claims in `ahead` still need counts as used, and what the
+  // waiting members of the claims in `behind` use counts as free.
+  [[nodiscard]] Reason CheckAtBarrier(const Pod& pod, const Claims& claims, const Claims& ahead,
+                                      const Claims& behind) const;
+  // For a claim that its own scheduler places pod by pod: kQueueRejected if its queues can never admit it, else none.
+  [[nodiscard]] Reason PermanentRejection(const Claim& claim) const;
+  // Why the reserved slots of the claim, on which no member runs yet, exceed what its queues allow now; none: they do
   // not. `uses`: whether the slots use a resource.
-  [[nodiscard]] Reason OverdraftReason(const Gang& gang, absl::FunctionRef<bool(ResourceId)> uses) const;
+  [[nodiscard]] Reason OverdraftReason(const Claim& claim, absl::FunctionRef<bool(ResourceId)> uses) const;
   // The request of a pod of the class as a fraction of the cluster: the maximum over the resources that queues name.
   [[nodiscard]] double CostShareOf(ClassId cls) const;
 
-  // Reserves the demand of the waiting gang and its group in their queues, against gangs behind it: it was bypassed for
-  // longer than the limit, or is the first head under policy `hold`. Ends when the gang starts or no longer
+  // Reserves the demand of the waiting claim and its group in their queues, against claims behind it: it was bypassed
+  // for longer than the limit, or is the first head under policy `hold`. Ends when the claim starts or no longer
   // waits, or by ReleaseDemand.
-  void ReserveDemand(const Gang& gang);
-  void ReleaseDemand(const Gang& gang);
-  [[nodiscard]] bool HasReservedDemand(const Gang& gang) const { return reserved_demand_.contains(gang.id); }
-  // The gangs with reserved demand.
-  [[nodiscard]] std::vector<GangId> ReservingGangs() const;
-  // A queue of the gang has demand reserved for another gang that comes before it.
-  [[nodiscard]] bool IsReservedForOthers(const Gang& gang) const;
-  // The two gangs have a queue in common, their own queues or one above.
-  [[nodiscard]] bool ShareQueue(const Gang& a, const Gang& b) const;
+  void ReserveDemand(const Claim& claim);
+  void ReleaseDemand(const Claim& claim);
+  [[nodiscard]] bool HasReservedDemand(const Claim& claim) const { return reserved_demand_.contains(claim.id); }
+  // The claims with reserved demand.
+  [[nodiscard]] std::vector<ClaimId> ReservingGangs() const;
+  // A queue of the claim has demand reserved for another claim that comes before it.
+  [[nodiscard]] bool IsReservedForOthers(const Claim& claim) const;
+  // The two claims have a queue in common, their own queues or one above.
+  [[nodiscard]] bool ShareQueue(const Claim& a, const Claim& b) const;
 
-  // A member of the gang that is placed alone was refused: it is activated when the verdict may have changed
+  // A member of the claim that is placed alone was refused: it is activated when the verdict may have changed
   // (TouchRefused).
-  void AddRefused(const Gang& gang) { refused_.insert(gang.id); }
-  [[nodiscard]] const absl::btree_set<GangId>& refused() const { return refused_; }
-  // A queue has more room: the refused members are activated again when their gangs are reconciled.
+  void AddRefused(const Claim& claim) { refused_.insert(claim.id); }
+  [[nodiscard]] const absl::btree_set<ClaimId>& refused() const { return refused_; }
+  // A queue has more room: the refused members are activated again when their claims are reconciled.
   void TouchRefused();
 
-  // The sentence added to a reason of Check when the gang has reserved demand.
+  // The sentence added to a reason of Check when the claim has reserved demand.
   [[nodiscard]] std::string ReservationText() const;
   // Whether Check may return this reason.
   [[nodiscard]] static bool IsQueueReason(const Reason& reason) {
@@ -109,24 +109,24 @@ class Queues {
   [[nodiscard]] bool any() const { return tree_->any(); }
   // Fair shares are computed again on their next use.
   void BeginRound() { shares_known_ = false; }
-  // Whether `a` comes before `b`. Gangs of different queues are ordered by:
-  // 1. partially bound gangs first;
-  // 2. gangs that stay within the fair share of their queues first;
+  // Whether `a` comes before `b`. Claims of different queues are ordered by:
+  // 1. partially bound claims first;
+  // 2. claims that stay within the fair share of their queues first;
   // 3. the priority of their queues, below the queue that both share;
-  // 4. the smaller used fraction of the queue's share, without the gang, then with it;
+  // 4. the smaller used fraction of the queue's share, without the claim, then with it;
   // 5. G-9.
-  [[nodiscard]] bool Before(const Gang& a, const Gang& b) const;
+  [[nodiscard]] bool Before(const Claim& a, const Claim& b) const;
 
   // --- for views and invariant checks ---
-  // The number of gangs that run in the queue and below it.
+  // The number of claims that run in the queue and below it.
   [[nodiscard]] int32_t Running(QueueId id) const { return running_[static_cast<size_t>(id)]; }
   // The demand that waits in the queue and below it.
   [[nodiscard]] const ResourceSum& Waiting(QueueId id) const { return waiting_.Of(id); }
-  // The number of gangs that wait there to be planned; a gang group counts as one.
+  // The number of claims that wait there to be planned; a gang group counts as one.
   [[nodiscard]] int32_t WaitingGangs(QueueId id) const { return waiting_gangs_[static_cast<size_t>(id)]; }
   struct Figures {
     ResourceList used;
-    ResourceList waiting;  // the demand of the waiting gangs in it and below it
+    ResourceList waiting;  // the demand of the waiting claims in it and below it
     ResourceList share;    // of the resources that some queue names
     int32_t running_gangs = 0;
     int32_t waiting_gangs = 0;  // a gang group counts as one
@@ -141,35 +141,35 @@ class Queues {
   }
 
  private:
-  // The demand of a waiting gang and the other unplaced gangs of its group, by queue.
+  // The demand of a waiting claim and the other unplaced claims of its group, by queue.
   struct Demand {
     struct Part {
       QueueId queue = kNoQueue;
       ResourceSum amounts;
       friend bool operator==(const Part&, const Part&) = default;
     };
-    QueueId queue = kNoQueue;  // where the gang waits
+    QueueId queue = kNoQueue;  // where the claim waits
     std::vector<Part> parts;
     friend bool operator==(const Demand&, const Demand&) = default;
   };
-  // The demand of some gangs in one queue.
+  // The demand of some claims in one queue.
   struct QueueDemand {
     ResourceSum all;
-    ResourceSum fixed;  // of non-preemptible gangs
-    int32_t fresh = 0;  // number of gangs that do not run yet
+    ResourceSum fixed;  // of non-preemptible claims
+    int32_t fresh = 0;  // number of claims that do not run yet
     friend bool operator==(const QueueDemand&, const QueueDemand&) = default;
   };
   using DemandByQueue = absl::btree_map<QueueId, QueueDemand>;
 
-  // No queue rule applies to the gang now.
-  [[nodiscard]] bool IsExempt(const Gang& gang) const;
-  // The least amounts that the missing part of its minimum needs; for a gang that does not run, its total.
-  [[nodiscard]] ResourceSum Request(const Gang& gang) const;
-  // The minimum demand of a gang whose members wait at the barrier one by one; and what those that wait use.
-  [[nodiscard]] ResourceSum DemandAtBarrier(const Gang& gang) const;
-  [[nodiscard]] ResourceSum WaitingUsage(const Gang& gang) const;
+  // No queue rule applies to the claim now.
+  [[nodiscard]] bool IsExempt(const Claim& claim) const;
+  // The least amounts that the missing part of its minimum needs; for a claim that does not run, its total.
+  [[nodiscard]] ResourceSum Request(const Claim& claim) const;
+  // The minimum demand of a claim whose members wait at the barrier one by one; and what those that wait use.
+  [[nodiscard]] ResourceSum DemandAtBarrier(const Claim& claim) const;
+  [[nodiscard]] ResourceSum WaitingUsage(const Claim& claim) const;
   // `whole`: no member runs or succeeded. `runs`: members in order of priority.
-  [[nodiscard]] ResourceSum MinimumDemand(const Gang& gang, const std::vector<Candidates>& runs, int32_t needed,
+  [[nodiscard]] ResourceSum MinimumDemand(const Claim& claim, const std::vector<Candidates>& runs, int32_t needed,
                                           bool whole) const;
   [[nodiscard]] absl::string_view ReservationRule() const;
   void AddRequest(QueueId queue, const ResourceSum& amounts, bool fixed, bool fresh, DemandByQueue* asked) const;
@@ -177,18 +177,18 @@ class Queues {
     Reason reason;
     QueueBound bound;  // unless `reason` is none
   };
-  // `gangs`: the gangs with this demand.
-  [[nodiscard]] Reason CheckDemand(const Group& gangs, const DemandByQueue& asked,
+  // `claims`: the claims with this demand.
+  [[nodiscard]] Reason CheckDemand(const Claims& claims, const DemandByQueue& asked,
                                    std::optional<QueueBound>* bound = nullptr) const;
-  [[nodiscard]] Refusal TooMuch(const Group& gangs, QueueId queue, const QueueDemand& asked) const;
-  [[nodiscard]] DemandByQueue ComputeDemand(const Group& gangs) const;
-  // The demand that is reserved in the queue against these gangs; `holder`: the first gang that reserves it, if any.
-  [[nodiscard]] QueueDemand ReservedFrom(const Group& gangs, QueueId queue, const Gang** holder) const;
+  [[nodiscard]] Refusal TooMuch(const Claims& claims, QueueId queue, const QueueDemand& asked) const;
+  [[nodiscard]] DemandByQueue ComputeDemand(const Claims& claims) const;
+  // The demand that is reserved in the queue against these claims; `holder`: the first claim that reserves it, if any.
+  [[nodiscard]] QueueDemand ReservedFrom(const Claims& claims, QueueId queue, const Claim** holder) const;
   static void AddDemand(QueueId queue, const ResourceSum& amounts, Demand* demand);
-  void SetDemand(const Gang& gang, Demand demand);
-  // The part of the gang's demand that is in the queue and below it.
-  [[nodiscard]] ResourceSum DemandOn(const Gang& gang, QueueId queue) const;
-  void SetRunning(const Gang& gang, QueueId queue);
+  void SetDemand(const Claim& claim, Demand demand);
+  // The part of the claim's demand that is in the queue and below it.
+  [[nodiscard]] ResourceSum DemandOn(const Claim& claim, QueueId queue) const;
+  void SetRunning(const Claim& claim, QueueId queue);
   // Adds `change` to the count of the queue and of every queue above it; kNoQueue: no effect.
   void Count(QueueId queue, int32_t change, std::vector<int32_t>* counts) const;
   // By resource of the tree, then by queue.
@@ -204,13 +204,13 @@ class Queues {
   Ledger* ledger_;
   Gangs* gangs_;
   const Eligibility* eligibility_;
-  ById<int32_t> running_queue_;  // by gang: 1 + the queue in which it runs; 0: none
-  ById<Demand> demands_;         // by gang
+  ById<int32_t> running_queue_;  // by claim: 1 + the queue in which it runs; 0: none
+  ById<Demand> demands_;         // by claim
   Accounts waiting_;
-  std::vector<int32_t> running_;  // gangs that run in the queue or below it
-  absl::btree_set<GangId> refused_;
-  absl::btree_map<GangId, DemandByQueue> reserved_demand_;
-  std::vector<int32_t> waiting_gangs_;  // gangs that wait in the queue or below it
+  std::vector<int32_t> running_;  // claims that run in the queue or below it
+  absl::btree_set<ClaimId> refused_;
+  absl::btree_map<ClaimId, DemandByQueue> reserved_demand_;
+  std::vector<int32_t> waiting_gangs_;  // claims that wait in the queue or below it
   mutable Shares shares_;               // as of their first use in this round
   mutable bool shares_known_ = false;
 };

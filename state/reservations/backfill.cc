@@ -7,35 +7,35 @@
 
 namespace muster {
 
-const Gang* Backfill::FindHead(int32_t lane) const {
+const Claim* Backfill::FindHead(int32_t lane) const {
   for (const auto& [key, item] : backlog_->Blocked(lane)) {
     if (backlog_->wake_condition(item)->holds || states_.Of(item).runnable == State::Runnable::kNo) continue;
     if (backlog_->why(item).code == ReasonCode::kQueueRejected) continue;
-    return &gangs_->gang(item);
+    return &gangs_->claim(item);
   }
   return nullptr;
 }
 
-std::vector<GangId> Backfill::BypassedHeads(const Gang& gang) const {
-  std::vector<GangId> bypassed;
+std::vector<ClaimId> Backfill::BypassedHeads(const Claim& claim) const {
+  std::vector<ClaimId> bypassed;
   if (StarvationLimit() == 0 || !backlog_->AnyBlocked()) return bypassed;
   for (int32_t lane = 0; lane < backlog_->lanes(); ++lane) {
-    const Gang* head = FindHead(lane);
-    if (head == nullptr || head == &gang || head->durable.bypassed_since_ms > 0) continue;
-    // A head that waits only for its queues is bypassed only by gangs that share a queue with it.
-    if (backlog_->wake_condition(head->id)->queue && !queues_->ShareQueue(*head, gang)) continue;
-    if (queues_->Before(*head, gang)) bypassed.push_back(head->id);
+    const Claim* head = FindHead(lane);
+    if (head == nullptr || head == &claim || head->durable.bypassed_since_ms > 0) continue;
+    // A head that waits only for its queues is bypassed only by claims that share a queue with it.
+    if (backlog_->wake_condition(head->id)->queue && !queues_->ShareQueue(*head, claim)) continue;
+    if (queues_->Before(*head, claim)) bypassed.push_back(head->id);
   }
   return bypassed;
 }
 
-std::vector<GangId> Backfill::BypassedHeads(const Pod& pod, NodeId node) const {
-  std::vector<GangId> bypassed;
+std::vector<ClaimId> Backfill::BypassedHeads(const Pod& pod, NodeId node) const {
+  std::vector<ClaimId> bypassed;
   if (StarvationLimit() == 0 || !backlog_->AnyBlocked()) return bypassed;
   const QueueKey key{false, pod.facts.priority, 0, pod.facts.created_ms,
                      absl::StrCat(pod.facts.name_space, "/", pod.facts.name)};
   for (int32_t lane = 0; lane < backlog_->lanes(); ++lane) {
-    const Gang* head = FindHead(lane);
+    const Claim* head = FindHead(lane);
     if (head == nullptr || head == pod.gang || head->durable.bypassed_since_ms > 0) continue;
     if (backlog_->wake_condition(head->id)->queue && (pod.gang == nullptr || !queues_->ShareQueue(*head, *pod.gang)))
       continue;
@@ -45,7 +45,7 @@ std::vector<GangId> Backfill::BypassedHeads(const Pod& pod, NodeId node) const {
   return bypassed;
 }
 
-bool Backfill::CouldUse(const Gang& head, const Pod& pod, NodeId node) const {
+bool Backfill::CouldUse(const Claim& head, const Pod& pod, NodeId node) const {
   const WakeCondition& wait = *backlog_->wake_condition(head.id);
   if (wait.queue || wait.classes.empty()) return true;
   const Node& at = cluster_->node(node);
@@ -65,99 +65,99 @@ bool Backfill::CouldUse(const Gang& head, const Pod& pod, NodeId node) const {
   });
 }
 
-void Backfill::MarkBypassed(const std::vector<GangId>& heads, int64_t now_ms) {
-  for (const GangId id : heads) {
-    const Gang& head = gangs_->gang(id);
+void Backfill::MarkBypassed(const std::vector<ClaimId>& heads, int64_t now_ms) {
+  for (const ClaimId id : heads) {
+    const Claim& head = gangs_->claim(id);
     gangs_->SetBypassedSince(head, now_ms);
     gangs_->Touch(head);
   }
 }
 
-int64_t Backfill::Deadline(const Gang& gang) const {
-  const bool waits = backlog_->wake_condition(gang.id) != nullptr && !backlog_->wake_condition(gang.id)->holds;
+int64_t Backfill::Deadline(const Claim& claim) const {
+  const bool waits = backlog_->wake_condition(claim.id) != nullptr && !backlog_->wake_condition(claim.id)->holds;
   if (!waits) return kNever;
-  const State& state = states_.Of(gang.id);
+  const State& state = states_.Of(claim.id);
   const int64_t retry_ms = std::max(state.searched_ms + kRetryIntervalMs, state.retry_ms);
   // Without a reservation, no event reports that it no longer blocks: it is tried again at intervals.
-  if (blocking_.contains(gang.id)) return retry_ms;
+  if (blocking_.contains(claim.id)) return retry_ms;
   // Whether it could run must be determined again.
   const bool outdated = state.runnable == State::Runnable::kUnknown && state.searched_ms >= 0;
-  const bool first = Rules().head == HeadPolicy::kHold || queues_->HasReservedDemand(gang);
-  if (outdated && first && backlog_->wake_condition(gang.id)->queue) return retry_ms;
-  if (StarvationLimit() == 0 || gang.durable.bypassed_since_ms == 0) return kNever;
-  const bool has_reservation = future_reservations_->HasReservationOnRunning(gang) ||
-                               (backlog_->wake_condition(gang.id)->queue && queues_->HasReservedDemand(gang));
+  const bool first = Rules().head == HeadPolicy::kHold || queues_->HasReservedDemand(claim);
+  if (outdated && first && backlog_->wake_condition(claim.id)->queue) return retry_ms;
+  if (StarvationLimit() == 0 || claim.durable.bypassed_since_ms == 0) return kNever;
+  const bool has_reservation = future_reservations_->HasReservationOnRunning(claim) ||
+                               (backlog_->wake_condition(claim.id)->queue && queues_->HasReservedDemand(claim));
   if (has_reservation || state.runnable == State::Runnable::kNo) return kNever;
-  return std::max(gang.durable.bypassed_since_ms + StarvationLimit(), retry_ms);
+  return std::max(claim.durable.bypassed_since_ms + StarvationLimit(), retry_ms);
 }
 
-void Backfill::SetRunnable(const Gang& gang, bool runnable, bool blocking, int64_t now_ms) {
-  State& state = states_[gang.id];
+void Backfill::SetRunnable(const Claim& claim, bool runnable, bool blocking, int64_t now_ms) {
+  State& state = states_[claim.id];
   state.runnable = runnable ? State::Runnable::kYes : State::Runnable::kNo;
   state.searched_ms = now_ms;
   if (blocking) {
-    blocking_.insert(gang.id);
+    blocking_.insert(claim.id);
   } else {
-    blocking_.erase(gang.id);
+    blocking_.erase(claim.id);
   }
 }
 
 void Backfill::InvalidateReservingRunnable() {
-  for (const GangId id : queues_->ReservingGangs()) {
+  for (const ClaimId id : queues_->ReservingGangs()) {
     const WakeCondition* wait = backlog_->wake_condition(id);
     if (wait == nullptr || !wait->queue || states_.Of(id).runnable != State::Runnable::kYes) continue;
     states_[id].runnable = State::Runnable::kUnknown;
-    gangs_->Touch(gangs_->gang(id));
+    gangs_->Touch(gangs_->claim(id));
   }
 }
 
-bool Backfill::IsFirstHead(const Gang& gang) const {
+bool Backfill::IsFirstHead(const Claim& claim) const {
   for (int32_t lane = 0; lane < backlog_->lanes(); ++lane) {
-    const Gang* head = FindHead(lane);
-    if (head == nullptr || head == &gang || backlog_->wake_condition(head->id)->queue) continue;
-    if (queues_->Before(*head, gang)) return false;
+    const Claim* head = FindHead(lane);
+    if (head == nullptr || head == &claim || backlog_->wake_condition(head->id)->queue) continue;
+    if (queues_->Before(*head, claim)) return false;
   }
   return true;
 }
 
-bool Backfill::BlocksOthers(const Gang& head) const {
+bool Backfill::BlocksOthers(const Claim& head) const {
   if (backlog_->wake_condition(head.id)->queue || states_.Of(head.id).runnable != State::Runnable::kYes) return false;
   return Rules().head == HeadPolicy::kHold || blocking_.contains(head.id);
 }
 
-const Gang* Backfill::FindBlockingHead(const Gang& gang) const {
-  // A partially bound gang is completed before anything else and is never blocked (K-13).
-  const QueueKey* key = backlog_->queued(gang.id);
+const Claim* Backfill::FindBlockingHead(const Claim& claim) const {
+  // A partially bound claim is completed before anything else and is never blocked (K-13).
+  const QueueKey* key = backlog_->queued(claim.id);
   if (!HasBlockingHead() || (key != nullptr && key->partially_bound)) return nullptr;
-  const Gang* first = FindFirstBlockingHead();
-  return first != nullptr && first != &gang && queues_->Before(*first, gang) ? first : nullptr;
+  const Claim* first = FindFirstBlockingHead();
+  return first != nullptr && first != &claim && queues_->Before(*first, claim) ? first : nullptr;
 }
 
-const Gang* Backfill::FindFirstBlockingHead() const {
+const Claim* Backfill::FindFirstBlockingHead() const {
   if (!HasBlockingHead() || !backlog_->AnyBlocked()) return nullptr;
-  const Gang* first = nullptr;
+  const Claim* first = nullptr;
   for (int32_t lane = 0; lane < backlog_->lanes(); ++lane) {
-    const Gang* head = FindHead(lane);
+    const Claim* head = FindHead(lane);
     if (head == nullptr || !BlocksOthers(*head)) continue;
     if (first == nullptr || queues_->Before(*head, *first)) first = head;
   }
   return first;
 }
 
-void Backfill::RefreshRunning(const Gang& gang, int64_t now_ms) {
-  if (gang.durable.satisfied && gang.durable.bypassed_since_ms != 0) gangs_->SetBypassedSince(gang, 0);
-  if (gang.durable.satisfied && gang.rules.duration_ms > 0) {
-    timed_.insert(gang.id);
-    if (gang.durable.started_ms == 0) gangs_->SetStarted(gang, now_ms);
+void Backfill::RefreshRunning(const Claim& claim, int64_t now_ms) {
+  if (claim.durable.satisfied && claim.durable.bypassed_since_ms != 0) gangs_->SetBypassedSince(claim, 0);
+  if (claim.durable.satisfied && claim.rules.duration_ms > 0) {
+    timed_.insert(claim.id);
+    if (claim.durable.started_ms == 0) gangs_->SetStarted(claim, now_ms);
   } else {
-    if (!timed_.empty()) timed_.erase(gang.id);
-    if (gang.durable.started_ms != 0 && !gang.durable.satisfied) gangs_->SetStarted(gang, 0);
+    if (!timed_.empty()) timed_.erase(claim.id);
+    if (claim.durable.started_ms != 0 && !claim.durable.satisfied) gangs_->SetStarted(claim, 0);
   }
 }
 
-void Backfill::ClearHead(const Gang& gang) {
-  if (!(states_.Of(gang.id) == State())) states_.Reset(gang.id);
-  if (!blocking_.empty()) blocking_.erase(gang.id);
+void Backfill::ClearHead(const Claim& claim) {
+  if (!(states_.Of(claim.id) == State())) states_.Reset(claim.id);
+  if (!blocking_.empty()) blocking_.erase(claim.id);
 }
 
 }  // namespace muster

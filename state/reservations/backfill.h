@@ -1,10 +1,10 @@
-// Backfill: waiting heads of queues, the gangs that may start before them, and the protection of bypassed heads
+// Backfill: waiting heads of queues, the claims that may start before them, and the protection of bypassed heads
 // (SPEC Q-6).
 //
-// The head of a queue is the first gang in order that was tried, could run on this cluster, and did not start for lack
-// of room or because of its queues. Under policy `hold`, no gang behind the first head starts. Under `backfill`, any
-// gang that fits may start. A bypassed head records since when; after the starvation limit, capacity is reserved for it
-// on nodes (FutureReservations::Reserve) and in its queues (Queues::ReserveDemand). Not thread-safe.
+// The head of a queue is the first claim in order that was tried, could run on this cluster, and did not start for lack
+// of room or because of its queues. Under policy `hold`, no claim behind the first head starts. Under `backfill`, any
+// claim that fits may start. A bypassed head records since when; after the starvation limit, capacity is reserved for
+// it on nodes (FutureReservations::Reserve) and in its queues (Queues::ReserveDemand). Not thread-safe.
 #ifndef MUSTER_STATE_RESERVATIONS_BACKFILL_H_
 #define MUSTER_STATE_RESERVATIONS_BACKFILL_H_
 
@@ -23,7 +23,7 @@ namespace muster {
 
 class Backfill {
  public:
-  // Minimum time between two attempts to reserve room for a gang, in milliseconds.
+  // Minimum time between two attempts to reserve room for a claim, in milliseconds.
   static constexpr int64_t kRetryIntervalMs = 10'000;
 
   Backfill(Gangs* gangs, const Cluster* cluster, const Backlog* backlog, const Queues* queues,
@@ -35,50 +35,50 @@ class Backfill {
         future_reservations_(future_reservations) {}
 
   // --- bypassing ---
-  // The heads that the start of the gang bypasses for the first time: those before it in order.
-  [[nodiscard]] std::vector<GangId> BypassedHeads(const Gang& gang) const;
+  // The heads that the start of the claim bypasses for the first time: those before it in order.
+  [[nodiscard]] std::vector<ClaimId> BypassedHeads(const Claim& claim) const;
   // The same for a pod that was placed without a plan (a lone pod, an extra member, or one scheduled pod by pod) and is
   // on the node now: only heads whose members could use the capacity that it took.
-  [[nodiscard]] std::vector<GangId> BypassedHeads(const Pod& pod, NodeId node) const;
-  void MarkBypassed(const std::vector<GangId>& heads, int64_t now_ms);
-  // The gang has been bypassed for the starvation limit.
-  [[nodiscard]] bool IsStarved(const Gang& gang, int64_t now_ms) const {
-    return StarvationLimit() > 0 && gang.durable.bypassed_since_ms > 0 &&
-           now_ms >= gang.durable.bypassed_since_ms + StarvationLimit();
+  [[nodiscard]] std::vector<ClaimId> BypassedHeads(const Pod& pod, NodeId node) const;
+  void MarkBypassed(const std::vector<ClaimId>& heads, int64_t now_ms);
+  // The claim has been bypassed for the starvation limit.
+  [[nodiscard]] bool IsStarved(const Claim& claim, int64_t now_ms) const {
+    return StarvationLimit() > 0 && claim.durable.bypassed_since_ms > 0 &&
+           now_ms >= claim.durable.bypassed_since_ms + StarvationLimit();
   }
-  // When the gang becomes starved or should be tried again; kNever: nothing is due.
-  [[nodiscard]] int64_t Deadline(const Gang& gang) const;
+  // When the claim becomes starved or should be tried again; kNever: nothing is due.
+  [[nodiscard]] int64_t Deadline(const Claim& claim) const;
   // The deadline was reached: the next retry is at least kRetryIntervalMs later.
-  void ScheduleRetry(const Gang& gang, int64_t now_ms) { states_[gang.id].retry_ms = now_ms + kRetryIntervalMs; }
-  // Some running gang declares how long it runs.
+  void ScheduleRetry(const Claim& claim, int64_t now_ms) { states_[claim.id].retry_ms = now_ms + kRetryIntervalMs; }
+  // Some running claim declares how long it runs.
   [[nodiscard]] bool HasTimedGangs() const { return !timed_.empty(); }
-  // Updates whether the gang runs and since when; a started gang is no longer bypassed.
-  void RefreshRunning(const Gang& gang, int64_t now_ms);
+  // Updates whether the claim runs and since when; a started claim is no longer bypassed.
+  void RefreshRunning(const Claim& claim, int64_t now_ms);
   // The last search for room that running work occupies was at least kRetryIntervalMs ago.
-  [[nodiscard]] bool MaySearchRoom(const Gang& gang, int64_t now_ms) const {
-    return now_ms >= states_.Of(gang.id).searched_ms + kRetryIntervalMs;
+  [[nodiscard]] bool MaySearchRoom(const Claim& claim, int64_t now_ms) const {
+    return now_ms >= states_.Of(claim.id).searched_ms + kRetryIntervalMs;
   }
 
-  // --- runnable gangs ---
-  // `runnable`: the waiting gang would fit if nothing ran. `blocking`: no room can be reserved for it (P-8), so no gang
-  // behind it may start.
-  void SetRunnable(const Gang& gang, bool runnable, bool blocking, int64_t now_ms);
-  void MarkSearched(const Gang& gang, int64_t now_ms) { states_[gang.id].searched_ms = now_ms; }
-  // The verdict that the gang could not run may be outdated.
-  void InvalidateRunnable(const Gang& gang) {
-    if (states_.Of(gang.id).runnable == State::Runnable::kNo) states_[gang.id].runnable = State::Runnable::kUnknown;
+  // --- runnable claims ---
+  // `runnable`: the waiting claim would fit if nothing ran. `blocking`: no room can be reserved for it (P-8), so no
+  // claim behind it may start.
+  void SetRunnable(const Claim& claim, bool runnable, bool blocking, int64_t now_ms);
+  void MarkSearched(const Claim& claim, int64_t now_ms) { states_[claim.id].searched_ms = now_ms; }
+  // The verdict that the claim could not run may be outdated.
+  void InvalidateRunnable(const Claim& claim) {
+    if (states_.Of(claim.id).runnable == State::Runnable::kNo) states_[claim.id].runnable = State::Runnable::kUnknown;
   }
-  // The verdict that a gang could run may be outdated, for all gangs with reserved demand in their queues.
+  // The verdict that a claim could run may be outdated, for all claims with reserved demand in their queues.
   void InvalidateReservingRunnable();
-  // No other head that waits for room on nodes comes before the gang.
-  [[nodiscard]] bool IsFirstHead(const Gang& gang) const;
+  // No other head that waits for room on nodes comes before the claim.
+  [[nodiscard]] bool IsFirstHead(const Claim& claim) const;
 
   // --- heads that block others ---
   // Some head may block others.
   [[nodiscard]] bool HasBlockingHead() const { return Rules().head == HeadPolicy::kHold || !blocking_.empty(); }
-  // The head that blocks the gang; nullptr: there is none.
-  [[nodiscard]] const Gang* FindBlockingHead(const Gang& gang) const;
-  // Whether the gangs behind a blocking head have been informed that there is one.
+  // The head that blocks the claim; nullptr: there is none.
+  [[nodiscard]] const Claim* FindBlockingHead(const Claim& claim) const;
+  // Whether the claims behind a blocking head have been informed that there is one.
   void SetBlockReported(bool block_reported) { block_reported_ = block_reported; }
   [[nodiscard]] bool block_reported() const { return block_reported_; }
   // Why a head blocks others, as a phrase.
@@ -86,13 +86,13 @@ class Backfill {
     return Rules().head == HeadPolicy::kHold ? "queues.policy: hold" : "it was bypassed for too long";
   }
   // The first blocking head in order; nullptr: none.
-  [[nodiscard]] const Gang* FindFirstBlockingHead() const;
+  [[nodiscard]] const Claim* FindFirstBlockingHead() const;
 
-  // The gang no longer waits.
-  void ClearHead(const Gang& gang);
-  void Remove(const Gang& gang) {
-    ClearHead(gang);
-    timed_.erase(gang.id);
+  // The claim no longer waits.
+  void ClearHead(const Claim& claim);
+  void Remove(const Claim& claim) {
+    ClearHead(claim);
+    timed_.erase(claim.id);
   }
 
   // Public for the hash.
@@ -103,8 +103,8 @@ class Backfill {
     int64_t retry_ms = 0;                     // no retry before
     friend bool operator==(const State&, const State&) = default;
   };
-  [[nodiscard]] const State& Of(const Gang& gang) const { return states_.Of(gang.id); }
-  [[nodiscard]] const absl::btree_set<GangId>& blocking() const { return blocking_; }
+  [[nodiscard]] const State& Of(const Claim& claim) const { return states_.Of(claim.id); }
+  [[nodiscard]] const absl::btree_set<ClaimId>& blocking() const { return blocking_; }
 
   // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() {
@@ -117,11 +117,11 @@ class Backfill {
     return Rules().head == HeadPolicy::kHold ? 0 : Rules().starvation_limit_ms;
   }
   // The head of a lane of the backlog; nullptr: it has none.
-  [[nodiscard]] const Gang* FindHead(int32_t lane) const;
-  [[nodiscard]] bool BlocksOthers(const Gang& head) const;
+  [[nodiscard]] const Claim* FindHead(int32_t lane) const;
+  [[nodiscard]] bool BlocksOthers(const Claim& head) const;
 
   // The head's members could use the capacity that the pod uses on the node.
-  [[nodiscard]] bool CouldUse(const Gang& head, const Pod& pod, NodeId node) const;
+  [[nodiscard]] bool CouldUse(const Claim& head, const Pod& pod, NodeId node) const;
 
   Gangs* gangs_;
   const Cluster* cluster_;
@@ -129,8 +129,8 @@ class Backfill {
   const Queues* queues_;
   const FutureReservations* future_reservations_;
   ById<State> states_;
-  absl::btree_set<GangId> blocking_;
-  absl::btree_set<GangId> timed_;  // running gangs that declare how long they run
+  absl::btree_set<ClaimId> blocking_;
+  absl::btree_set<ClaimId> timed_;  // running claims that declare how long they run
   bool block_reported_ = false;
 };
 

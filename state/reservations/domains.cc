@@ -10,7 +10,7 @@ namespace {
 
 constexpr int32_t kWholeGang = -1;  // used as the index of a subgroup
 
-// The leaf is in the subgroup. REQUIRES: the gang has subgroups, or `subgroup` is kWholeGang.
+// The leaf is in the subgroup. REQUIRES: the claim has subgroups, or `subgroup` is kWholeGang.
 bool IsUnder(const SubgroupTree& tree, int32_t leaf, int32_t subgroup) {
   if (subgroup == kWholeGang) return true;
   for (size_t i = 0; i < tree.nodes.size(); ++i) {
@@ -25,24 +25,24 @@ bool IsUnder(const SubgroupTree& tree, int32_t leaf, int32_t subgroup) {
 
 }  // namespace
 
-bool HasRequiredDomains(const Node& node, const Gang& gang) {
+bool HasRequiredDomains(const Node& node, const Claim& claim) {
   const auto has_label = [&](const std::string& key) { return key.empty() || node.facts.labels.contains(key); };
-  return node.present && has_label(gang.rules.topology.required) &&
-         absl::c_all_of(gang.rules.tree.nodes, [&](const auto& each) { return has_label(each.topology.required); });
+  return node.present && has_label(claim.rules.topology.required) &&
+         absl::c_all_of(claim.rules.tree.nodes, [&](const auto& each) { return has_label(each.topology.required); });
 }
 
-std::vector<NodeId> MemberNodeByLeaf(const Gang& gang, const Ledger& ledger) {
-  std::vector<NodeId> homes(static_cast<size_t>(std::max(1, gang.rules.tree.leaves)), kNoNode);
-  if (!gang.rules.domains) return homes;
+std::vector<NodeId> MemberNodeByLeaf(const Claim& claim, const Ledger& ledger) {
+  std::vector<NodeId> homes(static_cast<size_t>(std::max(1, claim.rules.tree.leaves)), kNoNode);
+  if (!claim.rules.domains) return homes;
   for (const MemberState state :
        {MemberState::kWaiting, MemberState::kCommitted, MemberState::kBound, MemberState::kRunning}) {
-    for (const Pod* pod : gang.in(state)) {
+    for (const Pod* pod : claim.in(state)) {
       const Ledger::PodCharge& charge = ledger.ChargeOf(pod->id);
       if (pod->leaf < 0 || charge.node == kNoNode || charge.kind != ChargeKind::kUsed) continue;
       NodeId& home = homes[static_cast<size_t>(pod->leaf)];
       const Cluster& cluster = ledger.cluster();
       if (home == kNoNode ||
-          (!HasRequiredDomains(cluster.node(home), gang) && HasRequiredDomains(cluster.node(charge.node), gang))) {
+          (!HasRequiredDomains(cluster.node(home), claim) && HasRequiredDomains(cluster.node(charge.node), claim))) {
         home = charge.node;
       }
     }
@@ -50,13 +50,13 @@ std::vector<NodeId> MemberNodeByLeaf(const Gang& gang, const Ledger& ledger) {
   return homes;
 }
 
-std::vector<Domains::Place> Domains::OccupiedPlaces(const Gang& gang, int32_t excluded_slot) const {
+std::vector<Domains::Place> Domains::OccupiedPlaces(const Claim& claim, int32_t excluded_slot) const {
   std::vector<Place> out;
-  const std::vector<NodeId> homes = MemberNodeByLeaf(gang, *ledger_);
+  const std::vector<NodeId> homes = MemberNodeByLeaf(claim, *ledger_);
   for (size_t leaf = 0; leaf < homes.size(); ++leaf) {
     if (homes[leaf] != kNoNode) out.push_back({static_cast<int32_t>(leaf), homes[leaf]});
   }
-  const Plan* plan = plans_->Of(gang);
+  const Plan* plan = plans_->Of(claim);
   for (int32_t i = 0; plan != nullptr && i < plan->size(); ++i) {
     const Slot& slot = plan->slots[static_cast<size_t>(i)];
     if (i != excluded_slot && slot.state != SlotState::kCommitted) out.push_back({slot.leaf, slot.node});
@@ -64,9 +64,9 @@ std::vector<Domains::Place> Domains::OccupiedPlaces(const Gang& gang, int32_t ex
   return out;
 }
 
-void Domains::ForEachRequiredDomain(const Gang& gang, int32_t leaf, const std::vector<Place>& places,
+void Domains::ForEachRequiredDomain(const Claim& claim, int32_t leaf, const std::vector<Place>& places,
                                     Visit visit) const {
-  const SubgroupTree& tree = gang.rules.tree;
+  const SubgroupTree& tree = claim.rules.tree;
   const auto visit_label = [&](int32_t subgroup, const std::string& key) {
     if (key.empty() || (leaf >= 0 && !IsUnder(tree, leaf, subgroup))) return;
     const std::vector<DomainId>& domain_of = topology_->At(key).domain_of;
@@ -76,14 +76,14 @@ void Domains::ForEachRequiredDomain(const Gang& gang, int32_t leaf, const std::v
     });
     visit(subgroup, domain_of, first == places.end() ? kNoDomain : domain_of[static_cast<size_t>(first->node)]);
   };
-  visit_label(kWholeGang, gang.rules.topology.required);
+  visit_label(kWholeGang, claim.rules.topology.required);
   for (size_t i = 0; i < tree.nodes.size(); ++i) visit_label(static_cast<int32_t>(i), tree.nodes[i].topology.required);
 }
 
-Region Domains::For(const Gang& gang, int32_t leaf, int32_t excluded_slot) const {
+Region Domains::For(const Claim& claim, int32_t leaf, int32_t excluded_slot) const {
   Region region;
-  if (!gang.rules.domains) return region;
-  ForEachRequiredDomain(gang, leaf, OccupiedPlaces(gang, excluded_slot),
+  if (!claim.rules.domains) return region;
+  ForEachRequiredDomain(claim, leaf, OccupiedPlaces(claim, excluded_slot),
                         [&](int32_t /*subgroup*/, const std::vector<DomainId>& domain_of, DomainId domain) {
                           region = domain == kNoDomain ? region.InsideAnyDomain(&domain_of)
                                                        : region.Inside(&domain_of, domain);
@@ -91,14 +91,14 @@ Region Domains::For(const Gang& gang, int32_t leaf, int32_t excluded_slot) const
   return region;
 }
 
-bool Domains::AreSatisfiedByPlan(const Gang& gang) const {
-  const Plan* plan = plans_->Of(gang);
-  if (!gang.rules.domains || plan == nullptr) return true;
+bool Domains::AreSatisfiedByPlan(const Claim& claim) const {
+  const Plan* plan = plans_->Of(claim);
+  if (!claim.rules.domains || plan == nullptr) return true;
   bool satisfied = true;
-  ForEachRequiredDomain(gang, -1, OccupiedPlaces(gang, -1),
+  ForEachRequiredDomain(claim, -1, OccupiedPlaces(claim, -1),
                         [&](int32_t subgroup, const std::vector<DomainId>& domain_of, DomainId domain) {
                           for (const Slot& slot : plan->slots) {
-                            if (slot.state == SlotState::kCommitted || !IsUnder(gang.rules.tree, slot.leaf, subgroup))
+                            if (slot.state == SlotState::kCommitted || !IsUnder(claim.rules.tree, slot.leaf, subgroup))
                               continue;
                             const DomainId at = domain_of[static_cast<size_t>(slot.node)];
                             satisfied = satisfied && at != kNoDomain && (domain == kNoDomain || at == domain);

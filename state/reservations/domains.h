@@ -1,4 +1,4 @@
-// The topology domains that gangs require: where the next member may go without leaving them (SPEC P-4).
+// The topology domains that claims require: where the next member may go without leaving them (SPEC P-4).
 //
 // A required domain is the domain of a member that has a node, else the domain of the slots of the plan. Pure
 // questions; without own state. Not thread-safe.
@@ -16,23 +16,23 @@
 
 namespace muster {
 
-// The node has all labels of the domains that the gang requires. False for a removed node.
-[[nodiscard]] bool HasRequiredDomains(const Node& node, const Gang& gang);
+// The node has all labels of the domains that the claim requires. False for a removed node.
+[[nodiscard]] bool HasRequiredDomains(const Node& node, const Claim& claim);
 
 // By leaf, the node of one member, preferably a node that HasRequiredDomains; kNoNode: no member has a node. All
-// kNoNode for a gang that requires no domain.
-[[nodiscard]] std::vector<NodeId> MemberNodeByLeaf(const Gang& gang, const Ledger& ledger);
+// kNoNode for a claim that requires no domain.
+[[nodiscard]] std::vector<NodeId> MemberNodeByLeaf(const Claim& claim, const Ledger& ledger);
 
 class Domains {
  public:
   Domains(Topology* topology, const Ledger* ledger, const Plans* plans)
       : topology_(topology), ledger_(ledger), plans_(plans) {}
 
-  // The nodes that a member of the leaf may use. `excluded_slot`: index of a slot of the gang's plan that is about to
+  // The nodes that a member of the leaf may use. `excluded_slot`: index of a slot of the claim's plan that is about to
   // be released; -1: none. The result is valid until the cluster changes.
-  [[nodiscard]] Region For(const Gang& gang, int32_t leaf, int32_t excluded_slot = -1) const;
-  // All slots of the gang's plan that are not committed are in the domains that it requires.
-  [[nodiscard]] bool AreSatisfiedByPlan(const Gang& gang) const;
+  [[nodiscard]] Region For(const Claim& claim, int32_t leaf, int32_t excluded_slot = -1) const;
+  // All slots of the claim's plan that are not committed are in the domains that it requires.
+  [[nodiscard]] bool AreSatisfiedByPlan(const Claim& claim) const;
 
  private:
   struct Place {
@@ -42,8 +42,8 @@ class Domains {
   // Calls `visit` for each required topology label with its domain; kNoDomain: any domain of the label will do.
   // `leaf`: only the labels of the subgroups that contain it; -1: of all subgroups.
   using Visit = absl::FunctionRef<void(int32_t subgroup, const std::vector<DomainId>& domain_of, DomainId domain)>;
-  void ForEachRequiredDomain(const Gang& gang, int32_t leaf, const std::vector<Place>& places, Visit visit) const;
-  [[nodiscard]] std::vector<Place> OccupiedPlaces(const Gang& gang, int32_t excluded_slot) const;
+  void ForEachRequiredDomain(const Claim& claim, int32_t leaf, const std::vector<Place>& places, Visit visit) const;
+  [[nodiscard]] std::vector<Place> OccupiedPlaces(const Claim& claim, int32_t excluded_slot) const;
 
   Topology* topology_;
   const Ledger* ledger_;

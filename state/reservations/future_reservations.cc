@@ -60,7 +60,7 @@ int32_t FutureReservations::RoomAfterTermination(ClassId cls, int32_t limit) con
     room += RoomAfterTermination(node, cls, limit - room);
   };
   for (const auto& [node, held] : TerminatingByNode()) add(node);
-  for (const auto& [gang, reservation] : reservations_) {
+  for (const auto& [claim, reservation] : reservations_) {
     for (const Statement::Operation& place : reservation.places) add(place.node);
   }
   return room;
@@ -74,14 +74,14 @@ void FutureReservations::EvictTerminating(int64_t now_ms, Statement* statement) 
   }
 }
 
-void FutureReservations::Reserve(const Gang& gang, absl::Span<const Statement::Operation> places, WaitsFor waits_for,
+void FutureReservations::Reserve(const Claim& claim, absl::Span<const Statement::Operation> places, WaitsFor waits_for,
                                  int64_t starts_ms, int64_t now_ms) {
   const auto [at, fresh] =
-      reservations_.try_emplace(gang.id, Reservation{{places.begin(), places.end()}, waits_for, kNever, starts_ms});
+      reservations_.try_emplace(claim.id, Reservation{{places.begin(), places.end()}, waits_for, kNever, starts_ms});
   MUSTER_CHECK(fresh);
   Reservation& reservation = at->second;
   for (const Statement::Operation& place : places)
-    ledger_->AddFutureReservation(gang.id, place.node, place.cls, place.pods);
+    ledger_->AddFutureReservation(claim.id, place.node, place.cls, place.pods);
   if (waits_for == WaitsFor::kRunning) return;
   reservation.until_ms = now_ms + kTerminationPatienceMs;
   for (const auto& [uid, since_ms] : terminating_) {
@@ -92,29 +92,29 @@ void FutureReservations::Reserve(const Gang& gang, absl::Span<const Statement::O
   }
 }
 
-void FutureReservations::Erase(GangId id, bool gained) {
+void FutureReservations::Erase(ClaimId id, bool gained) {
   const auto at = reservations_.find(id);
   for (const Statement::Operation& place : at->second.places)
     ledger_->RemoveFutureReservation(id, place.node, place.cls, place.pods, gained);
   reservations_.erase(at);
 }
 
-void FutureReservations::Release(const Gang& gang) {
-  if (HasReservation(gang)) Erase(gang.id, /*gained=*/true);
+void FutureReservations::Release(const Claim& claim) {
+  if (HasReservation(claim)) Erase(claim.id, /*gained=*/true);
 }
 
 bool FutureReservations::HasTimedReservation() const {
   return absl::c_any_of(reservations_, [](const auto& each) { return each.second.starts_ms != kNever; });
 }
 
-int64_t FutureReservations::Deadline(const Gang& gang) const {
-  const auto at = reservations_.find(gang.id);
+int64_t FutureReservations::Deadline(const Claim& claim) const {
+  const auto at = reservations_.find(claim.id);
   return at == reservations_.end() ? kNever : at->second.until_ms;
 }
 
-std::vector<std::string> FutureReservations::Nodes(const Gang& gang) const {
+std::vector<std::string> FutureReservations::Nodes(const Claim& claim) const {
   std::vector<std::string> out;
-  for (const Statement::Operation& place : reservations_.at(gang.id).places) {
+  for (const Statement::Operation& place : reservations_.at(claim.id).places) {
     out.push_back(cluster_->node(place.node).facts.name);
   }
   absl::c_sort(out);
@@ -122,65 +122,65 @@ std::vector<std::string> FutureReservations::Nodes(const Gang& gang) const {
   return out;
 }
 
-std::vector<std::string> FutureReservations::OccupiedNodes(const Gang& gang) const {
+std::vector<std::string> FutureReservations::OccupiedNodes(const Claim& claim) const {
   std::vector<std::string> out;
-  for (const Statement::Operation& place : reservations_.at(gang.id).places) {
+  for (const Statement::Operation& place : reservations_.at(claim.id).places) {
     const Node& node = cluster_->node(place.node);
     const PodClass& cls = cluster_->pod_class(place.cls);
     const bool short_of = absl::c_any_of(
         cls.request.entries(), [&](const auto& entry) { return entry.amount > 0 && node.free.Get(entry.id) < 0; });
     if (short_of || !HasPortsAfter({}, node, cls.shape->host_ports)) out.push_back(node.facts.name);
   }
-  if (out.empty()) return Nodes(gang);  // a terminating pod repels its pods
+  if (out.empty()) return Nodes(claim);  // a terminating pod repels its pods
   absl::c_sort(out);
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }
 
-bool FutureReservations::YieldsTo(const Gang& gang, const Claimant& as, GangId owner,
+bool FutureReservations::YieldsTo(const Claim& claim, const Claimant& as, ClaimId owner,
                                   const Reservation& reservation) const {
-  const Gang& other = gangs_->gang(owner);
+  const Claim& other = gangs_->claim(owner);
   if (reservation.waits_for == WaitsFor::kTerminating || as.rank == Claimant::Rank::kBlocksQueue)
-    return queues_->Before(gang, other);
+    return queues_->Before(claim, other);
   if (as.rank == Claimant::Rank::kBlocksQueueFirst) return true;
-  const QueueKey key = eligibility_->KeyOf(gang);
+  const QueueKey key = eligibility_->KeyOf(claim);
   if (as.rank == Claimant::Rank::kStarved && key < eligibility_->KeyOf(other)) return true;
   if (key.partially_bound || key.priority > eligibility_->KeyOf(other).priority) return true;
   return as.ends_by_ms != kNever && reservation.starts_ms != kNever && as.ends_by_ms <= reservation.starts_ms;
 }
 
-void FutureReservations::Suspend(const Gang& gang, const Claimant& as, Suspended* suspended) {
+void FutureReservations::Suspend(const Claim& claim, const Claimant& as, Suspended* suspended) {
   if (reservations_.empty()) return;
-  const auto release = [&](GangId id) {
+  const auto release = [&](ClaimId id) {
     for (const Statement::Operation& place : reservations_.at(id).places) {
       suspended->statement.Release(place.node, place.cls, ChargeKind::kFutureReserved, place.pods);
     }
   };
-  std::vector<std::pair<QueueKey, GangId>> others;
+  std::vector<std::pair<QueueKey, ClaimId>> others;
   for (const auto& [id, reservation] : reservations_) {
-    if (id == gang.id || !YieldsTo(gang, as, id, reservation)) continue;
-    others.emplace_back(eligibility_->KeyOf(gangs_->gang(id)), id);
+    if (id == claim.id || !YieldsTo(claim, as, id, reservation)) continue;
+    others.emplace_back(eligibility_->KeyOf(gangs_->claim(id)), id);
   }
   absl::c_sort(others);
   for (const auto& [key, id] : others) {
     suspended->others.push_back(id);
     release(id);
   }
-  if (!HasReservation(gang)) return;
-  suspended->own_on_running = HasReservationOnRunning(gang);
-  if (suspended->own_on_running) return release(gang.id);
-  for (const Statement::Operation& place : reservations_.at(gang.id).places) suspended->own.push_back(place.node);
-  Erase(gang.id, /*gained=*/false);
+  if (!HasReservation(claim)) return;
+  suspended->own_on_running = HasReservationOnRunning(claim);
+  if (suspended->own_on_running) return release(claim.id);
+  for (const Statement::Operation& place : reservations_.at(claim.id).places) suspended->own.push_back(place.node);
+  Erase(claim.id, /*gained=*/false);
 }
 
-void FutureReservations::Resume(const Gang& gang, bool placed, bool keeps_own, Suspended* suspended) {
+void FutureReservations::Resume(const Claim& claim, bool placed, bool keeps_own, Suspended* suspended) {
   suspended->statement.Rollback(0);
-  if (suspended->own_on_running && placed) Erase(gang.id, /*gained=*/false);
+  if (suspended->own_on_running && placed) Erase(claim.id, /*gained=*/false);
   // The last in order is released first.
   for (auto id = suspended->others.rbegin(); id != suspended->others.rend(); ++id) {
     const Reservation& theirs = reservations_.at(*id);
     if (absl::c_all_of(theirs.places, [&](const auto& place) { return ReservationFits(place.node, theirs); })) continue;
-    const Gang& other = gangs_->gang(*id);
+    const Claim& other = gangs_->claim(*id);
     Release(other);
     gangs_->Touch(other);
   }
@@ -247,25 +247,25 @@ ResourceSum FutureReservations::ReservationOn(NodeId node, WaitsFor waits_for) c
 void FutureReservations::ReleaseBroken(NodeId id) {
   terminating_by_node_known_ = false;
   if (cluster_->node(id).future_reserved_pods == 0) return;
-  std::vector<GangId> gangs = ReservedGangs();
-  absl::c_sort(gangs, [&](GangId a, GangId b) {  // the last in order is released first
-    return eligibility_->KeyOf(gangs_->gang(b)) < eligibility_->KeyOf(gangs_->gang(a));
+  std::vector<ClaimId> claims = ReservedGangs();
+  absl::c_sort(claims, [&](ClaimId a, ClaimId b) {  // the last in order is released first
+    return eligibility_->KeyOf(gangs_->claim(b)) < eligibility_->KeyOf(gangs_->claim(a));
   });
-  for (const GangId each : gangs) {
+  for (const ClaimId each : claims) {
     const Reservation& reservation = reservations_.at(each);
     const bool lost = absl::c_any_of(reservation.places, [&](const Statement::Operation& place) {
       return place.node == id &&
              (!ReservationFits(id, reservation) || cluster_->FindObstacle(id, place.cls) != Obstacle::kNone);
     });
     if (!lost) continue;
-    Release(gangs_->gang(each));
-    gangs_->Touch(gangs_->gang(each));
+    Release(gangs_->claim(each));
+    gangs_->Touch(gangs_->claim(each));
   }
 }
 
-std::vector<GangId> FutureReservations::ReservedGangs() const {
-  std::vector<GangId> out;
-  for (const auto& [gang, reservation] : reservations_) out.push_back(gang);
+std::vector<ClaimId> FutureReservations::ReservedGangs() const {
+  std::vector<ClaimId> out;
+  for (const auto& [claim, reservation] : reservations_) out.push_back(claim);
   return out;
 }
 

@@ -1,13 +1,13 @@
-// Future reservations: capacity that terminating pods will free, reserved for gangs that will fit into it (SPEC P-8).
+// Future reservations: capacity that terminating pods will free, reserved for claims that will fit into it (SPEC P-8).
 //
-// If a gang does not fit now but would fit without the terminating pods, everything that it needs is reserved: the part
-// that is free already and the part that will become free. A reservation is not a plan: no pod is activated or bound
-// until all of it is free; then the gang is planned like any other. A reservation yields to gangs before it in order,
-// to pods of higher priority, and to facts. It ends when the pods have not ended after
-// kTerminationPatienceMs.
+// If a claim does not fit now but would fit without the terminating pods, everything that it needs is reserved: the
+// part that is free already and the part that will become free. A reservation is not a plan: no pod is activated or
+// bound until all of it is free; then the claim is planned like any other. A reservation yields to claims before it in
+// order, to pods of higher priority, and to facts. It ends when the pods have not ended after kTerminationPatienceMs.
 //
-// For a starved gang, and for a head that must not be bypassed, capacity is reserved in the same way where pods still
-// run, until they end. Such a reservation yields only to gangs of higher priority and to gangs that end in time.
+// For a starved claim, and for a head that must not be bypassed, capacity is reserved in the same way where pods still
+// run, until they end. Such a reservation yields only to claims of higher priority and to claims that end in
+// time.
 //
 // Invariant: the places of every reservation are charged to the cluster, except while a statement has released them
 // for a trial (Suspend). Not thread-safe.
@@ -56,73 +56,74 @@ class FutureReservations {
   // Takes the terminating pods off the cluster for a trial: those for which Muster still waits.
   void EvictTerminating(int64_t now_ms, Statement* statement) const;
 
-  // --- reservations of gangs ---
-  [[nodiscard]] bool HasReservation(const Gang& gang) const { return reservations_.contains(gang.id); }
+  // --- reservations of claims ---
+  [[nodiscard]] bool HasReservation(const Claim& claim) const { return reservations_.contains(claim.id); }
   [[nodiscard]] bool HasAnyReservation() const { return !reservations_.empty(); }
-  // Some reservation has a known start, so that gangs that end before it may use its capacity.
+  // Some reservation has a known start, so that claims that end before it may use its capacity.
   [[nodiscard]] bool HasTimedReservation() const;
-  // What a reservation waits for. It decides which gangs may use its capacity meanwhile, and when it ends.
+  // What a reservation waits for. It decides which claims may use its capacity meanwhile, and when it ends.
   enum class WaitsFor : uint8_t { kTerminating, kRunning };
   // Reserves the places. `starts_ms`: when running pods there are expected to end; kNever: not known. REQUIRES: the
-  // gang has no reservation, and the places fit when the pods have ended.
-  void Reserve(const Gang& gang, absl::Span<const Statement::Operation> places, WaitsFor waits_for, int64_t starts_ms,
+  // claim has no reservation, and the places fit when the pods have ended.
+  void Reserve(const Claim& claim, absl::Span<const Statement::Operation> places, WaitsFor waits_for, int64_t starts_ms,
                int64_t now_ms);
-  // The gang has a reservation where other pods run.
-  [[nodiscard]] bool HasReservationOnRunning(const Gang& gang) const {
-    const auto at = reservations_.find(gang.id);
+  // The claim has a reservation where other pods run.
+  [[nodiscard]] bool HasReservationOnRunning(const Claim& claim) const {
+    const auto at = reservations_.find(claim.id);
     return at != reservations_.end() && at->second.waits_for == WaitsFor::kRunning;
   }
   // When its reservation is expected to be free; kNever: not known, or there is none.
-  [[nodiscard]] int64_t ExpectedStartAt(const Gang& gang) const {
-    const auto at = reservations_.find(gang.id);
+  [[nodiscard]] int64_t ExpectedStartAt(const Claim& claim) const {
+    const auto at = reservations_.find(claim.id);
     return at == reservations_.end() ? kNever : at->second.starts_ms;
   }
-  // No effect when the gang has no reservation.
-  void Release(const Gang& gang);
+  // No effect when the claim has no reservation.
+  void Release(const Claim& claim);
   // When its reservation ends; kNever: it has none, or it has no end.
-  [[nodiscard]] int64_t Deadline(const Gang& gang) const;
+  [[nodiscard]] int64_t Deadline(const Claim& claim) const;
   // The nodes of its reservation, by name. REQUIRES: HasReservation.
-  [[nodiscard]] std::vector<std::string> Nodes(const Gang& gang) const;
+  [[nodiscard]] std::vector<std::string> Nodes(const Claim& claim) const;
   // Those of them where a part of the reservation is still in use by pods, by name; all of them if only pod affinity
   // is in the way. REQUIRES: HasReservation.
-  [[nodiscard]] std::vector<std::string> OccupiedNodes(const Gang& gang) const;
+  [[nodiscard]] std::vector<std::string> OccupiedNodes(const Claim& claim) const;
 
-  // The reservations that a gang may use while it is tried: its own and those that yield to it.
+  // The reservations that a claim may use while it is tried: its own and those that yield to it.
   struct Suspended {
     explicit Suspended(Cluster* cluster) : statement(cluster) {}
     Statement statement;          // has released them, but for the first of these
     std::vector<NodeId> own;      // nodes of its own reservation on terminating pods, which was removed
-    bool own_on_running = false;  // its own is on running pods: it stays unless the gang is placed
-    std::vector<GangId> others;   // in order
+    bool own_on_running = false;  // its own is on running pods: it stays unless the claim is placed
+    std::vector<ClaimId> others;  // in order
   };
-  // The gang that is tried, as far as reservations depend on it.
+  // The claim that is tried, as far as reservations depend on it.
   struct Claimant {
     int64_t ends_by_ms = kNever;  // when it would end if it started now; kNever: not known
     // Which reservations on running pods yield to it. Without a rank above kAny it might wait for them forever.
     enum class Rank : uint8_t {
       kAny,               // those of lower priority
-      kStarved,           // it is starved itself: of two starved gangs, the first in order (G-9) has the capacity
-      kBlocksQueue,       // no gang behind it in order starts while it waits
-      kBlocksQueueFirst,  // and no gang before it waits
+      kStarved,           // it is starved itself: of two starved claims, the first in order (G-9) has the capacity
+      kBlocksQueue,       // no claim behind it in order starts while it waits
+      kBlocksQueueFirst,  // and no claim before it waits
     };
     Rank rank = Rank::kAny;
   };
   // Takes them off the cluster, until Resume. REQUIRES: `suspended` is empty.
-  void Suspend(const Gang& gang, const Claimant& as, Suspended* suspended);
-  // Rolls the statement back after the try. Other reservations that no longer fit are released and their gangs touched.
-  // `placed`: the gang has a plan. `keeps_own`: the capacity of its removed reservation is not free for others.
-  void Resume(const Gang& gang, bool placed, bool keeps_own, Suspended* suspended);
+  void Suspend(const Claim& claim, const Claimant& as, Suspended* suspended);
+  // Rolls the statement back after the try. Other reservations that no longer fit are released and their claims
+  // touched. `placed`: the claim has a plan. `keeps_own`: the capacity of its removed reservation is not free for
+  // others.
+  void Resume(const Claim& claim, bool placed, bool keeps_own, Suspended* suspended);
 
   // Whether all reservations on the node fit: into free capacity and that of terminating pods, or, on running pods,
   // into the node's allocatable capacity.
   [[nodiscard]] bool AllReservationsFit(NodeId node) const;
   // A fact changed the node: releases the reservations that no longer fit.
   void ReleaseBroken(NodeId node);
-  // The gangs that have a reservation.
-  [[nodiscard]] std::vector<GangId> ReservedGangs() const;
+  // The claims that have a reservation.
+  [[nodiscard]] std::vector<ClaimId> ReservedGangs() const;
   // The places of its reservation: nodes, classes and numbers of pods. REQUIRES: HasReservation.
-  [[nodiscard]] absl::Span<const Statement::Operation> ReservedPlaces(const Gang& gang) const {
-    return reservations_.at(gang.id).places;
+  [[nodiscard]] absl::Span<const Statement::Operation> ReservedPlaces(const Claim& claim) const {
+    return reservations_.at(claim.id).places;
   }
   // UIDs of terminating pods, and since when (ms).
   [[nodiscard]] const absl::btree_map<std::string, int64_t>& terminating() const { return terminating_; }
@@ -152,15 +153,16 @@ class FutureReservations {
   [[nodiscard]] static bool HasPortsAfter(const Ending& ending, const Node& node, const std::vector<HostPort>& ports);
   // AllReservationsFit for one reservation: amounts and host ports. REQUIRES: all reservations are charged.
   [[nodiscard]] bool ReservationFits(NodeId node, const Reservation& reservation) const;
-  // Whether the reservation of `owner` yields to the gang.
-  [[nodiscard]] bool YieldsTo(const Gang& gang, const Claimant& as, GangId owner, const Reservation& reservation) const;
+  // Whether the reservation of `owner` yields to the claim.
+  [[nodiscard]] bool YieldsTo(const Claim& claim, const Claimant& as, ClaimId owner,
+                              const Reservation& reservation) const;
   // The amounts that are reserved on the node, by all reservations of that kind or by one.
   [[nodiscard]] ResourceSum ReservationOn(NodeId node, WaitsFor waits_for) const;
   [[nodiscard]] ResourceSum ReservationOn(NodeId node, const Reservation& reservation) const;
   // The amounts fit into the node's allocatable capacity.
   [[nodiscard]] static bool Fits(const ResourceSum& amounts, const Node& node);
   // Removes the reservation and discharges its places; `gained`: the capacity is free for others from now on.
-  void Erase(GangId id, bool gained);
+  void Erase(ClaimId id, bool gained);
 
   Gangs* gangs_;
   const Eligibility* eligibility_;
@@ -168,7 +170,7 @@ class FutureReservations {
   Ledger* ledger_;
   const Queues* queues_;
   absl::btree_map<std::string, int64_t> terminating_;  // by UID: since when
-  absl::btree_map<GangId, Reservation> reservations_;
+  absl::btree_map<ClaimId, Reservation> reservations_;
   mutable absl::btree_map<NodeId, Ending> terminating_by_node_;
   mutable bool terminating_by_node_known_ = false;
 };

@@ -15,7 +15,7 @@ constexpr int64_t kMaxReactivationDelayMs = 8'000;
 constexpr int64_t kIdsPerRecord = 1'000;
 
 // The priorities of the members of each class and leaf, in the order in which the planner places them: the highest
-// first (D-11). Most gangs have a single run.
+// first (D-11). Most claims have a single run.
 class Priorities {
  public:
   struct Left {
@@ -121,8 +121,8 @@ Group Plans::PeersOf(const Gang& gang) const {
   return out;
 }
 
-std::vector<int32_t> Plans::ByLeaf(const Gang& gang, const Plan& plan) {
-  std::vector<int32_t> out(static_cast<size_t>(gang.rules.tree.leaves), 0);
+std::vector<int32_t> Plans::ByLeaf(const Claim& claim, const Plan& plan) {
+  std::vector<int32_t> out(static_cast<size_t>(claim.rules.tree.leaves), 0);
   for (const Slot& slot : plan.slots) {
     // The tree may have changed since the plan was made.
     if (static_cast<size_t>(slot.leaf) < out.size()) ++out[static_cast<size_t>(slot.leaf)];
@@ -142,20 +142,20 @@ int64_t Plans::NewId(ApplyContext* ctx) {
   return next_id_++;
 }
 
-void Plans::Make(const Gang& gang, int64_t id, int64_t now_ms, absl::Span<const Statement::Operation> operations,
+void Plans::Make(const Claim& claim, int64_t id, int64_t now_ms, absl::Span<const Statement::Operation> operations,
                  const std::vector<Candidates>& candidates, int32_t lowest_priority, bool uses_holds) {
   auto plan = std::make_unique<Plan>();
   plan->id = id;
   plan->created_ms = plan->last_arrival_ms = plan->activation_base_ms = now_ms;
   plan->lowest_priority = lowest_priority;
   plan->uses_holds = uses_holds;
-  plan->shape = ShapeOf(gang.rules);
+  plan->shape = ShapeOf(claim.rules);
   Priorities priorities(candidates);
   size_t pods = 0;
   for (const Statement::Operation& operation : operations) pods += static_cast<size_t>(operation.pods);
   plan->slots.reserve(pods);
   for (const Statement::Operation& operation : operations) {
-    ledger_->AdoptSlots(gang.id, operation.node, operation.cls, operation.pods);
+    ledger_->AdoptSlots(claim.id, operation.node, operation.cls, operation.pods);
     Priorities::OfClass* of_class = priorities.Of(operation.cls, operation.part);
     for (int32_t i = 0; i < operation.pods; ++i) {
       Slot& slot = plan->slots.emplace_back();
@@ -169,33 +169,33 @@ void Plans::Make(const Gang& gang, int64_t id, int64_t now_ms, absl::Span<const 
     }
   }
   if (uses_holds) promised_holds_ += plan->present();
-  plans_[gang.id] = std::move(plan);
-  ScheduleActivation(gang, now_ms);
+  plans_[claim.id] = std::move(plan);
+  ScheduleActivation(claim, now_ms);
 }
 
-void Plans::Commit(const Gang& gang) {
-  Plan& plan = MutablePlan(gang);
+void Plans::Commit(const Claim& claim) {
+  Plan& plan = MutablePlan(claim);
   plan.committed = true;
   plan.next_activation_ms = kNever;
   plan.held = 0;
 }
 
-std::vector<Slot> Plans::ReleaseAll(const Gang& gang) {
-  std::vector<Slot> slots = std::move(MutablePlan(gang).slots);
+std::vector<Slot> Plans::ReleaseAll(const Claim& claim) {
+  std::vector<Slot> slots = std::move(MutablePlan(claim).slots);
   for (const Slot& slot : slots) slots_.Reset(slot.pod->id);
-  plans_[gang.id].reset();
+  plans_[claim.id].reset();
   return slots;
 }
 
-std::vector<Slot> Plans::ReleaseUncommitted(const Gang& gang) {
-  Plan& plan = MutablePlan(gang);
+std::vector<Slot> Plans::ReleaseUncommitted(const Claim& claim) {
+  Plan& plan = MutablePlan(claim);
   std::vector<Slot> open;
   std::vector<Slot> committed;
   for (const Slot& slot : plan.slots) (slot.state == SlotState::kCommitted ? committed : open).push_back(slot);
   for (const Slot& slot : open) {
     if (slot.pod != nullptr) slots_.Reset(slot.pod->id);
   }
-  for (const Slot& slot : open) ledger_->ReleaseSlot(gang.id, slot.node, slot.cls, /*gained=*/true);
+  for (const Slot& slot : open) ledger_->ReleaseSlot(claim.id, slot.node, slot.cls, /*gained=*/true);
   const auto future_slots = std::exchange(plan.future_slots, 0);
   plan.slots = std::move(committed);
   plan.held = 0;
@@ -206,11 +206,11 @@ std::vector<Slot> Plans::ReleaseUncommitted(const Gang& gang) {
   return open;
 }
 
-bool Plans::RemoveIfDone(const Gang& gang) {
-  const Plan* plan = Of(gang);
+bool Plans::RemoveIfDone(const Claim& claim) {
+  const Plan* plan = Of(claim);
   if (plan == nullptr || plan->bound < plan->size()) return false;
   if (plan->uses_holds) promised_holds_ -= plan->size() - plan->bound;
-  plans_[gang.id].reset();
+  plans_[claim.id].reset();
   return true;
 }
 
@@ -244,11 +244,11 @@ void Plans::CommitSlot(const Pod& pod) {
   slot.state = SlotState::kCommitted;
 }
 
-void Plans::Move(const Gang& gang, int32_t slot, NodeId to) {
-  Slot& moved = MutablePlan(gang).slots[static_cast<size_t>(slot)];
-  ledger_->ReleaseSlot(gang.id, moved.node, moved.cls, /*gained=*/true);
+void Plans::Move(const Claim& claim, int32_t slot, NodeId to) {
+  Slot& moved = MutablePlan(claim).slots[static_cast<size_t>(slot)];
+  ledger_->ReleaseSlot(claim.id, moved.node, moved.cls, /*gained=*/true);
   moved.node = to;
-  ledger_->ReserveSlot(gang.id, to, moved.cls);
+  ledger_->ReserveSlot(claim.id, to, moved.cls);
 }
 
 void Plans::AssignFutureSlot(const Pod& pod, int32_t slot) {
@@ -264,17 +264,17 @@ void Plans::AssignFutureSlot(const Pod& pod, int32_t slot) {
   ledger_->ReserveSlot(pod.gang->id, assigned.node, assigned.cls);
 }
 
-void Plans::ReserveFutureSlot(const Gang& gang, int32_t slot) {
-  MutablePlan(gang).slots[static_cast<size_t>(slot)].is_future = true;
-  ++MutablePlan(gang).future_slots;
+void Plans::ReserveFutureSlot(const Claim& claim, int32_t slot) {
+  MutablePlan(claim).slots[static_cast<size_t>(slot)].is_future = true;
+  ++MutablePlan(claim).future_slots;
   --promised_holds_;
 }
 
-void Plans::ReleaseFutureSlot(const Gang& gang, int32_t slot) {
-  Plan& plan = MutablePlan(gang);
+void Plans::ReleaseFutureSlot(const Claim& claim, int32_t slot) {
+  Plan& plan = MutablePlan(claim);
   const auto at = static_cast<size_t>(slot);
   MUSTER_CHECK(plan.slots[at].is_future);
-  ledger_->ReleaseSlot(gang.id, plan.slots[at].node, plan.slots[at].cls, /*gained=*/true);
+  ledger_->ReleaseSlot(claim.id, plan.slots[at].node, plan.slots[at].cls, /*gained=*/true);
   RemoveSlot(&plan, at);
   --plan.future_slots;
 }
@@ -287,11 +287,11 @@ void Plans::RemoveSlot(Plan* plan, size_t at) {
   slots_[plan->slots[at].pod->id].index = static_cast<int32_t>(at);
 }
 
-void Plans::ReleaseFreeSlot(const Gang& gang, int32_t slot) {
-  Plan& plan = MutablePlan(gang);
+void Plans::ReleaseFreeSlot(const Claim& claim, int32_t slot) {
+  Plan& plan = MutablePlan(claim);
   const auto at = static_cast<size_t>(slot);
   MUSTER_CHECK(!plan.committed && plan.slots[at].state == SlotState::kFree && !plan.slots[at].is_future);
-  ledger_->ReleaseSlot(gang.id, plan.slots[at].node, plan.slots[at].cls, /*gained=*/true);
+  ledger_->ReleaseSlot(claim.id, plan.slots[at].node, plan.slots[at].cls, /*gained=*/true);
   RemoveSlot(&plan, at);
   if (plan.uses_holds) --promised_holds_;
 }
@@ -331,22 +331,22 @@ void Plans::MarkBound(const Pod& pod) {
   slots_.Reset(pod.id);
 }
 
-void Plans::OnArrival(const Gang& gang, int64_t now_ms) { MutablePlan(gang).last_arrival_ms = now_ms; }
+void Plans::OnArrival(const Claim& claim, int64_t now_ms) { MutablePlan(claim).last_arrival_ms = now_ms; }
 
-void Plans::ScheduleReactivation(const Gang& gang, int64_t now_ms) {
-  Plan& plan = MutablePlan(gang);
+void Plans::ScheduleReactivation(const Claim& claim, int64_t now_ms) {
+  Plan& plan = MutablePlan(claim);
   const int64_t delay_ms =
       std::min(kMaxReactivationDelayMs, kFirstReactivationDelayMs << std::min(plan.reactivations, 10));
   if (plan.reactivate_ms == kNever) plan.reactivate_ms = now_ms + delay_ms;
 }
 
-void Plans::OnReactivated(const Gang& gang) {
-  ++MutablePlan(gang).reactivations;
-  MutablePlan(gang).reactivate_ms = kNever;
+void Plans::OnReactivated(const Claim& claim) {
+  ++MutablePlan(claim).reactivations;
+  MutablePlan(claim).reactivate_ms = kNever;
 }
 
-void Plans::ScheduleActivation(const Gang& gang, int64_t now_ms) {
-  Plan& plan = MutablePlan(gang);
+void Plans::ScheduleActivation(const Claim& claim, int64_t now_ms) {
+  Plan& plan = MutablePlan(claim);
   plan.next_activation_ms = kNever;
   for (const int64_t delay_ms : Plan::kReactivateAfterMs) {
     if (plan.activation_base_ms + delay_ms <= now_ms) continue;
@@ -355,9 +355,9 @@ void Plans::ScheduleActivation(const Gang& gang, int64_t now_ms) {
   }
 }
 
-void Plans::RestartActivations(const Gang& gang, int64_t now_ms, int64_t first_ms) {
-  MutablePlan(gang).activation_base_ms = now_ms;
-  MutablePlan(gang).next_activation_ms = first_ms;
+void Plans::RestartActivations(const Claim& claim, int64_t now_ms, int64_t first_ms) {
+  MutablePlan(claim).activation_base_ms = now_ms;
+  MutablePlan(claim).next_activation_ms = first_ms;
 }
 
 }  // namespace muster

@@ -1,7 +1,7 @@
-// Plans: a slot, capacity on a node for one pod, for every member that a gang's minimum still needs (SPEC P-11).
+// Plans: a slot, capacity on a node for one pod, for every member that a claim's minimum still needs (SPEC P-11).
 //
 // Invariants: a free, offered or held slot is promised in the ledger; for a committed slot, its pod is charged. A pod
-// has a slot only in a plan of its own gang, and slot and pod refer to each other. Not thread-safe.
+// has a slot only in a plan of its own claim, and slot and pod refer to each other. Not thread-safe.
 #ifndef MUSTER_STATE_RESERVATIONS_PLANS_H_
 #define MUSTER_STATE_RESERVATIONS_PLANS_H_
 
@@ -52,15 +52,15 @@ struct Plan {
   int32_t future_slots = 0;  // slots for members that do not exist yet (P-7)
   int32_t bound = 0;         // committed slots whose binding succeeded
   bool committed = false;
-  bool uses_holds = true;          // its members wait as held binds; those of a submitted gang do not
+  bool uses_holds = true;          // its members wait as held binds; those of a submitted claim do not
   int64_t activation_base_ms = 0;  // when the series of activations started
   int64_t next_activation_ms = kNever;
-  std::vector<std::string> peers;        // D-10: keys of the gangs planned with this one, under the same id
+  std::vector<std::string> peers;        // D-10: keys of the claims planned with this one, under the same id
   int32_t missing_offers = 0;            // number of complete node lists without any slot's node (K-6)
   int64_t suspect_deadline_ms = kNever;  // when suspected members that have not arrived become unplaceable (K-5)
   int64_t reactivate_ms = kNever;        // when members that were not offered their node are activated again
   int32_t reactivations = 0;             // how often that was done
-  std::string shape;                     // the gang's domains and subgroups that it was made for (P-4, P-5)
+  std::string shape;                     // the claim's domains and subgroups that it was made for (P-4, P-5)
 
   [[nodiscard]] int32_t size() const { return static_cast<int32_t>(slots.size()); }
   // Slots for members that exist.
@@ -96,20 +96,20 @@ class Plans {
   Plans(Gangs* gangs, Ledger* ledger) : gangs_(gangs), ledger_(ledger) {}
 
   // --- lookup ---
-  // nullptr: the gang has no plan.
-  [[nodiscard]] const Plan* Of(const Gang& gang) const { return plans_.Of(gang.id).get(); }
+  // nullptr: the claim has no plan.
+  [[nodiscard]] const Plan* Of(const Claim& claim) const { return plans_.Of(claim.id).get(); }
   // nullptr: the pod has no slot.
   [[nodiscard]] const Slot* SlotOf(const Pod& pod) const;
-  // Index into its gang's plan; -1: none.
+  // Index into its claim's plan; -1: none.
   [[nodiscard]] int32_t SlotIndex(const Pod& pod) const { return slots_.Of(pod.id).index; }
-  // The gangs with a part of the same plan, this gang first. REQUIRES: the gang has a plan.
+  // The claims with a part of the same plan, this claim first. REQUIRES: the claim has a plan.
   [[nodiscard]] Group PeersOf(const Gang& gang) const;
-  // The pod may take some free slot of its gang's plan.
+  // The pod may take some free slot of its claim's plan.
   [[nodiscard]] bool HasSlotFor(const Pod& pod) const { return FindSlotFor(pod) >= 0; }
   // The first free slot on the node with IsFor(pod); -1: none.
   [[nodiscard]] static int32_t FindFree(const Plan& plan, const Pod& pod, NodeId node);
-  // The number of its slots by leaf. REQUIRES: the gang has subgroups.
-  [[nodiscard]] static std::vector<int32_t> ByLeaf(const Gang& gang, const Plan& plan);
+  // The number of its slots by leaf. REQUIRES: the claim has subgroups.
+  [[nodiscard]] static std::vector<int32_t> ByLeaf(const Claim& claim, const Plan& plan);
   // Held binds that plans may need at once (K-4).
   [[nodiscard]] int32_t promised_holds() const { return promised_holds_; }
 
@@ -122,17 +122,17 @@ class Plans {
 
   // --- life cycle of a plan ---
   // Takes over the operations that a statement reserved; their parts are leaves.
-  void Make(const Gang& gang, int64_t id, int64_t now_ms, absl::Span<const Statement::Operation> operations,
+  void Make(const Claim& claim, int64_t id, int64_t now_ms, absl::Span<const Statement::Operation> operations,
             const std::vector<Candidates>& candidates, int32_t lowest_priority, bool uses_holds);
-  void SetPeers(const Gang& gang, std::vector<std::string> peers) { MutablePlan(gang).peers = std::move(peers); }
+  void SetPeers(const Claim& claim, std::vector<std::string> peers) { MutablePlan(claim).peers = std::move(peers); }
   // The plan is committed as a whole; its slots are committed one by one (CommitSlot).
-  void Commit(const Gang& gang);
-  // The caller takes the plan of a submitted gang: removes the plan and returns its slots.
-  [[nodiscard]] std::vector<Slot> ReleaseAll(const Gang& gang);
+  void Commit(const Claim& claim);
+  // The caller takes the plan of a submitted claim: removes the plan and returns its slots.
+  [[nodiscard]] std::vector<Slot> ReleaseAll(const Claim& claim);
   // Releases every slot that is not committed; returns their previous state, pods included.
-  [[nodiscard]] std::vector<Slot> ReleaseUncommitted(const Gang& gang);
+  [[nodiscard]] std::vector<Slot> ReleaseUncommitted(const Claim& claim);
   // Removes the plan if all its remaining slots are bound. Returns whether it did.
-  bool RemoveIfDone(const Gang& gang);
+  bool RemoveIfDone(const Claim& claim);
 
   // --- slots ---
   // The pod takes a free slot, or keeps its own. Slots of one class are interchangeable: if the slot has another
@@ -145,14 +145,14 @@ class Plans {
   // Commits the slot of the pod: the caller charges the pod instead. Also for a repaired member (G-13).
   void CommitSlot(const Pod& pod);
   // Moves a slot that is not committed to another node.
-  void Move(const Gang& gang, int32_t slot, NodeId to);
+  void Move(const Claim& claim, int32_t slot, NodeId to);
   // P-7: turns a future slot into a free slot for pods like this one. REQUIRES: the pod fits on the node in its place.
   void AssignFutureSlot(const Pod& pod, int32_t slot);
   // Turns a free slot of a committed plan into a future slot.
-  void ReserveFutureSlot(const Gang& gang, int32_t slot);
-  void ReleaseFutureSlot(const Gang& gang, int32_t slot);
+  void ReserveFutureSlot(const Claim& claim, int32_t slot);
+  void ReleaseFutureSlot(const Claim& claim, int32_t slot);
   // Releases a free slot of a plan that is not committed.
-  void ReleaseFreeSlot(const Gang& gang, int32_t slot);
+  void ReleaseFreeSlot(const Claim& claim, int32_t slot);
   // The pod leaves its slot: a committed slot is removed, another one becomes free. Returns whether a slot was removed.
   bool Release(const Pod& pod);
   // G-13: the pod's committed slot becomes a free slot again. REQUIRES: the pod is no longer charged.
@@ -161,18 +161,18 @@ class Plans {
   void MarkBound(const Pod& pod);
 
   // --- times ---
-  void OnArrival(const Gang& gang, int64_t now_ms);
+  void OnArrival(const Claim& claim, int64_t now_ms);
   // A member was not offered its node: it is activated again after a short delay, which grows each time.
-  void ScheduleReactivation(const Gang& gang, int64_t now_ms);
-  void OnReactivated(const Gang& gang);
-  void SetSuspectDeadline(const Gang& gang, int64_t at_ms) { MutablePlan(gang).suspect_deadline_ms = at_ms; }
+  void ScheduleReactivation(const Claim& claim, int64_t now_ms);
+  void OnReactivated(const Claim& claim);
+  void SetSuspectDeadline(const Claim& claim, int64_t at_ms) { MutablePlan(claim).suspect_deadline_ms = at_ms; }
   // Schedules the next activation of Plan::kReactivateAfterMs; none is left: kNever.
-  void ScheduleActivation(const Gang& gang, int64_t now_ms);
-  void CancelActivation(const Gang& gang) { MutablePlan(gang).next_activation_ms = kNever; }
+  void ScheduleActivation(const Claim& claim, int64_t now_ms);
+  void CancelActivation(const Claim& claim) { MutablePlan(claim).next_activation_ms = kNever; }
   // Starts a new series of activations, the first one at `first_ms`.
-  void RestartActivations(const Gang& gang, int64_t now_ms, int64_t first_ms);
+  void RestartActivations(const Claim& claim, int64_t now_ms, int64_t first_ms);
   // Returns the number of missing offers so far, this one included.
-  int32_t CountMissingOffer(const Gang& gang) { return ++MutablePlan(gang).missing_offers; }
+  int32_t CountMissingOffer(const Claim& claim) { return ++MutablePlan(claim).missing_offers; }
 
   // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() {
@@ -186,7 +186,7 @@ class Plans {
   struct PodSlot {
     int32_t index = -1;
   };
-  [[nodiscard]] Plan& MutablePlan(const Gang& gang) { return *plans_[gang.id]; }
+  [[nodiscard]] Plan& MutablePlan(const Claim& claim) { return *plans_[claim.id]; }
   [[nodiscard]] Slot& MutableSlot(const Pod& pod) {
     return MutablePlan(*pod.gang).slots[static_cast<size_t>(slots_.Of(pod.id).index)];
   }

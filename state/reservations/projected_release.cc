@@ -12,14 +12,14 @@ namespace muster {
 ProjectedRelease::ProjectedRelease(const Gangs& gangs, const Plans& plans, const Ledger& ledger,
                                    absl::Span<const ReservedRoom> reserved, const Cluster& cluster, int64_t now_ms)
     : now_ms_(now_ms) {
-  absl::flat_hash_map<GangId, size_t> of_gang;
-  const auto unit_of = [&](const Gang& gang) -> ReleaseUnit& {
-    const auto [at, fresh] = of_gang.try_emplace(gang.id, units_.size());
+  absl::flat_hash_map<ClaimId, size_t> of_gang;
+  const auto unit_of = [&](const Claim& claim) -> ReleaseUnit& {
+    const auto [at, fresh] = of_gang.try_emplace(claim.id, units_.size());
     if (!fresh) return units_[at->second];
-    ReleaseUnit unit{kNever, gang.created_ms, &gang.key, {}};
-    if (gang.rules.duration_ms > 0) {
-      const int64_t began_ms = gang.durable.started_ms == 0 ? now_ms : gang.durable.started_ms;
-      unit.release_ms = std::max(now_ms, began_ms + gang.rules.duration_ms);
+    ReleaseUnit unit{kNever, claim.created_ms, &claim.key, {}};
+    if (claim.rules.duration_ms > 0) {
+      const int64_t began_ms = claim.durable.started_ms == 0 ? now_ms : claim.durable.started_ms;
+      unit.release_ms = std::max(now_ms, began_ms + claim.rules.duration_ms);
     }
     return units_.emplace_back(std::move(unit));
   };
@@ -34,13 +34,13 @@ ProjectedRelease::ProjectedRelease(const Gangs& gangs, const Plans& plans, const
   for (const NodeId node : ledger.promised()) {
     if (!cluster.node(node).present) continue;
     for (const Ledger::Promise& promise : ledger.PromisedOn(node)) {
-      const Gang& gang = gangs.gang(promise.claim);
-      if (plans.Of(gang) == nullptr) continue;  // a future reservation, not a plan
-      Add(node, promise.cls, ChargeKind::kReserved, promise.pods, &unit_of(gang));
+      const Claim& claim = gangs.claim(promise.claim);
+      if (plans.Of(claim) == nullptr) continue;  // a future reservation, not a plan
+      Add(node, promise.cls, ChargeKind::kReserved, promise.pods, &unit_of(claim));
     }
   }
   for (const ReservedRoom& each : reserved) {
-    units_.push_back({kNever, std::numeric_limits<int64_t>::max(), &each.gang->key, {}});
+    units_.push_back({kNever, std::numeric_limits<int64_t>::max(), &each.claim->key, {}});
     for (const Statement::Operation& place : each.places) {
       Add(place.node, place.cls, ChargeKind::kFutureReserved, place.pods, &units_.back());
     }

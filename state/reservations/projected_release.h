@@ -1,9 +1,9 @@
 // Projected release: running pods and the slots of plans, in the order in which they are expected to end. A statement
-// takes them off the cluster unit by unit, to find when a gang would fit (SPEC Q-6).
+// takes them off the cluster unit by unit, to find when a claim would fit (SPEC Q-6).
 //
-// A unit is a gang, a lone pod, or the reservation of a gang that comes first. The order is:
-// 1. gangs that declare how long they run, by their end; an overdue one ends now;
-// 2. other gangs and lone pods, the oldest first;
+// A unit is a claim, a lone pod, or the reservation of a claim that comes first. The order is:
+// 1. claims that declare how long they run, by their end; an overdue one ends now;
+// 2. other claims and lone pods, the oldest first;
 // 3. reservations.
 // Permanent pods, which stay as long as their node, are not included. Not thread-safe.
 #ifndef MUSTER_STATE_RESERVATIONS_PROJECTED_RELEASE_H_
@@ -24,9 +24,9 @@ namespace muster {
 
 class ProjectedRelease {
  public:
-  // The reservation of a gang that comes first.
+  // The reservation of a claim that comes first.
   struct ReservedRoom {
-    const Gang* gang;
+    const Claim* claim;
     absl::Span<const Statement::Operation> places;
   };
   ProjectedRelease(const Gangs& gangs, const Plans& plans, const Ledger& ledger,

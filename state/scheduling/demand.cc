@@ -8,11 +8,11 @@ namespace {
 
 class DemandBuilder {
  public:
-  DemandBuilder(const Gang& gang, const std::vector<Candidates>& runs, const Cluster& cluster,
+  DemandBuilder(const Claim& claim, const std::vector<Candidates>& runs, const Cluster& cluster,
                 std::vector<NodeId> homes)
-      : gang_(gang), runs_(runs), cluster_(cluster), homes_(std::move(homes)) {}
+      : gang_(claim), runs_(runs), cluster_(cluster), homes_(std::move(homes)) {}
 
-  // Adds the remaining demand of the subgroups below `parent`; -1: the gang itself.
+  // Adds the remaining demand of the subgroups below `parent`; -1: the claim itself.
   void AddChildren(int32_t parent, int32_t minimum, TreeDemand* out) const {
     const std::vector<Subgroup>& nodes = gang_.rules.tree.nodes;
     out->needed = minimum;
@@ -49,7 +49,7 @@ class DemandBuilder {
     return out;
   }
 
-  const Gang& gang_;
+  const Claim& gang_;
   const std::vector<Candidates>& runs_;
   const Cluster& cluster_;
   const std::vector<NodeId> homes_;
@@ -57,14 +57,14 @@ class DemandBuilder {
 
 }  // namespace
 
-TreeDemand DemandOf(const Gang& gang, const std::string& name, int32_t missing, const std::vector<Candidates>& runs,
+TreeDemand DemandOf(const Claim& claim, const std::string& name, int32_t missing, const std::vector<Candidates>& runs,
                     const Ledger& ledger) {
   TreeDemand out;
   out.name = name;
-  out.topology = gang.rules.topology;
-  std::vector<NodeId> homes = MemberNodeByLeaf(gang, ledger);
-  if (!gang.rules.tree.empty()) {
-    DemandBuilder(gang, runs, ledger.cluster(), std::move(homes)).AddChildren(-1, gang.rules.tree.minimum, &out);
+  out.topology = claim.rules.topology;
+  std::vector<NodeId> homes = MemberNodeByLeaf(claim, ledger);
+  if (!claim.rules.tree.empty()) {
+    DemandBuilder(claim, runs, ledger.cluster(), std::move(homes)).AddChildren(-1, claim.rules.tree.minimum, &out);
     return out;
   }
   out.home = homes.front();
@@ -90,24 +90,24 @@ void RequireSharedDomain(const std::string& label, TreeDemand* demand) {
   demand->children.push_back(std::move(inner));
 }
 
-void NumberParts(size_t gang, TreeDemand* demand, std::vector<std::pair<size_t, int32_t>>* parts) {
-  for (TreeDemand& child : demand->children) NumberParts(gang, &child, parts);
+void NumberParts(size_t claim, TreeDemand* demand, std::vector<std::pair<size_t, int32_t>>* parts) {
+  for (TreeDemand& child : demand->children) NumberParts(claim, &child, parts);
   if (!demand->children.empty()) return;
-  parts->emplace_back(gang, demand->part);
+  parts->emplace_back(claim, demand->part);
   demand->part = static_cast<int32_t>(parts->size()) - 1;
 }
 
-void AppendTopologyKey(const Gang& gang, const Cluster& cluster, const Ledger& ledger, std::string* out) {
-  absl::StrAppend(out, "/", ToString(gang.rules.topology));
-  if (!gang.rules.tree.empty()) absl::StrAppend(out, "/", gang.rules.tree.minimum);
-  for (const Subgroup& node : gang.rules.tree.nodes) {
+void AppendTopologyKey(const Claim& claim, const Cluster& cluster, const Ledger& ledger, std::string* out) {
+  absl::StrAppend(out, "/", ToString(claim.rules.topology));
+  if (!claim.rules.tree.empty()) absl::StrAppend(out, "/", claim.rules.tree.minimum);
+  for (const Subgroup& node : claim.rules.tree.nodes) {
     absl::StrAppend(out, "(", node.parent, ",", node.minimum, ",", ToString(node.topology));
     if (node.leaf >= 0) {
-      absl::StrAppend(out, ",", gang.quorum().LeafAt(static_cast<size_t>(node.leaf)).Missing(gang.durable.satisfied));
+      absl::StrAppend(out, ",", claim.quorum().LeafAt(static_cast<size_t>(node.leaf)).Missing(claim.durable.satisfied));
     }
     absl::StrAppend(out, ")");
   }
-  for (const NodeId home : MemberNodeByLeaf(gang, ledger)) {
+  for (const NodeId home : MemberNodeByLeaf(claim, ledger)) {
     if (home != kNoNode) absl::StrAppend(out, "@", cluster.node(home).facts.name);
   }
 }

@@ -12,26 +12,26 @@
 
 namespace muster {
 
-bool FuturePlacer::Reserve(const Gang& gang, const Group& gangs, const FutureReservations::Suspended& suspended,
+bool FuturePlacer::Reserve(const Claim& claim, const Claims& claims, const FutureReservations::Suspended& suspended,
                            int64_t* charge_budget, int64_t now_ms, Reason* reason) {
   if (suspended.own_on_running) {
-    DescribeReservationOnRunning(gang, reason);
+    DescribeReservationOnRunning(claim, reason);
     return false;
   }
   const bool cluster = reason->code != ReasonCode::kTooManyHolds && !Queues::IsQueueReason(*reason);
-  if (cluster && ReserveAfterTermination(gang, gangs, charge_budget, now_ms)) {
-    // Under policy `hold`, it blocks the gangs behind it like any head that waits for running work.
+  if (cluster && ReserveAfterTermination(claim, claims, charge_budget, now_ms)) {
+    // Under policy `hold`, it blocks the claims behind it like any head that waits for running work.
     if (queues_->tree().rules().head == HeadPolicy::kHold) {
-      backfill_->SetRunnable(gang, /*runnable=*/true, /*blocking=*/false, now_ms);
+      backfill_->SetRunnable(claim, /*runnable=*/true, /*blocking=*/false, now_ms);
     }
-    DescribeReservation(gang, reason);
+    DescribeReservation(claim, reason);
     return true;
   }
-  return ReserveAfterRunning(gang, gangs, suspended, now_ms, reason);
+  return ReserveAfterRunning(claim, claims, suspended, now_ms, reason);
 }
 
-bool FuturePlacer::CanReserve(const Group& gangs) const {
-  for (const Gang* each : gangs) {
+bool FuturePlacer::CanReserve(const Claims& claims) const {
+  for (const Claim* each : claims) {
     for (const Candidates& run : gangs_->CandidateRuns(*each)) {
       if (cluster_->pod_class(run.cls).has_pod_affinity && !cluster_->pod_affinity().OnlyRepels(run.cls)) return false;
     }
@@ -39,108 +39,108 @@ bool FuturePlacer::CanReserve(const Group& gangs) const {
   return true;
 }
 
-bool FuturePlacer::ReserveAfterTermination(const Gang& gang, const Group& gangs, int64_t* charge_budget,
+bool FuturePlacer::ReserveAfterTermination(const Claim& claim, const Claims& claims, int64_t* charge_budget,
                                            int64_t now_ms) {
   if (*charge_budget < future_reservations_->EvictionCost() || !future_reservations_->HasTerminatingPods(now_ms))
     return false;
-  if (!CanReserve(gangs)) return false;
+  if (!CanReserve(claims)) return false;
   *charge_budget -= future_reservations_->EvictionCost();
   std::vector<Statement::Operation> places;
   {
     Statement released(cluster_);
     future_reservations_->EvictTerminating(now_ms, &released);
     nominations_->Allocate(&released);  // some of this capacity is being freed for nominated pods (K-9)
-    places = placer_->FindPlaces(gangs, tries_);
+    places = placer_->FindPlaces(claims, tries_);
   }
   if (places.empty()) return false;
-  future_reservations_->Reserve(gang, places, FutureReservations::WaitsFor::kTerminating, kNever, now_ms);
+  future_reservations_->Reserve(claim, places, FutureReservations::WaitsFor::kTerminating, kNever, now_ms);
   return true;
 }
 
-FutureReservations::Claimant::Rank FuturePlacer::RankOf(const Gang& gang, int64_t now_ms) const {
+FutureReservations::Claimant::Rank FuturePlacer::RankOf(const Claim& claim, int64_t now_ms) const {
   using Rank = FutureReservations::Claimant::Rank;
-  // Under policy `hold`, a gang that is tried has no head before it.
+  // Under policy `hold`, a claim that is tried has no head before it.
   if (queues_->tree().rules().head == HeadPolicy::kHold) return Rank::kBlocksQueueFirst;
-  if (!backfill_->IsStarved(gang, now_ms)) return Rank::kAny;
-  return CanReserve(eligibility_->Unplaced(gang)) ? Rank::kStarved : Rank::kBlocksQueue;
+  if (!backfill_->IsStarved(claim, now_ms)) return Rank::kAny;
+  return CanReserve(eligibility_->PlacedTogether(claim)) ? Rank::kStarved : Rank::kBlocksQueue;
 }
 
-int64_t FuturePlacer::ProjectedEnd(const Group& gangs, int64_t now_ms) {
+int64_t FuturePlacer::ProjectedEnd(const Claims& claims, int64_t now_ms) {
   int64_t release_ms = now_ms;
-  for (const Gang* gang : gangs) {
-    if (gang->rules.duration_ms == 0) return kNever;
-    release_ms = std::max(release_ms, now_ms + gang->rules.duration_ms);
+  for (const Claim* claim : claims) {
+    if (claim->rules.duration_ms == 0) return kNever;
+    release_ms = std::max(release_ms, now_ms + claim->rules.duration_ms);
   }
   return release_ms;
 }
 
-bool FuturePlacer::ReserveAfterRunning(const Gang& gang, const Group& gangs,
+bool FuturePlacer::ReserveAfterRunning(const Claim& claim, const Claims& claims,
                                        const FutureReservations::Suspended& suspended, int64_t now_ms, Reason* reason) {
-  const bool starved = backfill_->IsStarved(gang, now_ms);
+  const bool starved = backfill_->IsStarved(claim, now_ms);
   const bool hold = queues_->tree().rules().head == HeadPolicy::kHold;
   if (Queues::IsQueueReason(*reason)) {
     if (reason->code == ReasonCode::kQueueRejected) return false;
-    const bool first = hold && !queues_->IsReservedForOthers(gang);
+    const bool first = hold && !queues_->IsReservedForOthers(claim);
     if (!starved && !first) return false;
-    if (!IsRunnable(gang, gangs, suspended, now_ms)) {
-      if (backfill_->Of(gang).runnable == Backfill::State::Runnable::kNo) queues_->ReleaseDemand(gang);
+    if (!IsRunnable(claim, claims, suspended, now_ms)) {
+      if (backfill_->Of(claim).runnable == Backfill::State::Runnable::kNo) queues_->ReleaseDemand(claim);
       return false;
     }
-    queues_->ReserveDemand(gang);
+    queues_->ReserveDemand(claim);
     absl::StrAppend(&reason->text, queues_->ReservationText());
     return false;
   }
   if (reason->code == ReasonCode::kTooManyHolds) return false;
   const bool timed = !starved && !hold;
-  if (timed && (!backfill_->HasTimedGangs() || !backfill_->IsFirstHead(gang))) return false;
-  if (!hold && !backfill_->MaySearchRoom(gang, now_ms)) {
-    backfill_->InvalidateRunnable(gang);
+  if (timed && (!backfill_->HasTimedGangs() || !backfill_->IsFirstHead(claim))) return false;
+  if (!hold && !backfill_->MaySearchRoom(claim, now_ms)) {
+    backfill_->InvalidateRunnable(claim);
     return false;
   }
-  const bool can_reserve = CanReserve(gangs);
+  const bool can_reserve = CanReserve(claims);
   int64_t starts_ms = kNever;
   std::vector<Statement::Operation> places =
-      PlaceAfterRelease(gangs, timed, ReservedBefore(gang, suspended), now_ms, &starts_ms);
+      PlaceAfterRelease(claims, timed, ReservedBefore(claim, suspended), now_ms, &starts_ms);
   if (timed) {
-    backfill_->MarkSearched(gang, now_ms);
+    backfill_->MarkSearched(claim, now_ms);
   } else {
-    backfill_->SetRunnable(gang, !places.empty(), /*blocking=*/!can_reserve && !places.empty(), now_ms);
-    // A gang that could not run even if nothing else ran reserves no demand in its queues.
-    places.empty() ? queues_->ReleaseDemand(gang) : queues_->ReserveDemand(gang);
+    backfill_->SetRunnable(claim, !places.empty(), /*blocking=*/!can_reserve && !places.empty(), now_ms);
+    // A claim that could not run even if nothing else ran reserves no demand in its queues.
+    places.empty() ? queues_->ReleaseDemand(claim) : queues_->ReserveDemand(claim);
   }
   if (places.empty() || !can_reserve) return false;
-  future_reservations_->Reserve(gang, places, FutureReservations::WaitsFor::kRunning, starts_ms, now_ms);
-  DescribeReservationOnRunning(gang, reason);
+  future_reservations_->Reserve(claim, places, FutureReservations::WaitsFor::kRunning, starts_ms, now_ms);
+  DescribeReservationOnRunning(claim, reason);
   return true;
 }
 
-// Whether a gang that only its queues hold back would fit on the nodes if nothing else ran.
-bool FuturePlacer::IsRunnable(const Gang& gang, const Group& gangs, const FutureReservations::Suspended& suspended,
+// Whether a claim that only its queues hold back would fit on the nodes if nothing else ran.
+bool FuturePlacer::IsRunnable(const Claim& claim, const Claims& claims, const FutureReservations::Suspended& suspended,
                               int64_t now_ms) {
   using Runnable = Backfill::State::Runnable;
-  if (backfill_->Of(gang).runnable == Runnable::kYes || !backfill_->MaySearchRoom(gang, now_ms)) {
-    return backfill_->Of(gang).runnable == Runnable::kYes;
+  if (backfill_->Of(claim).runnable == Runnable::kYes || !backfill_->MaySearchRoom(claim, now_ms)) {
+    return backfill_->Of(claim).runnable == Runnable::kYes;
   }
   int64_t starts_ms = kNever;
   const bool runnable =
-      !PlaceAfterRelease(gangs, /*timed=*/false, ReservedBefore(gang, suspended), now_ms, &starts_ms).empty();
-  backfill_->SetRunnable(gang, runnable, /*blocking=*/false, now_ms);
+      !PlaceAfterRelease(claims, /*timed=*/false, ReservedBefore(claim, suspended), now_ms, &starts_ms).empty();
+  backfill_->SetRunnable(claim, runnable, /*blocking=*/false, now_ms);
   return runnable;
 }
 
-// The future reservations of gangs that this gang may not overtake.
+// The future reservations of claims that this claim may not overtake.
 std::vector<ProjectedRelease::ReservedRoom> FuturePlacer::ReservedBefore(
-    const Gang& gang, const FutureReservations::Suspended& suspended) const {
+    const Claim& claim, const FutureReservations::Suspended& suspended) const {
   std::vector<ProjectedRelease::ReservedRoom> reserved;
-  for (const GangId id : future_reservations_->ReservedGangs()) {
-    if (id == gang.id || absl::c_linear_search(suspended.others, id)) continue;
-    reserved.push_back({&gangs_->gang(id), future_reservations_->ReservedPlaces(gangs_->gang(id))});
+  for (const ClaimId id : future_reservations_->ReservedGangs()) {
+    if (id == claim.id || absl::c_linear_search(suspended.others, id)) continue;
+    reserved.push_back({&gangs_->claim(id), future_reservations_->ReservedPlaces(gangs_->claim(id))});
   }
   return reserved;
 }
 
 std::vector<Statement::Operation> FuturePlacer::PlaceAfterRelease(
-    const Group& gangs, bool timed, absl::Span<const ProjectedRelease::ReservedRoom> reserved, int64_t now_ms,
+    const Claims& claims, bool timed, absl::Span<const ProjectedRelease::ReservedRoom> reserved, int64_t now_ms,
     int64_t* starts_ms) {
   constexpr size_t kFirstPart = 64;
   ProjectedRelease running(*gangs_, *plans_, *ledger_, reserved, *cluster_, now_ms);
@@ -149,7 +149,7 @@ std::vector<Statement::Operation> FuturePlacer::PlaceAfterRelease(
   std::vector<Statement::Operation> places;
   const auto fits = [&](size_t over) {
     running.ReleaseFirst(over, &released);
-    std::vector<Statement::Operation> found = placer_->FindPlaces(gangs, tries_);
+    std::vector<Statement::Operation> found = placer_->FindPlaces(claims, tries_);
     if (found.empty()) return false;
     places = std::move(found);
     return true;
@@ -181,15 +181,15 @@ std::string ListNodes(const std::vector<std::string>& nodes) {
 }  // namespace
 
 // Appends to `reason` the nodes on which terminating pods still use the reserved capacity.
-void FuturePlacer::DescribeReservation(const Gang& gang, Reason* reason) const {
+void FuturePlacer::DescribeReservation(const Claim& claim, Reason* reason) const {
   absl::StrAppend(&reason->text, "; capacity is reserved for it, part of which terminating pods still use, on ",
-                  ListNodes(future_reservations_->OccupiedNodes(gang)));
+                  ListNodes(future_reservations_->OccupiedNodes(claim)));
 }
 
-void FuturePlacer::DescribeReservationOnRunning(const Gang& gang, Reason* reason) const {
-  const int64_t starts_ms = future_reservations_->ExpectedStartAt(gang);
+void FuturePlacer::DescribeReservationOnRunning(const Claim& claim, Reason* reason) const {
+  const int64_t starts_ms = future_reservations_->ExpectedStartAt(claim);
   absl::StrAppend(&reason->text, "; capacity is reserved for it until other pods end, on ",
-                  ListNodes(future_reservations_->Nodes(gang)));
+                  ListNodes(future_reservations_->Nodes(claim)));
   if (starts_ms == kNever) return;
   absl::StrAppend(&reason->text, ", by ",
                   absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixMillis(starts_ms), absl::UTCTimeZone()));

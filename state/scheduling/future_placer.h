@@ -1,4 +1,4 @@
-// Finds where a gang that does not fit now will fit when other pods have ended, and reserves these places: terminating
+// Finds where a claim that does not fit now will fit when other pods have ended, and reserves these places: terminating
 // pods (SPEC P-8), or running work. Has no state of its own. Not thread-safe.
 #ifndef MUSTER_STATE_SCHEDULING_FUTURE_PLACER_H_
 #define MUSTER_STATE_SCHEDULING_FUTURE_PLACER_H_
@@ -31,38 +31,38 @@ class FuturePlacer {
         placer_(placer),
         tries_(tries) {}
 
-  // Tries to make a future reservation for a gang that was not placed for `reason`, and describes it in `reason`.
+  // Tries to make a future reservation for a claim that was not placed for `reason`, and describes it in `reason`.
   // Returns whether a reservation on terminating pods was made (P-8). `charge_budget`: the number of charges that this
   // round may still suspend.
-  [[nodiscard]] bool Reserve(const Gang& gang, const Group& gangs, const FutureReservations::Suspended& suspended,
+  [[nodiscard]] bool Reserve(const Claim& claim, const Claims& claims, const FutureReservations::Suspended& suspended,
                              int64_t* charge_budget, int64_t now_ms, Reason* reason);
-  // The rank that decides which future reservations the gang may use.
-  [[nodiscard]] FutureReservations::Claimant::Rank RankOf(const Gang& gang, int64_t now_ms) const;
-  // When the gangs would end if they started now; kNever: not known.
-  [[nodiscard]] static int64_t ProjectedEnd(const Group& gangs, int64_t now_ms);
+  // The rank that decides which future reservations the claim may use.
+  [[nodiscard]] FutureReservations::Claimant::Rank RankOf(const Claim& claim, int64_t now_ms) const;
+  // When the claims would end if they started now; kNever: not known.
+  [[nodiscard]] static int64_t ProjectedEnd(const Claims& claims, int64_t now_ms);
 
  private:
-  // Whether a future reservation is possible. It is not for gangs whose pods must be near other pods, or spread with
+  // Whether a future reservation is possible. It is not for claims whose pods must be near other pods, or spread with
   // them: until the room is free, those pods may end or others may start.
-  [[nodiscard]] bool CanReserve(const Group& gangs) const;
-  // P-8: reserves the nodes where the gang will fit when terminating pods are gone. Returns whether it did.
-  [[nodiscard]] bool ReserveAfterTermination(const Gang& gang, const Group& gangs, int64_t* charge_budget,
+  [[nodiscard]] bool CanReserve(const Claims& claims) const;
+  // P-8: reserves the nodes where the claim will fit when terminating pods are gone. Returns whether it did.
+  [[nodiscard]] bool ReserveAfterTermination(const Claim& claim, const Claims& claims, int64_t* charge_budget,
                                              int64_t now_ms);
   // makes a future reservation on running work for a head, if one is due.
-  [[nodiscard]] bool ReserveAfterRunning(const Gang& gang, const Group& gangs,
+  [[nodiscard]] bool ReserveAfterRunning(const Claim& claim, const Claims& claims,
                                          const FutureReservations::Suspended& suspended, int64_t now_ms,
                                          Reason* reason);
-  [[nodiscard]] bool IsRunnable(const Gang& gang, const Group& gangs, const FutureReservations::Suspended& suspended,
-                                int64_t now_ms);
+  [[nodiscard]] bool IsRunnable(const Claim& claim, const Claims& claims,
+                                const FutureReservations::Suspended& suspended, int64_t now_ms);
   [[nodiscard]] std::vector<ProjectedRelease::ReservedRoom> ReservedBefore(
-      const Gang& gang, const FutureReservations::Suspended& suspended) const;
-  // The nodes on which the gangs fit after the smallest possible number of running claims has ended; empty: nowhere.
+      const Claim& claim, const FutureReservations::Suspended& suspended) const;
+  // The nodes on which the claims fit after the smallest possible number of running claims has ended; empty: nowhere.
   // `timed`: count only claims with a known end. `starts_ms`: when these claims have ended; kNever: not known.
   [[nodiscard]] std::vector<Statement::Operation> PlaceAfterRelease(
-      const Group& gangs, bool timed, absl::Span<const ProjectedRelease::ReservedRoom> reserved, int64_t now_ms,
+      const Claims& claims, bool timed, absl::Span<const ProjectedRelease::ReservedRoom> reserved, int64_t now_ms,
       int64_t* starts_ms);
-  void DescribeReservation(const Gang& gang, Reason* reason) const;
-  void DescribeReservationOnRunning(const Gang& gang, Reason* reason) const;
+  void DescribeReservation(const Claim& claim, Reason* reason) const;
+  void DescribeReservationOnRunning(const Claim& claim, Reason* reason) const;
 
   Cluster* cluster_;
   const Ledger* ledger_;

@@ -23,48 +23,48 @@ enum NeedsKind : uint8_t { kShaped = 1, kQueued = 2 };
 
 }  // namespace
 
-const std::vector<Candidates>& Placer::RunsOf(const Group& gangs, const Choices& choices, size_t gang) const {
-  return choices.empty() ? gangs_->CandidateRuns(*gangs[gang]) : choices[gang];
+const std::vector<Candidates>& Placer::RunsOf(const Claims& claims, const Choices& choices, size_t claim) const {
+  return choices.empty() ? gangs_->CandidateRuns(*claims[claim]) : choices[claim];
 }
 
-Reason Placer::FindPlacement(const Group& gangs, int32_t tries, Statement* statement, Placed* placed) const {
+Reason Placer::FindPlacement(const Claims& claims, int32_t tries, Statement* statement, Placed* placed) const {
   Choices choices;
-  *placed = PlaceGroups(gangs, choices, tries, statement);
+  *placed = PlaceGroups(claims, choices, tries, statement);
   placed->all_tries = placed->tries;
   if (!placed->placed) return {};
   std::optional<QueueBound> bound;
-  Reason reason = CheckQueueRules(gangs, *placed, &bound);
-  for (int drops = 0; !reason.none() && drops < kMaxDrops && DropCostliestOptional(gangs, &choices); ++drops) {
+  Reason reason = CheckQueueRules(claims, *placed, &bound);
+  for (int drops = 0; !reason.none() && drops < kMaxDrops && DropCostliestOptional(claims, &choices); ++drops) {
     statement->Rollback(0);
     const int64_t tries_before = placed->all_tries;
-    *placed = PlaceGroups(gangs, choices, tries, statement);
+    *placed = PlaceGroups(claims, choices, tries, statement);
     placed->all_tries = tries_before + placed->tries;
     if (!placed->placed) {
       absl::StrAppend(&reason.text, "; without the pods that request most: ", placed->why.text);
       break;
     }
-    if (CheckQueueRules(gangs, *placed).none()) return {};
+    if (CheckQueueRules(claims, *placed).none()) return {};
   }
   placed->queue_bound = std::move(bound);
   return reason;
 }
 
 // Removes the costliest run of members that are not needed for the minimum. Returns false if every run is needed.
-bool Placer::DropCostliestOptional(const Group& gangs, Choices* choices) const {
+bool Placer::DropCostliestOptional(const Claims& claims, Choices* choices) const {
   if (choices->empty()) {
-    for (const Gang* gang : gangs) choices->push_back(gangs_->CandidateRuns(*gang));
+    for (const Claim* claim : claims) choices->push_back(gangs_->CandidateRuns(*claim));
   }
   std::vector<Candidates>* from = nullptr;
   size_t at = 0;
   std::pair<double, int32_t> highest_cost;
-  for (size_t i = 0; i < gangs.size(); ++i) {
+  for (size_t i = 0; i < claims.size(); ++i) {
     std::vector<Candidates>& runs = (*choices)[i];
-    const bool any = !gangs[i]->rules.tree.empty();
+    const bool any = !claims[i]->rules.tree.empty();
     for (size_t j = 0; j < runs.size(); ++j) {
       int32_t others = -runs[j].pods;  // members without a lower priority: they are placed first (D-11)
       for (const Candidates& run : runs) others += any || run.priority >= runs[j].priority ? run.pods : 0;
       const std::pair<double, int32_t> cost(queues_->CostShareOf(runs[j].cls), runs[j].pods);
-      if (others < eligibility_->Missing(*gangs[i]) || (from != nullptr && cost <= highest_cost)) continue;
+      if (others < eligibility_->Missing(*claims[i]) || (from != nullptr && cost <= highest_cost)) continue;
       from = &runs;
       at = j;
       highest_cost = cost;
@@ -75,50 +75,50 @@ bool Placer::DropCostliestOptional(const Group& gangs, Choices* choices) const {
   return true;
 }
 
-Placer::Placed Placer::PlaceGroups(const Group& gangs, const Choices& choices, int32_t tries,
+Placer::Placed Placer::PlaceGroups(const Claims& claims, const Choices& choices, int32_t tries,
                                    Statement* statement) const {
   const bool shaped =
-      absl::c_any_of(gangs, [&](const Gang* each) { return each->rules.shaped() || !CoLocationKey(*each).empty(); });
-  return shaped ? PlaceTrees(gangs, choices, tries, statement) : PlaceWithoutTree(gangs, choices, tries, statement);
+      absl::c_any_of(claims, [&](const Claim* each) { return each->rules.shaped() || !CoLocationKey(*each).empty(); });
+  return shaped ? PlaceTrees(claims, choices, tries, statement) : PlaceWithoutTree(claims, choices, tries, statement);
 }
 
-std::vector<Statement::Operation> Placer::FindPlaces(const Group& gangs, int32_t tries) const {
+std::vector<Statement::Operation> Placer::FindPlaces(const Claims& claims, int32_t tries) const {
   Statement statement(cluster_);
-  const bool fits = CheckMinResources(gangs).none() && PlaceGroups(gangs, {}, tries, &statement).placed;
+  const bool fits = CheckMinResources(claims).none() && PlaceGroups(claims, {}, tries, &statement).placed;
   return fits ? statement.operations() : std::vector<Statement::Operation>();
 }
 
 // The placement may request more than the check before it assumed: the planner chooses among members of several
 // classes.
-Reason Placer::CheckQueueRules(const Group& gangs, const Placed& placed, std::optional<QueueBound>* bound) const {
+Reason Placer::CheckQueueRules(const Claims& claims, const Placed& placed, std::optional<QueueBound>* bound) const {
   if (!queues_->any()) return {};
   Queues::Places places;
-  places.reserve(gangs.size());
+  places.reserve(claims.size());
   for (const Placed::Part& part : placed.parts) places.emplace_back(part.operations);
-  Reason reason = queues_->Check(gangs, places, bound);
-  // The rejection is no proof: other members of the gang may request less.
+  Reason reason = queues_->Check(claims, places, bound);
+  // The rejection is no proof: other members of the claim may request less.
   if (reason.code == ReasonCode::kQueueRejected) reason.code = ReasonCode::kQueueLimit;
   return reason;
 }
 
-// Places gangs that have neither subgroups nor domains.
-Placer::Placed Placer::PlaceWithoutTree(const Group& gangs, const Choices& choices, int32_t tries,
+// Places claims that have neither subgroups nor domains.
+Placer::Placed Placer::PlaceWithoutTree(const Claims& claims, const Choices& choices, int32_t tries,
                                         Statement* statement) const {
   std::vector<Demand> demands;
-  demands.reserve(gangs.size());
-  for (size_t i = 0; i < gangs.size(); ++i) {
+  demands.reserve(claims.size());
+  for (size_t i = 0; i < claims.size(); ++i) {
     Demand& demand = demands.emplace_back();
-    demand.candidates = RunsOf(gangs, choices, i);
-    demand.needed = eligibility_->Missing(*gangs[i]);
+    demand.candidates = RunsOf(claims, choices, i);
+    demand.needed = eligibility_->Missing(*claims[i]);
   }
   const GroupPlacement placement = PlaceTogether(demands, tries, index_, *cluster_, statement);
   Placed out{placement.placed, placement.tries, placement.out_of_tries, {}, {}, {}};
   if (!placement.placed) {
-    const Gang& failed = *gangs[placement.failed_demand];
+    const Claim& failed = *claims[placement.failed_demand];
     const bool unexplained =
         placement.out_of_tries && (!placement.undecided_by_affinity || placement.explanation.empty());
     const std::string gang_name =
-        gangs.size() == 1 ? "" : absl::StrCat(" of gang ", failed.key, ", which starts with its group");
+        claims.size() == 1 ? "" : absl::StrCat(" of gang ", failed.key, ", which starts with its group");
     out.why.text = absl::StrCat("room for ", placement.placed_pods, " of ", eligibility_->Missing(failed), " members",
                                 gang_name, unexplained ? "" : "; ", unexplained ? "" : placement.explanation.text);
     out.why.counts_members = true;
@@ -134,10 +134,10 @@ Placer::Placed Placer::PlaceWithoutTree(const Group& gangs, const Choices& choic
   return out;
 }
 
-// P-3: the label in one domain of which the gang's members must be, by their affinity to each other; empty: none.
-std::string Placer::CoLocationKey(const Gang& gang) const {
+// P-3: the label in one domain of which the claim's members must be, by their affinity to each other; empty: none.
+std::string Placer::CoLocationKey(const Claim& claim) const {
   std::string label;
-  for (const Candidates& run : gangs_->CandidateRuns(gang)) {
+  for (const Candidates& run : gangs_->CandidateRuns(claim)) {
     const bool any = cluster_->pod_class(run.cls).has_pod_affinity;
     const std::string wanted = any ? cluster_->pod_affinity().CoLocationKey(run.cls) : "";
     if (wanted.empty() || (!label.empty() && label != wanted)) return "";
@@ -146,20 +146,20 @@ std::string Placer::CoLocationKey(const Gang& gang) const {
   return label;
 }
 
-// Places gangs by their domains and subgroups (P-4, P-5).
-Placer::Placed Placer::PlaceTrees(const Group& gangs, const Choices& choices, int32_t tries,
+// Places claims by their domains and subgroups (P-4, P-5).
+Placer::Placed Placer::PlaceTrees(const Claims& claims, const Choices& choices, int32_t tries,
                                   Statement* statement) const {
   TreeDemand root;
-  std::vector<std::pair<size_t, int32_t>> parts;  // gang and leaf
-  for (size_t i = 0; i < gangs.size(); ++i) {
-    const std::string name = gangs.size() == 1 ? "" : absl::StrCat("gang ", gangs[i]->key);
-    const int32_t missing = eligibility_->Missing(*gangs[i]);
-    root.children.push_back(DemandOf(*gangs[i], name, missing, RunsOf(gangs, choices, i), *ledger_));
-    RequireSharedDomain(CoLocationKey(*gangs[i]), &root.children.back());
+  std::vector<std::pair<size_t, int32_t>> parts;  // claim and leaf
+  for (size_t i = 0; i < claims.size(); ++i) {
+    const std::string name = claims.size() == 1 ? "" : absl::StrCat("gang ", claims[i]->key);
+    const int32_t missing = eligibility_->Missing(*claims[i]);
+    root.children.push_back(DemandOf(*claims[i], name, missing, RunsOf(claims, choices, i), *ledger_));
+    RequireSharedDomain(CoLocationKey(*claims[i]), &root.children.back());
     NumberParts(i, &root.children.back(), &parts);
   }
   root.needed = static_cast<int32_t>(root.children.size());
-  if (gangs.size() == 1) root = TreeDemand(std::move(root.children.front()));
+  if (claims.size() == 1) root = TreeDemand(std::move(root.children.front()));
   const auto place = [&](Choice choice) {
     return TreePlanner(tries, index_, topology_, *cluster_, statement, choice).Place(root);
   };
@@ -171,7 +171,7 @@ Placer::Placed Placer::PlaceTrees(const Group& gangs, const Choices& choices, in
     statement->Rollback(0);
     return {false, placement.tries, true, {"where there is room, its members exclude each other"}, {}, {}};
   }
-  out.parts.resize(gangs.size());
+  out.parts.resize(claims.size());
   for (const auto& [part, lowest] : placement.lowest_priorities) {
     Placed::Part& of_gang = out.parts[parts[static_cast<size_t>(part)].first];
     of_gang.lowest_priority = of_gang.operations.empty() ? lowest : std::min(of_gang.lowest_priority, lowest);
@@ -184,37 +184,37 @@ Placer::Placed Placer::PlaceTrees(const Group& gangs, const Choices& choices, in
   return out;
 }
 
-std::string Placer::DemandKey(const Gang& gang) const {
-  const GangRules& rules = gang.rules;
+std::string Placer::DemandKey(const Claim& claim) const {
+  const GangRules& rules = claim.rules;
   const bool shaped = rules.shaped();
   const bool queued = queues_->any();
   std::string out;
-  AppendNumbers(&out, (shaped ? kShaped : 0) | (queued ? kQueued : 0), eligibility_->Missing(gang),
-                eligibility_->Priority(gang), rules.min_resources.size());
+  AppendNumbers(&out, (shaped ? kShaped : 0) | (queued ? kQueued : 0), eligibility_->Missing(claim),
+                eligibility_->Priority(claim), rules.min_resources.size());
   for (const auto& [name, amount] : rules.min_resources) {
     AppendBytes(name, &out);
     AppendNumbers(&out, amount);
   }
   if (shaped) {
     std::string shape;
-    AppendTopologyKey(gang, *cluster_, *ledger_, &shape);
+    AppendTopologyKey(claim, *cluster_, *ledger_, &shape);
     AppendBytes(shape, &out);
   }
   // The properties that decide whether its queue admits it.
-  if (queued) AppendNumbers(&out, queues_->Of(gang), rules.total_number, rules.preemptible);
-  for (const Candidates& run : gangs_->CandidateRuns(gang)) {
+  if (queued) AppendNumbers(&out, queues_->Of(claim), rules.total_number, rules.preemptible);
+  for (const Candidates& run : gangs_->CandidateRuns(claim)) {
     AppendNumbers(&out, run.cls, run.priority, run.pods, run.leaf);
   }
   return out;
 }
 
-// P-10. For a partly placed gang, only the rest is required.
-Reason Placer::CheckMinResources(const Group& gangs) const {
+// P-10. For a partly placed claim, only the rest is required.
+Reason Placer::CheckMinResources(const Claims& claims) const {
   ResourceList wanted;
-  for (const Gang* gang : gangs) {
-    if (gang->rules.min_resources.empty()) continue;
-    const ResourceList placed = PlacedRequests(*gang);
-    for (const auto& [name, amount] : gang->rules.min_resources) {
+  for (const Claim* claim : claims) {
+    if (claim->rules.min_resources.empty()) continue;
+    const ResourceList placed = PlacedRequests(*claim);
+    for (const auto& [name, amount] : claim->rules.min_resources) {
       const auto there = placed.find(name);
       const int64_t rest = there == placed.end() ? amount : amount - std::min(amount, there->second);
       int64_t& sum = wanted[name];
@@ -233,11 +233,11 @@ Reason Placer::CheckMinResources(const Group& gangs) const {
   return {};
 }
 
-// The sum of the requests of the gang's members that have a node; saturates at the largest int64.
-ResourceList Placer::PlacedRequests(const Gang& gang) {
+// The sum of the requests of the claim's members that have a node; saturates at the largest int64.
+ResourceList Placer::PlacedRequests(const Claim& claim) {
   ResourceList sum;
   for (const MemberState state : {MemberState::kCommitted, MemberState::kBound, MemberState::kRunning}) {
-    for (const Pod* pod : gang.in(state)) {
+    for (const Pod* pod : claim.in(state)) {
       for (const auto& [name, amount] : pod->facts.shape->requests) {
         int64_t& so_far = sum[name];
         so_far = CheckedAdd(so_far, amount).value_or(std::numeric_limits<int64_t>::max());

@@ -13,7 +13,7 @@
 namespace muster {
 namespace {
 
-// After the planner gave a gang up, it tries the gang again after 1 s; the delay doubles up to 5 minutes. The budget
+// After the planner gave a claim up, it tries the claim again after 1 s; the delay doubles up to 5 minutes. The budget
 // doubles with each retry, up to 16 times the first one.
 constexpr int64_t kFirstRetryMs = 1'000;
 constexpr int64_t kMaxRetryMs = 300'000;
@@ -21,29 +21,29 @@ constexpr int32_t kMaxDoublings = 4;
 
 }  // namespace
 
-void PlanMaker::ChargeNominations(const Group& gangs) {
+void PlanMaker::ChargeNominations(const Claims& claims) {
   nominations_->Charge();
-  if (!nominations_->uids().empty()) nominations_->ReleaseBelowPriority(eligibility_->KeyOf(*gangs.front()).priority);
+  if (!nominations_->uids().empty()) nominations_->ReleaseBelowPriority(eligibility_->KeyOf(*claims.front()).priority);
 }
 
-Reason PlanMaker::Make(const Group& gangs, BlockDetails* details, ApplyContext* ctx) {
-  if (Reason impossible = ImpossibleReason(gangs, &details->queue_bound); !impossible.none()) return impossible;
-  ChargeNominations(gangs);
+Reason PlanMaker::Make(const Claims& claims, BlockDetails* details, ApplyContext* ctx) {
+  if (Reason impossible = ImpossibleReason(claims, &details->queue_bound); !impossible.none()) return impossible;
+  ChargeNominations(claims);
   // P-6: the budget grows with the number of times that the search was given up.
-  const int32_t doublings = std::min(given_up_.Of(gangs.front()->id).times, kMaxDoublings);
+  const int32_t doublings = std::min(given_up_.Of(claims.front()->id).times, kMaxDoublings);
   Statement statement(cluster_);
   Placer::Placed placed;
-  Reason reason = placer_->FindPlacement(gangs, settings_.tries << doublings, &statement, &placed);
+  Reason reason = placer_->FindPlacement(claims, settings_.tries << doublings, &statement, &placed);
   stats_.tries += placed.all_tries;
   if (!reason.none()) {
     statement.Rollback(0);
   } else if (placed.placed) {
     ++stats_.placed;
-    given_up_.Reset(gangs.front()->id);
+    given_up_.Reset(claims.front()->id);
     static_cast<void>(statement.Commit());
-    AdoptPlans(gangs, placed, ctx);
+    AdoptPlans(claims, placed, ctx);
   } else {
-    reason = NoPlaceReason(gangs, placed, ctx->now_ms());
+    reason = NoPlaceReason(claims, placed, ctx->now_ms());
     details->stale_nodes = placed.why.stale_nodes;
   }
   details->queue_bound = std::move(placed.queue_bound);
@@ -51,8 +51,8 @@ Reason PlanMaker::Make(const Group& gangs, BlockDetails* details, ApplyContext* 
   return reason;
 }
 
-Reason PlanMaker::NoPlaceReason(const Group& gangs, const Placer::Placed& placed, int64_t now_ms) {
-  GiveUpState& given_up = given_up_[gangs.front()->id];
+Reason PlanMaker::NoPlaceReason(const Claims& claims, const Placer::Placed& placed, int64_t now_ms) {
+  GiveUpState& given_up = given_up_[claims.front()->id];
   if (!placed.out_of_tries) {
     given_up = GiveUpState();
     return {ReasonCode::kNoRoom, placed.why.text};
@@ -65,12 +65,12 @@ Reason PlanMaker::NoPlaceReason(const Group& gangs, const Placer::Placed& placed
                                                   "; Muster tries again at growing intervals")};
 }
 
-std::optional<Explanation> PlanMaker::ExplainNoRoom(const Group& gangs) {
-  ChargeNominations(gangs);
+std::optional<Explanation> PlanMaker::ExplainNoRoom(const Claims& claims) {
+  ChargeNominations(claims);
   Statement statement(cluster_);
   Placer::Placed placed;
-  const bool no_room = ImpossibleReason(gangs).none() &&
-                       placer_->FindPlacement(gangs, settings_.tries, &statement, &placed).none() && !placed.placed &&
+  const bool no_room = ImpossibleReason(claims).none() &&
+                       placer_->FindPlacement(claims, settings_.tries, &statement, &placed).none() && !placed.placed &&
                        !placed.out_of_tries;
   stats_.tries += placed.all_tries;
   statement.Rollback(0);
@@ -78,36 +78,36 @@ std::optional<Explanation> PlanMaker::ExplainNoRoom(const Group& gangs) {
   return no_room ? std::optional(std::move(placed.why)) : std::nullopt;
 }
 
-void PlanMaker::AdoptPlans(const Group& gangs, const Placer::Placed& placed, ApplyContext* ctx) {
+void PlanMaker::AdoptPlans(const Claims& claims, const Placer::Placed& placed, ApplyContext* ctx) {
   const int64_t id = plans_->NewId(ctx);
-  for (size_t i = 0; i < gangs.size(); ++i) {
+  for (size_t i = 0; i < claims.size(); ++i) {
     const Placer::Placed::Part& part = placed.parts[i];
     for (const Statement::Operation& operation : part.operations) {
       // Verify the placement before it becomes a promise.
       MUSTER_CHECK(cluster_->ReservationFits(operation.node, operation.cls));
     }
-    plan_lifecycle_->Adopt(*gangs[i], id, part.operations, part.lowest_priority, ctx);
+    plan_lifecycle_->Adopt(gangs_->GangOf(*claims[i]), id, part.operations, part.lowest_priority, ctx);
     std::vector<std::string> peers;
-    for (const Gang* other : gangs) {
-      if (other != gangs[i]) peers.push_back(other->key);
+    for (const Claim* other : claims) {
+      if (other != claims[i]) peers.push_back(other->key);
     }
-    plans_->SetPeers(*gangs[i], std::move(peers));
-    queues_->MarkAdmitted(*gangs[i]);
-    gangs_->Touch(*gangs[i]);
+    plans_->SetPeers(*claims[i], std::move(peers));
+    queues_->MarkAdmitted(*claims[i]);
+    gangs_->Touch(*claims[i]);
   }
 }
 
-bool PlanMaker::Restore(const Group& gangs, absl::Span<const Destination> places, ApplyContext* ctx) {
-  if (!ImpossibleReason(gangs).none()) return false;
+bool PlanMaker::Restore(const Claims& claims, absl::Span<const Destination> places, ApplyContext* ctx) {
+  if (!ImpossibleReason(claims).none()) return false;
   nominations_->Charge();
   Statement statement(cluster_);
   Placer::Placed placed;
-  for (const Gang* gang : gangs) {
-    int32_t missing = eligibility_->Missing(*gang);
+  for (const Claim* claim : claims) {
+    int32_t missing = eligibility_->Missing(*claim);
     Placer::Placed::Part& part = placed.parts.emplace_back();
     part.lowest_priority = std::numeric_limits<int32_t>::max();
     for (const Destination& place : places) {
-      if (place.pod->gang != gang) continue;
+      if (place.pod->gang != claim) continue;
       const ClassId cls = place.pod->cls;
       const bool fits = place.node != kNoNode && cluster_->FindObstacle(place.node, cls) == Obstacle::kNone &&
                         cluster_->FitsAfterRelease(place.node, cls, {});
@@ -122,13 +122,13 @@ bool PlanMaker::Restore(const Group& gangs, absl::Span<const Destination> places
   for (const Statement::Operation& operation : statement.operations()) {
     if (!cluster_->ReservationFits(operation.node, operation.cls)) return false;
   }
-  if (!placer_->CheckQueueRules(gangs, placed).none()) return false;
+  if (!placer_->CheckQueueRules(claims, placed).none()) return false;
   ++stats_.placed;
   static_cast<void>(statement.Commit());
-  AdoptPlans(gangs, placed, ctx);
+  AdoptPlans(claims, placed, ctx);
   // Assign each pod to its slot; otherwise another member of its class could take it.
   for (const Destination& place : places) {
-    if (!absl::c_linear_search(gangs, place.pod->gang)) continue;
+    if (!absl::c_linear_search(claims, place.pod->gang)) continue;
     const int32_t slot = Plans::FindFree(*plans_->Of(*place.pod->gang), *place.pod, place.node);
     if (slot >= 0 && plans_->HasSlotFor(*place.pod)) plans_->Offer(*place.pod, slot);
   }
@@ -137,9 +137,9 @@ bool PlanMaker::Restore(const Group& gangs, absl::Span<const Destination> places
 
 // What prevents planning independent of the capacity of single nodes: holds, queues, minResources (K-4, P-10); none:
 // nothing.
-Reason PlanMaker::ImpossibleReason(const Group& gangs, std::optional<QueueBound>* bound) const {
+Reason PlanMaker::ImpossibleReason(const Claims& claims, std::optional<QueueBound>* bound) const {
   int32_t needed = 0;  // held binds
-  for (const Gang* each : gangs) {
+  for (const Claim* each : claims) {
     if (!each->submitted) needed += eligibility_->Missing(*each) - each->quorum().FutureMembers();
   }
   if (needed > settings_.max_holds) {
@@ -150,8 +150,8 @@ Reason PlanMaker::ImpossibleReason(const Group& gangs, std::optional<QueueBound>
     return {ReasonCode::kTooManyHolds, absl::StrCat("needs ", needed, " held binds, other gangs use too many of the ",
                                                     settings_.max_holds, " allowed (holds.max)")};
   }
-  if (Reason queue = queues_->Check(gangs, bound); !queue.none()) return queue;
-  return placer_->CheckMinResources(gangs);
+  if (Reason queue = queues_->Check(claims, bound); !queue.none()) return queue;
+  return placer_->CheckMinResources(claims);
 }
 
 }  // namespace muster

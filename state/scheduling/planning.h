@@ -1,6 +1,6 @@
-// Rounds of planning: which gang is tried next, and what becomes of it (SPEC P-2, P-9, P-10).
+// Rounds of planning: which claim is tried next, and what becomes of it (SPEC P-2, P-9, P-10).
 //
-// A gang is placed with its group on one statement, as a whole or not at all (PlanMaker). A gang that does not fit
+// A claim is placed with its group on one statement, as a whole or not at all (PlanMaker). A claim that does not fit
 // waits in the backlog for a change that could help it (Waker), perhaps with a future reservation (FuturePlacer). Not
 // thread-safe.
 #ifndef MUSTER_STATE_SCHEDULING_PLANNING_H_
@@ -60,44 +60,44 @@ class Planning {
   [[nodiscard]] const PlanningStats& stats() const { return plan_maker_.stats(); }
   [[nodiscard]] PlanMaker& plan_maker() { return plan_maker_; }
   [[nodiscard]] const Waker& waker() const { return waker_; }
-  // When a gang whose search was given up is tried again, with a larger budget; kNever: not at all.
-  [[nodiscard]] int64_t RetryAt(const Gang& gang) const { return plan_maker_.GivenUp(gang.id).retry_at_ms; }
-  // How many times in a row the search for the gang was given up.
-  [[nodiscard]] int32_t TimesGivenUp(const Gang& gang) const { return plan_maker_.GivenUp(gang.id).times; }
-  // RetryAt has passed: wakes the gang.
-  void Retry(const Gang& gang);
-  // Recomputes the reason of a gang that waits with kNoRoom. Its figures are those of the last try, because a loss of
-  // capacity wakes no gang. If the gang would not get that reason now, it is woken instead.
-  void RefreshExplanation(const Gang& gang);
-  void Remove(const Gang& gang) { plan_maker_.Remove(gang); }
-  // P-6: removes the gang from the gangs with the same needs. If it had the retry timer of all of them, the next of
+  // When a claim whose search was given up is tried again, with a larger budget; kNever: not at all.
+  [[nodiscard]] int64_t RetryAt(const Claim& claim) const { return plan_maker_.GivenUp(claim.id).retry_at_ms; }
+  // How many times in a row the search for the claim was given up.
+  [[nodiscard]] int32_t TimesGivenUp(const Claim& claim) const { return plan_maker_.GivenUp(claim.id).times; }
+  // RetryAt has passed: wakes the claim.
+  void Retry(const Claim& claim);
+  // Recomputes the reason of a claim that waits with kNoRoom. Its figures are those of the last try, because a loss of
+  // capacity wakes no claim. If the claim would not get that reason now, it is woken instead.
+  void RefreshExplanation(const Claim& claim);
+  void Remove(const Claim& claim) { plan_maker_.Remove(claim); }
+  // P-6: removes the claim from the claims with the same needs. If it had the retry timer of all of them, the next of
   // them gets the timer.
-  void LeaveBucket(const Gang& gang);
+  void LeaveBucket(const Claim& claim);
   // Backfill::Deadline of this head has passed: wakes it.
-  void RetryHead(const Gang& gang, int64_t now_ms);
+  void RetryHead(const Claim& claim, int64_t now_ms);
 
-  // Whether a round would have a gang to try.
+  // Whether a round would have a claim to try.
   [[nodiscard]] bool IsRoundDue() const;
-  // The rules of the queues changed: wakes every blocked gang.
+  // The rules of the queues changed: wakes every blocked claim.
   void WakeAll() {
-    backlog_->Wake(/*forced=*/true, [](const WakeCondition& /*wait_for*/, int32_t /*gang*/) { return true; });
+    backlog_->Wake(/*forced=*/true, [](const WakeCondition& /*wait_for*/, int32_t /*claim*/) { return true; });
   }
-  // Tries at most `max_gangs` gangs, in order.
+  // Tries at most `max_gangs` claims, in order.
   void Round(int32_t max_gangs, ApplyContext* ctx);
   // Placer::DemandKey.
-  [[nodiscard]] std::string DemandKey(const Gang& gang) const { return placer_.DemandKey(gang); }
-  // The demand of the gang, or of its whole group. The key of a group contains the names of its gangs and so equals no
-  // other key.
-  [[nodiscard]] std::string GroupDemandKey(const Gang& gang, int64_t now_ms) const;
+  [[nodiscard]] std::string DemandKey(const Claim& claim) const { return placer_.DemandKey(claim); }
+  // The demand of the claim, or of its whole group. The key of a group contains the names of its claims and so equals
+  // no other key.
+  [[nodiscard]] std::string GroupDemandKey(const Claim& claim, int64_t now_ms) const;
 
   // The recorded members (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&Planning::waker_, &Planning::plan_maker_); }
 
  private:
   [[nodiscard]] std::optional<int32_t> Next() const;
-  // Returns whether the gang was placed; otherwise it is blocked.
-  [[nodiscard]] bool Try(const Gang& gang, int64_t* charge_budget, ApplyContext* ctx);
-  void Block(const Gang& gang, std::string needs, WakeCondition wait_for, Reason reason, BlockDetails details);
+  // Returns whether the claim was placed; otherwise it is blocked.
+  [[nodiscard]] bool Try(const Claim& claim, int64_t* charge_budget, ApplyContext* ctx);
+  void Block(const Claim& claim, std::string needs, WakeCondition wait_for, Reason reason, BlockDetails details);
 
   Cluster* cluster_;
   Gangs* gangs_;

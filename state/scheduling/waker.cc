@@ -20,7 +20,7 @@ std::vector<std::pair<NodeId, bool>> Waker::UnreadGains() const {
   return out;
 }
 
-// Wakes the gangs that wait for capacity that became free since the last round.
+// Wakes the claims that wait for capacity that became free since the last round.
 void Waker::Wake() {
   const int64_t end = cluster_->log_end();
   const int64_t position = std::exchange(gain_position_, end);
@@ -52,13 +52,13 @@ void Waker::Wake() {
     });
     return touches && (facts_changed || MayFit(wait_for));
   };
-  // Many gangs wait for the same number of pods of one class: compute each answer once.
+  // Many claims wait for the same number of pods of one class: compute each answer once.
   absl::flat_hash_map<std::pair<ClassId, int32_t>, bool> known;
   std::pair<ClassId, int32_t> last(-1, -1);
   bool last_answer = false;
   backlog_->Wake(facts_changed, [&](const WakeCondition& wait_for, int32_t first) {
     if (wait_for.queue) {
-      if (facts_changed) InvalidateRunnable(gangs_->gang(first));
+      if (facts_changed) InvalidateRunnable(gangs_->claim(first));
       return QueueVerdictChanged(first);  // even if the queue rejects the last placement, it may allow another
     }
     if (missed) return true;
@@ -77,16 +77,16 @@ void Waker::Wake() {
 }
 
 // Clears the result "cannot run on this cluster", because the nodes have changed since.
-void Waker::InvalidateRunnable(const Gang& gang) {
-  if (backfill_->Of(gang).runnable != Backfill::State::Runnable::kNo) return;
-  backfill_->InvalidateRunnable(gang);
-  gangs_->Touch(gang);
+void Waker::InvalidateRunnable(const Claim& claim) {
+  if (backfill_->Of(claim).runnable != Backfill::State::Runnable::kNo) return;
+  backfill_->InvalidateRunnable(claim);
+  gangs_->Touch(claim);
 }
 
-// Whether the gang's queue now admits it, or rejects it because of another limit, which its reason must name.
-bool Waker::QueueVerdictChanged(GangId blocked) const {
+// Whether the claim's queue now admits it, or rejects it because of another limit, which its reason must name.
+bool Waker::QueueVerdictChanged(ClaimId blocked) const {
   std::optional<QueueBound> bound;
-  const Reason now = queues_->Check(eligibility_->Unplaced(gangs_->gang(blocked)), &bound);
+  const Reason now = queues_->Check(eligibility_->PlacedTogether(gangs_->claim(blocked)), &bound);
   return now.none() || now.code != backlog_->why(blocked).code || bound != backlog_->details(blocked).queue_bound;
 }
 
@@ -103,15 +103,15 @@ bool Waker::MayFit(const WakeCondition& wait_for) const {
   return false;
 }
 
-WakeCondition Waker::WaitsFor(const Gang& gang, const Reason& reason) const {
+WakeCondition Waker::WaitsFor(const Claim& claim, const Reason& reason) const {
   const bool holds = reason.code == ReasonCode::kTooManyHolds;
   WakeCondition any_gain{{}, holds, Queues::IsQueueReason(reason)};
   if (holds || any_gain.queue || reason.code == ReasonCode::kMinResources || reason.code == ReasonCode::kNoPlaceFound) {
     return any_gain;
   }
   WakeCondition out;
-  const Group gangs = eligibility_->Unplaced(gang);
-  for (const Gang* each : gangs) {
+  const Claims claims = eligibility_->PlacedTogether(claim);
+  for (const Claim* each : claims) {
     for (const Candidates& run : gangs_->CandidateRuns(*each)) {
       if (!absl::c_linear_search(out.classes, run.cls)) out.classes.push_back(run.cls);
     }
@@ -121,7 +121,7 @@ WakeCondition Waker::WaitsFor(const Gang& gang, const Reason& reason) const {
     return !cluster_->pod_class(cls).has_pod_affinity || cluster_->pod_affinity().Local(cls);
   });
   if (!local) return any_gain;
-  if (out.classes.size() == 1 && gangs.size() == 1) out.at_least = eligibility_->Missing(gang);
+  if (out.classes.size() == 1 && claims.size() == 1) out.at_least = eligibility_->Missing(claim);
   return out;
 }
 

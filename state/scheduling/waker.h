@@ -1,4 +1,4 @@
-// What blocked gangs wait for, and which of them a change wakes (SPEC P-9). Not thread-safe.
+// What blocked claims wait for, and which of them a change wakes (SPEC P-9). Not thread-safe.
 #ifndef MUSTER_STATE_SCHEDULING_WAKER_H_
 #define MUSTER_STATE_SCHEDULING_WAKER_H_
 
@@ -29,9 +29,9 @@ class Waker {
         future_reservations_(future_reservations),
         backfill_(backfill) {}
 
-  // The change that the gang waits for, which was not placed for `reason`.
-  [[nodiscard]] WakeCondition WaitsFor(const Gang& gang, const Reason& reason) const;
-  // Wakes the gangs that wait for capacity that became free since the last call.
+  // The change that the claim waits for, which was not placed for `reason`.
+  [[nodiscard]] WakeCondition WaitsFor(const Claim& claim, const Reason& reason) const;
+  // Wakes the claims that wait for capacity that became free since the last call.
   void Wake();
   // Whether the capacity that the item waits for may be available.
   [[nodiscard]] bool MayFit(const WakeCondition& wait_for) const;
@@ -41,15 +41,15 @@ class Waker {
   [[nodiscard]] bool HasFreedQueueRoom() const { return freed_position_ != ledger_->times_freed(); }
   // The nodes that gained room since the last Wake, and whether by a change of their constraints. The order is
   // unspecified and nodes may repeat. If the log does not reach back to that Wake, older gains are missing. Empty
-  // while no gang is blocked.
+  // while no claim is blocked.
   [[nodiscard]] std::vector<std::pair<NodeId, bool>> UnreadGains() const;
 
   // The recorded members (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&Waker::gain_position_, &Waker::freed_position_); }
 
  private:
-  [[nodiscard]] bool QueueVerdictChanged(GangId blocked) const;
-  void InvalidateRunnable(const Gang& gang);
+  [[nodiscard]] bool QueueVerdictChanged(ClaimId blocked) const;
+  void InvalidateRunnable(const Claim& claim);
 
   const Cluster* cluster_;
   const Ledger* ledger_;

@@ -119,7 +119,7 @@ Reason WaitReasons::BehindHeadReason(absl::string_view head) const {
 
 Reason WaitReasons::WithCurrentFigures(const Gang& gang, const Reason& reason) const {
   if (!Queues::IsQueueReason(reason)) return reason;
-  Reason now = queues_->Check(eligibility_->Unplaced(gang));
+  Reason now = queues_->Check(eligibility_->PlacedTogether(gang));
   if (now.none()) return reason;
   if (queues_->HasReservedDemand(eligibility_->LeaderOf(gang))) absl::StrAppend(&now.text, queues_->ReservationText());
   return now;
@@ -128,7 +128,7 @@ Reason WaitReasons::WithCurrentFigures(const Gang& gang, const Reason& reason) c
 Reason WaitReasons::WithBlockerName(const Gang& gang, const Reason& reason) const {
   Reason out = WithCurrentFigures(gang, reason);
   if (out.code != ReasonCode::kQueued || !IsBehindHead(gang)) return out;
-  const Gang* head = backfill_->FindBlockingHead(eligibility_->LeaderOf(gang));
+  const Claim* head = backfill_->FindBlockingHead(eligibility_->LeaderOf(gang));
   return head == nullptr ? out : BehindHeadReason(absl::StrCat("gang ", head->key));
 }
 

@@ -67,6 +67,8 @@ BANS = [
     *[(r"(\.|->)rooms\(\)", side, "Machine::rooms() is for tests and state/verify: use Machine::reader()")
       for side in ("service/", "k8s-extender/", "clients/", "state/recording/", "state/whatif/", "state/simulate/")],
     (r"gangs(_|)(->|\.)SetState\(", "state/(?!binding/pod_lifecycle)", "PodLifecycle::Apply changes the state of a pod"),
+    (r"const Gang[&*]", "state/(queueing/|scheduling/|reservations/(backfill|domains|future_res|projected))",
+     "what waits, plans, reserves and is ordered is a Claim"),
     (r"\bassert\(", "", "use MUSTER_CHECK: it stays on in production"),
     (r"std::string_view", "", "use absl::string_view: Debian's Abseil has a type of its own"),
     *[(pattern, "", BY_TEXT) for pattern in (
@@ -235,6 +237,7 @@ def self_test():
         ("state/recording/a.cc", '#include "state/verify/hash.h"', "may not include"),
         ("service/engine/a.cc", '#include "state/verify/invariants.h"', "may not include"),
         ("service/rpc/b.cc", "machine.rooms().cluster;", "reader()"),
+        ("state/queueing/c.cc", "Reason Check(const Gang& gang);", "is a Claim"),
         ("service/http/a.cc", '#include "state/base/check.h"', "may not include"),
         ("support/a.cc", '#include "state/base/check.h"', "may not include"),
         ("support/b.cc", '#include "service/engine/engine.h"', "may not include"),
