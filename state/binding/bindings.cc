@@ -76,7 +76,7 @@ void Bindings::CommitIfComplete(const Gang& gang, ApplyContext* ctx) {
 // K-4: the conditions at the moment of the commit.
 Reason Bindings::VerifyPlan(const Gang& gang, int64_t now_ms) const {
   if (Reason gate = r_.eligibility->GateReason(gang, now_ms); !gate.none()) return gate;
-  if (!r_.domains->AreSatisfiedByPlan(gang)) return {ReasonCode::kWithdrawn, "its nodes are no longer in one domain"};
+  if (!r_.broken_plans->IsInDomains(gang)) return {ReasonCode::kWithdrawn, "its nodes are no longer in one domain"};
   for (const Slot& slot : r_.plans->Of(gang)->slots) {
     if (slot.pod == nullptr && !slot.is_future) return {ReasonCode::kBarrier, "not every member has arrived"};
     if (slot.pod != nullptr && (slot.pod->facts.deleting || !slot.IsFor(*slot.pod))) {
@@ -94,13 +94,6 @@ Reason Bindings::VerifyPlan(const Gang& gang, int64_t now_ms) const {
   return {};
 }
 
-void Bindings::OnQuorumStarted(const Gang& gang) {
-  r_.gangs->SetSatisfied(gang, true);
-  r_.clock->Reset(gang);
-  r_.gangs->SetRetry(gang, 0);
-  r_.gangs->SetRootCause(gang, "");
-}
-
 void Bindings::OnFullyBound(const Gang& gang) {
   r_.gangs->SetRequeues(gang, 0);
   r_.repair->Cancel(gang);
@@ -108,7 +101,7 @@ void Bindings::OnFullyBound(const Gang& gang) {
 
 void Bindings::Commit(const Gang& gang, ApplyContext* ctx) {
   r_.plans->Commit(gang);
-  OnQuorumStarted(gang);
+  r_.plan_lifecycle->OnQuorumStarted(gang);
   const std::vector<Slot> slots = r_.plans->Of(gang)->slots;
   // P-7: future slots stay reserved for the gang's wait time.
   const bool reserves = r_.plans->Of(gang)->future_slots > 0 && gang.durable.future_slots_until_ms == 0;
@@ -136,7 +129,25 @@ void Bindings::BindSingle(const Pod& pod, NodeId node, HoldToken token, ApplyCon
   r_.pod_lifecycle->AddHold(pod, token);
   r_.pod_lifecycle->SetAnswerBy(pod, ctx->now_ms() + settings_.answer_limit_ms);
   CommitPod(pod, node, ctx);
-  r_.plan_lifecycle->OnNodeTaken(pod, node, ctx);
+  OnNodeTaken(pod, node, ctx);
+}
+
+void Bindings::OnNodeTaken(const Pod& pod, NodeId node, ApplyContext* ctx) {
+  // No bypass: pods that are read before planning begins were placed before any gang waited; permanent pods belong to
+  // their node; the effect of a pod without a class is not known.
+  const bool bypasses = !pod.facts.permanent && pod.cls != kNoClass;
+  if (bypasses) r_.backfill->MarkBypassed(r_.backfill->BypassedHeads(pod, node), ctx->now_ms());
+  r_.broken_plans->WithdrawNear(pod, node, ctx);
+}
+
+void Bindings::ChargeBoundPod(const Pod& pod, ApplyContext* ctx) {
+  if (pod.cls == kNoClass) return;
+  const Ledger::PodCharge& charge = r_.ledger->ChargeOf(pod.id);
+  const bool used = charge.node != kNoNode && charge.kind == ChargeKind::kUsed;
+  if (used && r_.cluster->node(charge.node).facts.name == pod.facts.node_name) return;
+  const NodeId node = r_.cluster->InternNode(pod.facts.node_name);
+  r_.ledger->ChargePod(pod.id, node, pod.cls, ChargeKind::kUsed);
+  OnNodeTaken(pod, node, ctx);
 }
 
 void Bindings::EndStart(const Gang& gang, ApplyContext* ctx) {
@@ -185,7 +196,7 @@ void Bindings::OnBound(const Pod& pod, PodEvent event, ApplyContext* ctx) {
   GiveUpSlot(pod, ctx);
   Reason elsewhere;
   if (!as_asked) elsewhere = {ReasonCode::kGone, absl::StrCat("the pod is bound to node ", node)};
-  r_.plan_lifecycle->ChargeBoundPod(pod, ctx);  // before the state changes: its gang's place in order decides
+  ChargeBoundPod(pod, ctx);  // before the state changes: its gang's place in order decides
   pods.Apply(pod, {event, std::move(elsewhere)}, ctx);
   r_.repair->EvictIfEvicting(pod, ctx);
 }
@@ -244,7 +255,7 @@ void Bindings::Fail(const Pod& pod, absl::string_view message, ApplyContext* ctx
   if (!keeps_slot) return;
   ++repaired_[pod.gang->id].failed;  // its record stays: after a restart, the start is completed
   r_.plans->RestartActivations(*pod.gang, ctx->now_ms(), retry_at_ms);
-  r_.plan_lifecycle->WithdrawBrokenPlans(node, ctx);
+  r_.broken_plans->Withdraw(node, ctx);
 }
 
 void Bindings::AbortStartIfNothingBound(const Gang& gang, ApplyContext* ctx) {
@@ -269,17 +280,18 @@ void Bindings::OnStateChanged(const Pod& pod, MemberState now, ApplyContext* ctx
   if (now == MemberState::kBound) return OnBound(pod, PodEvent::kBound, ctx);
   if (now == MemberState::kRunning) return OnBound(pod, PodEvent::kRunning, ctx);
   const bool leaves_node = now != MemberState::kTerminating || pod.facts.node_name.empty();
-  const bool affects_others =
-      leaves_node && r_.ledger->ChargeOf(pod.id).node != kNoNode && r_.plan_lifecycle->AffectsOtherNodes(pod);
+  const bool affects_others = leaves_node && r_.broken_plans->AffectsOtherNodes(pod);
   r_.pod_lifecycle->Apply(
       pod,
       {EndEventOf(now, leaves_node), {ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " is being deleted")}},
       ctx);
-  if (gang != nullptr) {
-    r_.plan_lifecycle->OnMemberLost(*gang, ctx);
-    if (was_active && now != MemberState::kSucceeded) r_.repair->OnActiveMemberLost(*gang, pod, ctx);
-  }
-  if (affects_others) r_.plan_lifecycle->WithdrawBrokenPlansElsewhere(/*all=*/false, ctx);
+  if (gang != nullptr) OnMemberLost(*gang, pod, was_active && now != MemberState::kSucceeded, ctx);
+  if (affects_others) r_.broken_plans->WithdrawElsewhere(/*all=*/false, ctx);
+}
+
+void Bindings::OnMemberLost(const Gang& gang, const Pod& pod, bool was_active, ApplyContext* ctx) {
+  r_.plan_lifecycle->OnMemberLost(gang, ctx);
+  if (was_active) r_.repair->OnActiveMemberLost(gang, pod, ctx);
 }
 
 void Bindings::OnTime(const Pod& pod, ApplyContext* ctx) {

@@ -11,10 +11,12 @@
 
 #include "absl/strings/string_view.h"
 #include "state/base/by_id.h"
+#include "state/binding/broken_plans.h"
 #include "state/binding/plan_lifecycle.h"
 #include "state/binding/pod_lifecycle.h"
 #include "state/binding/repair.h"
 #include "state/persistence/records.h"
+#include "state/reservations/backfill.h"
 
 namespace muster {
 
@@ -30,10 +32,10 @@ struct BindingRooms {
   const Eligibility* eligibility;
   Plans* plans;
   PodLifecycle* pod_lifecycle;
-  WaitClock* clock;
   PlanLifecycle* plan_lifecycle;
+  BrokenPlans* broken_plans;
   Repair* repair;
-  const Domains* domains;
+  Backfill* backfill;
 };
 
 class Bindings {
@@ -53,6 +55,9 @@ class Bindings {
   [[nodiscard]] Reason VerifyPlan(const Gang& gang, int64_t now_ms) const;
   // Binds a pod that has no quorum to wait for.
   void BindSingle(const Pod& pod, NodeId node, HoldToken token, ApplyContext* ctx);
+  // A pod without a plan, which is charged to the node, uses it from now on: marks the heads that it bypassed and
+  // withdraws the plans that it breaks.
+  void OnNodeTaken(const Pod& pod, NodeId node, ApplyContext* ctx);
 
   // --- permits: the caller binds (G-4, G-7, G-8) ---
   // Permits a pod at the barrier. `start`: the plan whose start it is part of; 0: none.
@@ -66,12 +71,10 @@ class Bindings {
   void AbortStartIfNothingBound(const Gang& gang, ApplyContext* ctx);
   // Permits every waiting pod of the group. REQUIRES: VerifyQuorum.
   void PermitGroup(const Gang& gang, ApplyContext* ctx);
-  // Permits the waiting members of a gang whose quorum was met, each by itself (G-8). REQUIRES: no plan.
-  void PermitBeyondQuorum(const Gang& gang, ApplyContext* ctx);
+  // Permits members that wait without a plan if their quorum is met now: a smaller minimum may permit them (C-114).
+  void PermitIfQuorum(const Gang& gang, ApplyContext* ctx);
   // Ends a permit: the caller returned the node, or did not bind the pod in time. The pod becomes pending.
   void OnPermitCallerGone(const Pod& pod, ApplyContext* ctx);
-  // The gang's minimum is committed: its wait time and back-off end.
-  void OnQuorumStarted(const Gang& gang);
   // All members of the start are bound: resets the number of requeues and ends the repair.
   void OnFullyBound(const Gang& gang);
 
@@ -88,6 +91,10 @@ class Bindings {
   void OnBindingOutcome(const Pod& pod, const BindingOutcome& outcome, ApplyContext* ctx);
   // The pod's facts put it into state `now`, which differs from its current state.
   void OnStateChanged(const Pod& pod, MemberState now, ApplyContext* ctx);
+  // Charges a bound pod to its node, whatever was charged for it before.
+  void ChargeBoundPod(const Pod& pod, ApplyContext* ctx);
+  // The pod is no longer a member of the gang, or has ended. `was_active`: it was, and did not succeed.
+  void OnMemberLost(const Gang& gang, const Pod& pod, bool was_active, ApplyContext* ctx);
 
   // --- time ---
   // The pod's deadline (PodLifecycle::Deadline) may have been reached.
@@ -100,6 +107,7 @@ class Bindings {
   void Commit(const Gang& gang, ApplyContext* ctx);
   void CommitPod(const Pod& pod, NodeId node, ApplyContext* ctx);
   void EndBlockedWaits(const Gang& gang, ApplyContext* ctx);
+  void PermitBeyondQuorum(const Gang& gang, ApplyContext* ctx);
   void PermitWaiting(const Gang& gang, int64_t start, ApplyContext* ctx);
   bool RestoreSentBinding(const Pod& pod, NodeId node, ApplyContext* ctx);
   void OnBound(const Pod& pod, PodEvent event, ApplyContext* ctx);

@@ -89,6 +89,7 @@ void PlanLifecycle::ReconcileFutureSlots(const Gang& gang, ApplyContext* ctx) {
   if (assigned) r_.activations->ActivateMembers(gang, *plan, *r_.plans, /*again=*/false, ctx);
 }
 
+// Turns free slots that no pod has claimed into future slots, so that they stay reserved. REQUIRES: a committed plan.
 void PlanLifecycle::RetainUnclaimedSlots(const Gang& gang) {
   const std::vector<Slot>& slots = r_.plans->Of(gang)->slots;
   for (size_t i = 0; i < slots.size(); ++i) {
@@ -100,6 +101,7 @@ void PlanLifecycle::RetainUnclaimedSlots(const Gang& gang) {
   }
 }
 
+// Releases all future slots of the gang. REQUIRES: a committed plan.
 void PlanLifecycle::ReleaseFutureSlots(const Gang& gang) {
   const std::vector<Slot>& slots = r_.plans->Of(gang)->slots;
   const auto is_future = [](const Slot& slot) { return slot.is_future; };

@@ -38,6 +38,16 @@ void Bindings::EndBlockedWaits(const Gang& gang, ApplyContext* ctx) {
   }
 }
 
+void Bindings::PermitIfQuorum(const Gang& gang, ApplyContext* ctx) {
+  if (r_.plans->Of(gang) != nullptr || gang.count(MemberState::kWaiting) == 0) return;
+  if (gang.once_satisfied()) {
+    PermitBeyondQuorum(gang, ctx);
+  } else if (VerifyQuorum(gang, ctx)) {
+    PermitGroup(gang, ctx);
+  }
+}
+
+// G-8: the members of a gang whose quorum was met need not wait any more; each is permitted by itself.
 void Bindings::PermitBeyondQuorum(const Gang& gang, ApplyContext* ctx) {
   EndBlockedWaits(gang, ctx);
   const std::vector<const Pod*> waiting(gang.in(MemberState::kWaiting).begin(), gang.in(MemberState::kWaiting).end());
@@ -58,7 +68,7 @@ void Bindings::PermitGroup(const Gang& gang, ApplyContext* ctx) {
 // G-4: permits every waiting pod; the gang becomes satisfied.
 void Bindings::PermitWaiting(const Gang& gang, int64_t start, ApplyContext* ctx) {
   const std::vector<const Pod*> waiting(gang.in(MemberState::kWaiting).begin(), gang.in(MemberState::kWaiting).end());
-  OnQuorumStarted(gang);
+  r_.plan_lifecycle->OnQuorumStarted(gang);
   if (r_.plans->Of(gang) == nullptr) OnFullyBound(gang);
   for (const Pod* pod : waiting) Permit(*pod, start, ctx);
   r_.gangs->Touch(gang);

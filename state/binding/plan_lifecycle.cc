@@ -19,12 +19,6 @@ constexpr int64_t kBackoffMaxMs = 60'000;
 
 }  // namespace
 
-Reason PlanLifecycle::TimedOutReason(const Gang& gang) {
-  return {ReasonCode::kTimedOut,
-          absl::StrCat("gang ", gang.key, ": the wait time of ", WriteDuration(gang.rules.wait_time_ms),
-                       " ran out before the gang could start")};
-}
-
 void PlanLifecycle::Adopt(const Gang& gang, int64_t id, absl::Span<const Statement::Operation> operations,
                           int32_t lowest_priority, ApplyContext* ctx) {
   r_.plans->Make(gang, id, ctx->now_ms(), operations, r_.gangs->CandidateRuns(gang), lowest_priority,
@@ -89,6 +83,64 @@ void PlanLifecycle::ReleaseUncommittedSlots(const Gang& gang, const Reason& reas
   if (!open.empty()) r_.backlog->WakeWaitingForHolds();
 }
 
+void PlanLifecycle::WithdrawOutdated(const Gang& gang, ApplyContext* ctx) {
+  const Plan* plan = r_.plans->Of(gang);
+  if (plan == nullptr || plan->committed) return;
+  Reason gate = r_.eligibility->PlanReason(gang, ctx->now_ms());
+  if (gate.none() && !r_.eligibility->ServedBy(gang, plan->size(), Plans::ByLeaf(gang, *plan))) {
+    gate = {ReasonCode::kWithdrawn, "the number of missing members changed"};
+  }
+  if (gate.none() && plan->shape != ShapeOf(gang.rules)) {
+    gate = {ReasonCode::kWithdrawn, "its subgroups or domains changed"};
+  }
+  if (gate.none() && PlannedWithOthers(gang)) {
+    gate = {ReasonCode::kWithdrawn, "the gangs that must start together changed"};
+  }
+  if (!gate.none()) Withdraw(gang, gate.code, gate.text, ctx);
+}
+
+// Whether the gang must now start with other gangs than those it was planned with. REQUIRES: a plan, not committed.
+bool PlanLifecycle::PlannedWithOthers(const Gang& gang) const {
+  const std::vector<std::string>& planned = r_.plans->Of(gang)->peers;
+  if (gang.rules.group.empty()) return !planned.empty();
+  auto other = planned.begin();
+  for (const Gang* each : r_.eligibility->Unplaced(gang)) {
+    if (each == &gang) continue;
+    if (other == planned.end() || *other != each->key) return true;
+    ++other;
+  }
+  return other != planned.end();
+}
+
+void PlanLifecycle::OnObjectRemoved(const Gang& gang, ApplyContext* ctx) {
+  if (r_.eligibility->StructureReason(gang).none()) return;
+  if (const Plan* plan = r_.plans->Of(gang); plan != nullptr && !plan->committed) {
+    Withdraw(gang, ReasonCode::kUnknownGang, "the PodGroup was deleted", ctx);
+  }
+  r_.pod_lifecycle->EndAllWaits(
+      gang, {ReasonCode::kUnknownGang, absl::StrCat("gang ", gang.key, ": the PodGroup was deleted")}, ctx);
+}
+
+void PlanLifecycle::Remove(const Gang& gang, ApplyContext* ctx) {
+  // A start under repair keeps its slots for members that are created again (G-13); this gang has none.
+  if (r_.plans->Of(gang) != nullptr) Withdraw(gang, ReasonCode::kGone, "its last member is gone", ctx);
+  MUSTER_CHECK(r_.plans->Of(gang) == nullptr);
+  if (r_.submissions->Of(gang) != nullptr) {
+    SubmissionReply reply;
+    reply.state = SubmissionReply::State::kAbandoned;
+    reply.reason = {ReasonCode::kGone, "its pods were removed"};
+    r_.submissions->Finish(gang, std::move(reply));
+  }
+  r_.clock->Remove(gang);
+}
+
+void PlanLifecycle::OnQuorumStarted(const Gang& gang) {
+  r_.gangs->SetSatisfied(gang, true);
+  r_.clock->Reset(gang);
+  r_.gangs->SetRetry(gang, 0);
+  r_.gangs->SetRootCause(gang, "");
+}
+
 void PlanLifecycle::OnMemberLost(const Gang& gang, ApplyContext* ctx) {
   r_.gangs->Touch(gang);
   const Plan* plan = r_.plans->Of(gang);
@@ -111,6 +163,15 @@ void PlanLifecycle::OnMemberLost(const Gang& gang, ApplyContext* ctx) {
                                            ctx);  // the replacement may be unschedulable
   }
   Withdraw(gang, ReasonCode::kWithdrawn, "a member left or changed", ctx);
+}
+
+void PlanLifecycle::OnMemberJoined(const Pod& pod, ApplyContext* ctx) {
+  const Plan* plan = r_.plans->Of(*pod.gang);
+  if (plan == nullptr || plan->committed || pod.facts.priority <= plan->lowest_priority) return;
+  // A driver is placed before its executors, even if it was created after them.
+  if (!r_.gangs->Plannable(pod)) return;
+  Withdraw(*pod.gang, ReasonCode::kWithdrawn, absl::StrCat("member ", pod.facts.name, " of higher priority arrived"),
+           ctx);
 }
 
 void PlanLifecycle::OnUnplaceable(const Pod& pod, ApplyContext* ctx) {
@@ -138,82 +199,6 @@ bool PlanLifecycle::CanOthersTake(const Gang& gang, const Plan& plan) const {
   return places.empty();
 }
 
-// The last in order of the gangs with slots that the node can no longer take; nullptr: none.
-const Gang* PlanLifecycle::FindLastOnNode(NodeId node, bool exceeded) const {
-  const Gang* last = nullptr;
-  for (const Ledger::Promise& promise : r_.ledger->PromisedOn(node)) {
-    const Gang& gang = r_.gangs->gang(promise.claim);
-    if (r_.plans->Of(gang) == nullptr) continue;  // a future reservation, not a plan
-    if (!exceeded && r_.cluster->ReservationFits(node, promise.cls) && r_.domains->AreSatisfiedByPlan(gang)) continue;
-    if (last == nullptr || r_.eligibility->KeyOf(*last) < r_.eligibility->KeyOf(gang)) last = &gang;
-  }
-  return last;
-}
-
-void PlanLifecycle::WithdrawBrokenPlans(NodeId node, ApplyContext* ctx) {
-  r_.future_reservations->ReleaseBroken(node);
-  while (true) {
-    const bool exceeded = r_.cluster->ReservationsExceed(node);
-    if (const Gang* last = FindLastOnNode(node, exceeded); last != nullptr) {
-      Withdraw(*last, ReasonCode::kWithdrawn,
-               absl::StrCat("node ", r_.cluster->node(node).facts.name, " can no longer take its members"), ctx);
-      continue;
-    }
-    if (!exceeded) return;
-    const Pod* nominated = r_.nominations->LastChargedOn(node);
-    MUSTER_CHECK(nominated != nullptr);
-    r_.ledger->DischargePod(nominated->id, /*gained=*/true);
-  }
-}
-
-void PlanLifecycle::ChargeBoundPod(const Pod& pod, ApplyContext* ctx) {
-  if (pod.cls == kNoClass) return;
-  const Ledger::PodCharge& charge = r_.ledger->ChargeOf(pod.id);
-  const bool used = charge.node != kNoNode && charge.kind == ChargeKind::kUsed;
-  if (used && r_.cluster->node(charge.node).facts.name == pod.facts.node_name) return;
-  const NodeId node = r_.cluster->InternNode(pod.facts.node_name);
-  r_.ledger->ChargePod(pod.id, node, pod.cls, ChargeKind::kUsed);
-  OnNodeTaken(pod, node, ctx);
-}
-
-void PlanLifecycle::OnNodeTaken(const Pod& pod, NodeId node, ApplyContext* ctx) {
-  // No bypass: pods that are read before planning begins were placed before any gang waited; permanent pods belong to
-  // their node; the effect of a pod without a class is not known.
-  const bool bypasses = r_.sources->complete() && !pod.facts.permanent && pod.cls != kNoClass;
-  if (bypasses) r_.backfill->MarkBypassed(r_.backfill->BypassedHeads(pod, node), ctx->now_ms());
-  WithdrawBrokenPlansNear(pod, node, ctx);
-}
-
-void PlanLifecycle::WithdrawBrokenPlansNear(const Pod& pod, NodeId node, ApplyContext* ctx) {
-  WithdrawBrokenPlans(node, ctx);
-  if (AffectsOtherNodes(pod)) WithdrawBrokenPlansElsewhere(/*all=*/false, ctx);
-}
-
-bool PlanLifecycle::AffectsOtherNodes(const Pod& pod) const {
-  return pod.cls != kNoClass && r_.cluster->pod_class(pod.cls).has_pod_affinity &&
-         !r_.cluster->pod_affinity().Local(pod.cls);
-}
-
-void PlanLifecycle::WithdrawBrokenPlansElsewhere(bool all, ApplyContext* ctx) {
-  std::vector<NodeId> nodes;
-  for (const NodeId node : r_.ledger->promised()) {
-    const bool any = all || absl::c_any_of(r_.ledger->PromisedOn(node), [&](const Ledger::Promise& promise) {
-                       return r_.cluster->pod_class(promise.cls).has_pod_affinity;
-                     });
-    if (any) nodes.push_back(node);
-  }
-  const NodeOrder& order = r_.cluster->order();
-  absl::c_sort(nodes, [&](NodeId a, NodeId b) { return order.rank(a) < order.rank(b); });
-  for (const NodeId node : nodes) WithdrawBrokenPlans(node, ctx);
-  // The change may also make nodes feasible without any gain of capacity. Gangs that wait with a class that was removed
-  // are reconciled anyway.
-  r_.backlog->Wake(/*forced=*/false, [&](const WakeCondition& wait_for, int32_t /*first*/) {
-    return absl::c_any_of(wait_for.classes, [&](ClassId cls) {
-      return r_.cluster->has_class(cls) && r_.cluster->pod_class(cls).has_pod_affinity;
-    });
-  });
-}
-
 void PlanLifecycle::Requeue(const Gang& gang, int64_t now_ms) { RequeueWithBackoff(gang, kBackoffStartMs, now_ms); }
 
 void PlanLifecycle::RequeueWithBackoff(const Gang& gang, int64_t first_ms, int64_t now_ms) {
@@ -224,7 +209,9 @@ void PlanLifecycle::RequeueWithBackoff(const Gang& gang, int64_t first_ms, int64
 }
 
 void PlanLifecycle::ExpireWait(const Gang& gang, ApplyContext* ctx) {
-  const Reason reason = TimedOutReason(gang);
+  const Reason reason{ReasonCode::kTimedOut,
+                      absl::StrCat("gang ", gang.key, ": the wait time of ", WriteDuration(gang.rules.wait_time_ms),
+                                   " ran out before the gang could start")};
   if (r_.plans->Of(gang) != nullptr) Withdraw(gang, ReasonCode::kTimedOut, "the wait time ran out", ctx);
   Group together = r_.eligibility->Unplaced(gang);
   if (std::find(together.begin(), together.end(), &gang) == together.end()) together.push_back(&gang);

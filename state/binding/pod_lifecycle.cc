@@ -121,6 +121,14 @@ void PodLifecycle::RestoreNomination(const Pod& pod) {
   if (pod.gang == nullptr && !pod.facts.nominated_node.empty()) r_.nominations->Add(pod);
 }
 
+void PodLifecycle::Remove(const Pod& pod) {
+  r_.nominations->Remove(pod);
+  r_.activations->Remove(pod);
+  r_.future_reservations->Remove(pod);
+  states_.Reset(pod.id);
+  r_.deadlines->Remove(pod.id, pod.facts.uid);
+}
+
 void PodLifecycle::ApplyPlace(const Pod& pod, const Row& row) {
   switch (row.place) {
     case Place::kKeep:

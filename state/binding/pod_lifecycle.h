@@ -27,6 +27,7 @@
 #include "state/persistence/records.h"
 #include "state/queueing/backlog.h"
 #include "state/reservations/deadlines.h"
+#include "state/reservations/future_reservations.h"
 #include "state/reservations/nominations.h"
 #include "state/reservations/plans.h"
 
@@ -89,6 +90,7 @@ struct PodLifecycleRooms {
   Plans* plans;
   Activations* activations;
   Nominations* nominations;
+  FutureReservations* future_reservations;
   Deadlines* deadlines;  // of pods
 };
 
@@ -201,13 +203,30 @@ class PodLifecycle {
   // Its scheduler binds it to the same node: sends the binding. REQUIRES: IsRestored.
   void Rebind(const Pod& pod, HoldToken token, int64_t answer_by_ms, ApplyContext* ctx);
 
-  // K-3: a lone pod that is pending gets the room of its nomination reserved, if there is room.
+  // --- announcements (scheduler_signals.cc) ---
+  // The pod is new and has joined its gang.
+  void OnAdded(const Pod& pod, ApplyContext* ctx);
+  // The pod leaves its wait and its slot because its facts or its gang change. `shape`: its class may change.
+  void OnChanged(const Pod& pod, bool shape, ApplyContext* ctx);
+  // All facts were read: kube-scheduler made the pod unschedulable while Muster did not answer, or answered that it was
+  // still reading (K-14).
+  void ActivateAfterReading(const Pod& pod, ApplyContext* ctx);
+
+  // --- nominations (K-3) ---
+  // A lone pod that is pending gets the room of its nomination reserved, if there is room.
   void RestoreNomination(const Pod& pod);
+  // `gang_changed`: it joined or left a gang. `nomination`: its nominated node changed.
+  void OnNominationChanged(const Pod& pod, bool gang_changed, bool nomination);
+  // The plan of its gang decides about the pod: ends its nomination and releases the room of it.
+  void EndNomination(const Pod& pod);
+  // `alone`: the members are scheduled individually.
+  void ReconcileNominations(const Gang& gang, bool alone);
 
   // --- time ---
   // kNever: nothing is due for the pod.
   [[nodiscard]] int64_t Deadline(const Pod& pod) const;
-  void Remove(const Pod& pod) { states_.Reset(pod.id); }
+  // Removes the pod here and from the components that follow its life. REQUIRES: kDeleted was applied.
+  void Remove(const Pod& pod);
 
   // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() {

@@ -31,11 +31,23 @@ void Repair::OnActiveMemberLost(const Gang& gang, const Pod& pod, ApplyContext* 
   Evict(gang, absl::StrCat("member ", pod.facts.name, " failed and the gang's policy is all"), ctx);
 }
 
-void Repair::BeginCompletion(const Gang& gang, int64_t now_ms) {
-  State& state = states_[gang.id];
-  if (state.completion_deadline_ms == kNever) state.completion_deadline_ms = now_ms + gang.rules.wait_time_ms;
+void Repair::RefreshCompletion(const Gang& gang, bool waits, int64_t now_ms) {
+  const bool begun = CompletionDeadline(gang) != kNever;
+  if (!begun && !waits) return;
+  const bool partially_bound = eligibility_->KeyOf(gang).partially_bound;
+  if (begun && !partially_bound) states_[gang.id].completion_deadline_ms = kNever;
+  if (!begun && partially_bound) states_[gang.id].completion_deadline_ms = now_ms + gang.rules.wait_time_ms;
 }
 
+// K-13: other gangs have waited for this partially bound gang, or for its group, for its own wait time.
+void Repair::AbandonGroup(const Gang& gang, ApplyContext* ctx) {
+  states_[gang.id].completion_deadline_ms = kNever;
+  for (const Gang* each : eligibility_->GroupOf(gang)) {
+    if (each->partially_bound()) AbandonPartial(*each, ctx);
+  }
+}
+
+// The gang could not be completed: evicted or left as it is, by its policy.
 void Repair::AbandonPartial(const Gang& gang, ApplyContext* ctx) {
   if (gang.rules.on_member_failure == OnMemberFailure::kAll) {
     return Evict(gang,
@@ -48,6 +60,8 @@ void Repair::AbandonPartial(const Gang& gang, ApplyContext* ctx) {
 }
 
 void Repair::ResumeAfterRestart(const Gang& gang, ApplyContext* ctx) {
+  // The wait time ended before the restart: some members may not have got the mark.
+  if (gang.durable.timed_out) plan_lifecycle_->MarkMembersTimedOut(gang, ctx);
   if (gang.durable.evicting) return EvictMembers(gang, kEvictionText, ctx);
   // Only newly failed members count as lost: a missing member may have ended long ago, and the policy may have been
   // applied to earlier failures.
@@ -71,6 +85,7 @@ void Repair::EvictIfEvicting(const Pod& pod, ApplyContext* ctx) const {
 void Repair::OnTime(const Gang& gang, ApplyContext* ctx) {
   if (states_.Of(gang.id).repair_until_ms <= ctx->now_ms()) EndRepair(gang, ctx);
   if (states_.Of(gang.id).evict_again_ms <= ctx->now_ms()) EvictMembers(gang, kEvictionText, ctx);
+  if (CompletionDeadline(gang) <= ctx->now_ms()) AbandonGroup(gang, ctx);
 }
 
 // If a member is still missing, the gang's policy decides.

@@ -19,8 +19,13 @@ namespace muster {
 class Repair {
  public:
   // `repair_ms`: how long failed members are tried again.
-  Repair(Gangs* gangs, const Plans* plans, PlanLifecycle* plan_lifecycle, int64_t repair_ms)
-      : gangs_(gangs), plans_(plans), plan_lifecycle_(plan_lifecycle), repair_ms_(repair_ms) {}
+  Repair(Gangs* gangs, const Eligibility* eligibility, const Plans* plans, PlanLifecycle* plan_lifecycle,
+         int64_t repair_ms)
+      : gangs_(gangs),
+        eligibility_(eligibility),
+        plans_(plans),
+        plan_lifecycle_(plan_lifecycle),
+        repair_ms_(repair_ms) {}
 
   // A member could not be bound: its slot stays reserved for `repair_ms` after the first failure of this start.
   void Begin(const Gang& gang, int64_t now_ms);
@@ -33,17 +38,15 @@ class Repair {
   }
   // During a repair: keys of the gangs that were started with it (D-10).
   [[nodiscard]] const std::vector<std::string>& Peers(const Gang& gang) const { return states_.Of(gang.id).peers; }
-  // A partially bound gang waits for its completion, before all other gangs, for its wait time (K-13). No effect while
-  // it already waits.
-  void BeginCompletion(const Gang& gang, int64_t now_ms);
-  void EndCompletion(const Gang& gang) { states_[gang.id].completion_deadline_ms = kNever; }
+  // A partially bound gang waits for its completion, before all other gangs, for its wait time (K-13). Begins or ends
+  // this time. `waits`: the gang waits to be planned.
+  void RefreshCompletion(const Gang& gang, bool waits, int64_t now_ms);
   // Until when the gang waits for its completion; kNever: it does not.
   [[nodiscard]] int64_t CompletionDeadline(const Gang& gang) const {
     return states_.Of(gang.id).completion_deadline_ms;
   }
-  // The gang could not be completed: evicted or left as it is, by its policy.
-  void AbandonPartial(const Gang& gang, ApplyContext* ctx);
-  // All facts were read after a restart: continues an eviction, and treats a member that failed meanwhile as lost.
+  // All facts were read after a restart: continues an eviction, marks members of a gang that had timed out, and treats
+  // a member that failed meanwhile as lost.
   void ResumeAfterRestart(const Gang& gang, ApplyContext* ctx);
   // All members to be evicted are gone.
   void EndEviction(const Gang& gang);
@@ -73,10 +76,13 @@ class Repair {
     int64_t completion_deadline_ms = kNever;
     int64_t evict_again_ms = kNever;  // when members that still exist are evicted once more
   };
+  void AbandonGroup(const Gang& gang, ApplyContext* ctx);
+  void AbandonPartial(const Gang& gang, ApplyContext* ctx);
   void Evict(const Gang& gang, absl::string_view why, ApplyContext* ctx);
   void EvictMembers(const Gang& gang, absl::string_view why, ApplyContext* ctx);
 
   Gangs* gangs_;
+  const Eligibility* eligibility_;
   const Plans* plans_;
   PlanLifecycle* plan_lifecycle_;
   const int64_t repair_ms_;

@@ -44,11 +44,11 @@ void Bindings::RebindRestored(const Pod& pod, HoldToken token, ApplyContext* ctx
 
 void Bindings::ReleaseRestored(const Pod& pod, ApplyContext* ctx) {
   MUSTER_CHECK(r_.pod_lifecycle->IsRestored(pod));
-  const bool affects_others = r_.plan_lifecycle->AffectsOtherNodes(pod);
+  const bool affects_others = r_.broken_plans->AffectsOtherNodes(pod);
   r_.pod_lifecycle->ClearBinding(pod);
   const Reason gone{ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " released its node")};
   r_.pod_lifecycle->Apply(pod, {PodEvent::kReturned, gone}, ctx);
-  if (affects_others) r_.plan_lifecycle->WithdrawBrokenPlansElsewhere(/*all=*/false, ctx);
+  if (affects_others) r_.broken_plans->WithdrawElsewhere(/*all=*/false, ctx);
 }
 
 }  // namespace muster

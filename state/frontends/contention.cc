@@ -136,7 +136,7 @@ Reason Contention::ReserveNode(const Pod& pod, NodeId node, ApplyContext* ctx) {
             absl::StrCat("node ", r_.cluster->node(node).facts.name, " has no room for pod ", pod.facts.name)};
   }
   r_.ledger->ChargePod(pod.id, node, pod.cls, ChargeKind::kUsed);
-  r_.plan_lifecycle->OnNodeTaken(pod, node, ctx);
+  r_.bindings->OnNodeTaken(pod, node, ctx);
   r_.pod_lifecycle->SetNode(pod, node);
   r_.nominations->Remove(pod);
   return {};

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "state/binding/plan_lifecycle.h"
+#include "state/binding/bindings.h"
 #include "state/binding/pod_lifecycle.h"
 
 namespace muster {
@@ -19,6 +19,7 @@ struct ContentionRooms {
   Nominations* nominations;
   PodLifecycle* pod_lifecycle;
   PlanLifecycle* plan_lifecycle;
+  Bindings* bindings;
 };
 
 class Contention {

@@ -179,7 +179,7 @@ void SubmissionsFrontend::BindPlan(const Gang& gang, ApplyContext* ctx) {
     r_.ledger->ChargePod(slot.pod->id, slot.node, slot.cls, ChargeKind::kUsed);
     reply.places.push_back({slot.pod->facts.uid, slot.pod->facts.name, r_.cluster->node(slot.node).facts.name});
   }
-  r_.bindings->OnQuorumStarted(gang);
+  r_.plan_lifecycle->OnQuorumStarted(gang);
   r_.bindings->OnFullyBound(gang);
   r_.submissions->Finish(gang, std::move(reply));
   for (const Slot& slot : slots) {

@@ -1,20 +1,10 @@
 #include "state/machine/fact_recorder.h"
 
-#include "state/persistence/facts.h"
+#include <utility>
+
+#include "absl/strings/str_cat.h"
 
 namespace muster {
-
-void FactRecorder::RecordNode(const NodeDescription& node, ApplyContext* ctx) const {
-  if (writes()) WriteNodeRecord(node, ctx);
-}
-
-void FactRecorder::EraseNode(const std::string& name, ApplyContext* ctx) const {
-  if (writes()) DeleteNodeRecord(name, ctx);
-}
-
-void FactRecorder::ErasePod(const std::string& uid, ApplyContext* ctx) const {
-  if (writes()) DeletePodRecord(uid, ctx);
-}
 
 void FactRecorder::RecordGangObject(const GangObject& object, ApplyContext* ctx) const {
   if (writes()) WriteObjectRecord(object, ctx);
@@ -25,11 +15,6 @@ void FactRecorder::EraseGangObject(GangDialect dialect, const std::string& name_
                                    ApplyContext* ctx) const {
   if (writes()) DeleteObjectRecord(dialect, name_space, name, ctx);
   if (writes_created(dialect)) DeleteCreatedRecord(name_space, name, ctx);
-}
-
-void FactRecorder::RecordStep(const std::string& source, int64_t version, int64_t stale_since_ms,
-                              ApplyContext* ctx) const {
-  if (writes()) WriteAnnouncerRecord(source, version, stale_since_ms, ctx);
 }
 
 void FactRecorder::RecordChanges(ApplyContext* ctx) {
@@ -51,6 +36,20 @@ void FactRecorder::RecordSubmission(const std::string& id, ApplyContext* ctx) co
   } else {
     DeleteSubmissionRecord(id, ctx);
   }
+}
+
+absl::Status FactRecorder::RestoreSubmission(DurableSubmission submission, const Gang* gang, int64_t now_ms) {
+  if (submission.ended) {
+    submissions_->RestoreEnded(submission.id, {std::move(submission.reply), submission.sequence});
+    return absl::OkStatus();
+  }
+  if (const Submission* other = submissions_->Of(*gang); other != nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("stored submission ", submission.id, ": gang ", gang->key,
+                                                   " is that of submission ", other->id, " already"));
+  }
+  submissions_->Open(*gang, submission.id, submission.ttl_ms, submission.fingerprint);
+  submissions_->OnQueried(*gang, /*planned=*/false, now_ms);
+  return absl::OkStatus();
 }
 
 void FactRecorder::EndReplay() {

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/status/status.h"
 #include "state/api/apply_context.h"
 #include "state/gangs/gangs.h"
+#include "state/persistence/facts.h"
 #include "state/reservations/submissions.h"
 
 namespace muster {
@@ -20,22 +22,32 @@ class FactRecorder {
 
   [[nodiscard]] bool records_all() const { return records_all_; }
 
-  void RecordNode(const NodeDescription& node, ApplyContext* ctx) const;
-  void EraseNode(const std::string& name, ApplyContext* ctx) const;
+  void RecordNode(const NodeDescription& node, ApplyContext* ctx) const {
+    if (writes()) WriteNodeRecord(node, ctx);
+  }
+  void EraseNode(const std::string& name, ApplyContext* ctx) const {
+    if (writes()) DeleteNodeRecord(name, ctx);
+  }
   // RecordChanges writes the records of pods.
-  void ErasePod(const std::string& uid, ApplyContext* ctx) const;
+  void ErasePod(const std::string& uid, ApplyContext* ctx) const {
+    if (writes()) DeletePodRecord(uid, ctx);
+  }
   void RecordGangObject(const GangObject& object, ApplyContext* ctx) const;
   void EraseGangObject(GangDialect dialect, const std::string& name_space, const std::string& name,
                        ApplyContext* ctx) const;
   // The announcer `source` is at `version`. `stale_since_ms`: since when it has sent nothing; 0: it has announced to
   // this process.
-  void RecordStep(const std::string& source, int64_t version, int64_t stale_since_ms, ApplyContext* ctx) const;
+  void RecordStep(const std::string& source, int64_t version, int64_t stale_since_ms, ApplyContext* ctx) const {
+    if (writes()) WriteAnnouncerRecord(source, version, stale_since_ms, ctx);
+  }
   // Writes the records of the pods and submissions that the command changed.
   void RecordChanges(ApplyContext* ctx);
 
   // Between BeginReplay and EndReplay nothing is written: the facts are replayed from their records.
   void BeginReplay() { replaying_ = true; }
   void EndReplay();
+  // Restores a submission of `gang`, which is nullptr if it has ended. InvalidArgument: the gang has another one.
+  [[nodiscard]] absl::Status RestoreSubmission(DurableSubmission submission, const Gang* gang, int64_t now_ms);
 
  private:
   [[nodiscard]] bool writes() const { return records_all_ && !replaying_; }

@@ -46,20 +46,23 @@ Machine::Machine(const MachineSettings& s)
       queues_(&queue_tree_, &cluster_, &ledger_, &gangs_, &eligibility_),
       activations_(&gangs_, &cluster_, s.nominate),
       nominations_(&gangs_, &cluster_, &queues_, &ledger_),
-      pod_lifecycle_({&cluster_, &ledger_, &gangs_, &backlog_, &plans_, &activations_, &nominations_, &pod_deadlines_},
+      pod_lifecycle_({&cluster_, &ledger_, &gangs_, &backlog_, &plans_, &activations_, &nominations_,
+                      &future_reservations_, &pod_deadlines_},
                      s.bind_within_ms),
       future_reservations_(&gangs_, &eligibility_, &cluster_, &ledger_, &queues_),
       backfill_(&gangs_, &cluster_, &backlog_, &queues_, &future_reservations_),
       clock_(&gangs_),
       submissions_(&gangs_, &gang_deadlines_, s.persist_facts),
-      facts_(&gangs_, &submissions_, s.persist_facts, s.persist_created),
+      recorder_(&gangs_, &submissions_, s.persist_facts, s.persist_created),
       reasons_(&eligibility_, &backlog_, &plans_, &activations_, &sources_, &queues_, &backfill_),
-      plan_lifecycle_({&cluster_, &ledger_, &gangs_, &eligibility_, &backlog_, &plans_, &activations_, &pod_lifecycle_,
-                       &nominations_, &clock_, &submissions_, &domains_, &future_reservations_, &backfill_, &sources_,
-                       &queues_}),
-      repair_(&gangs_, &plans_, &plan_lifecycle_, s.repair_ms),
-      bindings_({&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &pod_lifecycle_, &clock_, &plan_lifecycle_,
-                 &repair_, &domains_},
+      plan_lifecycle_({&cluster_, &gangs_, &eligibility_, &backlog_, &plans_, &activations_, &pod_lifecycle_, &clock_,
+                       &submissions_, &queues_},
+                      s.plan_idle_ms),
+      broken_plans_({&cluster_, &ledger_, &gangs_, &eligibility_, &backlog_, &plans_, &domains_, &nominations_,
+                     &future_reservations_, &plan_lifecycle_}),
+      repair_(&gangs_, &eligibility_, &plans_, &plan_lifecycle_, s.repair_ms),
+      bindings_({&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &pod_lifecycle_, &plan_lifecycle_,
+                 &broken_plans_, &repair_, &backfill_},
                 {s.hold_limit_ms, s.answer_limit_ms}),
       planning_({&cluster_, &ledger_, &index_, &topology_, &gangs_, &eligibility_, &sources_, &backlog_, &plans_,
                  &queues_, &nominations_, &future_reservations_, &backfill_, &plan_lifecycle_},
@@ -71,8 +74,8 @@ Machine::Machine(const MachineSettings& s)
                       &queues_, &capacity_guard_, &slot_filter_}),
       extender_frontend_({&cluster_, &gangs_, &sources_, &plans_, &activations_, &pod_lifecycle_, &bindings_,
                           &capacity_guard_, &member_filter_}),
-      contention_(
-          {&cluster_, &ledger_, &gangs_, &eligibility_, &queues_, &nominations_, &pod_lifecycle_, &plan_lifecycle_}),
+      contention_({&cluster_, &ledger_, &gangs_, &eligibility_, &queues_, &nominations_, &pod_lifecycle_,
+                   &plan_lifecycle_, &bindings_}),
       node_search_({&cluster_, &index_, &domains_, &queues_, &contention_}),
       permit_frontend_({&cluster_, &gangs_, &eligibility_, &reasons_, &plans_, &domains_, &pod_lifecycle_, &clock_,
                         &bindings_, &contention_}),
@@ -81,32 +84,17 @@ Machine::Machine(const MachineSettings& s)
       submissions_frontend_({&cluster_, &ledger_, &gangs_, &reasons_, &plans_, &submissions_, &pod_lifecycle_,
                              &plan_lifecycle_, &bindings_},
                             {s.submission_ttl_ms, s.max_submissions}),
-      ingest_({&cluster_,
-               &ledger_,
-               &gangs_,
-               &eligibility_,
-               &sources_,
-               &refused_facts_,
-               &backlog_,
-               &plans_,
-               &activations_,
-               &pod_lifecycle_,
-               &nominations_,
-               &plan_lifecycle_,
-               &repair_,
-               &bindings_,
-               &restored_,
-               &pod_deadlines_,
-               &submissions_,
-               &facts_,
-               &future_reservations_,
-               &queues_,
-               &planning_}),
-      reconciler_(
-          {&gangs_,    &eligibility_, &sources_,        &backlog_, &plans_,    &activations_,    &pod_lifecycle_,
-           &clock_,    &submissions_, &plan_lifecycle_, &repair_,  &bindings_, &planning_,       &future_reservations_,
-           &backfill_, &queues_,      &nominations_,    &ledger_,  &reasons_,  &gang_deadlines_, &cluster_},
-          s.plan_idle_ms),
+      gang_facts_({&cluster_, &gangs_, &restored_, &backlog_, &queues_, &activations_, &plan_lifecycle_, &planning_}),
+      pod_facts_({&cluster_, &ledger_, &gangs_, &sources_, &pod_lifecycle_, &plan_lifecycle_, &broken_plans_,
+                  &bindings_, &recorder_, &gang_facts_}),
+      ingest_({&cluster_, &ledger_, &gangs_, &sources_, &refused_facts_, &plan_lifecycle_, &broken_plans_, &recorder_,
+               &gang_facts_, &pod_facts_}),
+      queue_step_({&cluster_, &eligibility_, &sources_, &backlog_, &plans_, &queues_, &future_reservations_, &backfill_,
+                   &plan_lifecycle_, &planning_}),
+      explanations_({&gangs_, &eligibility_, &sources_, &backlog_, &plans_, &activations_, &backfill_, &planning_,
+                     &reasons_, &gang_deadlines_}),
+      reconciler_({&gangs_, &eligibility_, &sources_, &plans_, &plan_lifecycle_, &repair_, &bindings_, &queue_step_,
+                   &explanations_}),
       reader_{.gangs = {{&cluster_, &gangs_, &eligibility_, &plans_, &pod_lifecycle_, &clock_, &queues_, &backlog_,
                          &reasons_},
                         &now_ms_},
@@ -121,7 +109,7 @@ Machine::Machine(const MachineSettings& s)
 
 absl::Status Machine::Load(const std::vector<Record>& records) {
   if (absl::Status loaded = restored_.Load(records); !loaded.ok()) return loaded;
-  if (absl::Status compatible = CheckRecordsMatchSettings(restored_, facts_.records_all()); !compatible.ok())
+  if (absl::Status compatible = CheckRecordsMatchSettings(restored_, recorder_.records_all()); !compatible.ok())
     return compatible;
   if (persist_queues_) {
     QueueRules rules = queue_tree_.rules();
@@ -152,13 +140,22 @@ void Machine::Apply(const Command& command, int64_t now_ms, Outcome* outcome) {
   }
   activations_.ActivateGuarded(&ctx);
   reconciler_.ReconcileTouched(&ctx);
-  facts_.RecordChanges(&ctx);
-  reconciler_.RefreshDeadlines(now_ms_);
+  recorder_.RecordChanges(&ctx);
+  RefreshDeadlines();
+  cluster_.ReuseClasses();
+}
+
+void Machine::RefreshDeadlines() {
+  gang_deadlines_.DrainDirty([this](GangId id) {
+    const Gang& gang = gangs_.gang(id);
+    const int64_t set_ms = gang_deadlines_.Of(id);
+    const int64_t overdue_ms = set_ms <= now_ms_ ? set_ms : kNever;  // the next Tick handles it
+    gang_deadlines_.Set(id, gang.key, std::min(overdue_ms, reconciler_.Deadline(gang, now_ms_)));
+  });
   pod_deadlines_.DrainDirty([this](PodId id) {
     const Pod& pod = gangs_.pod(id);
     pod_deadlines_.Set(id, pod.facts.uid, pod_lifecycle_.Deadline(pod));
   });
-  cluster_.ReuseClasses();
 }
 
 int64_t Machine::NextDeadline() const {
@@ -178,47 +175,27 @@ void Machine::TakeChanged(std::vector<std::string>* gangs, std::vector<std::stri
 
 // --- facts ---
 
-void Machine::On(const UpsertNode& command, ApplyContext* ctx) { ctx->Refuse(ingest_.PutNode(command.node, ctx)); }
-
-void Machine::On(const RemoveNode& command, ApplyContext* ctx) { ingest_.RemoveNode(command.name, ctx); }
-
-void Machine::On(const UpsertNamespace& command, ApplyContext* ctx) {
-  ingest_.PutNamespace(command.name, &command.labels, ctx);
+void Machine::On(const ExpectFacts& command, ApplyContext* /*ctx*/) {
+  sources_.Expect(command.sources);
+  TouchWhileReading();
 }
 
-void Machine::On(const RemoveNamespace& command, ApplyContext* ctx) {
-  ingest_.PutNamespace(command.name, nullptr, ctx);
+void Machine::On(const RestoreFacts& /*command*/, ApplyContext* ctx) {
+  if (!restored_.empty() && ingest_.RestoreFacts(restored_.TakeFacts(), ctx)) CompleteSource("", ctx);
 }
 
-void Machine::On(const UpsertPod& command, ApplyContext* ctx) {
-  ctx->Refuse(ingest_.PutPod(command.pod, /*submitted=*/false, ctx));
+// Reasons name the sources that are still being read: recomputes them.
+void Machine::TouchWhileReading() {
+  if (!sources_.complete()) gangs_.ForEachGang([this](const Gang& gang) { gangs_.Touch(gang); });
 }
-
-void Machine::On(const RemovePod& command, ApplyContext* ctx) { ingest_.RemovePod(command.uid, ctx); }
-
-void Machine::On(const UpsertGangObject& command, ApplyContext* ctx) { ctx->Refuse(ingest_.PutObject(command, ctx)); }
-
-void Machine::On(const RemoveGangObject& command, ApplyContext* ctx) {
-  ctx->Refuse(ingest_.RemoveObject(command, ctx));
-}
-
-void Machine::On(const UnreadableFact& command, ApplyContext* ctx) { ctx->Refuse(ingest_.OnUnreadableFact(command)); }
-
-void Machine::On(const FactsRead& command, ApplyContext* ctx) { ingest_.Complete(command.source, ctx); }
-
-void Machine::On(const ExpectFacts& command, ApplyContext* /*ctx*/) { ingest_.ExpectSources(command.sources); }
-
-void Machine::On(const RestoreFacts& /*command*/, ApplyContext* ctx) { ingest_.RestoreFacts(ctx); }
 
 void Machine::On(const ReplaceFacts& command, ApplyContext* ctx) {
   if (absl::Status possible = ingest_.Check(command.nodes, command.pods); !possible.ok()) {
     return ctx->Refuse(possible);
   }
-  ingest_.RemoveAbsent(command, ctx);
-  for (const GangObject& gang : command.gangs) ctx->Refuse(ingest_.PutObject({gang}, ctx));
-  ingest_.PutAll(command.nodes, command.pods, ctx);
+  ingest_.Replace(command, ctx);
   if (command.facts_version.version != 0) ingest_.OnFactsStep(command.facts_version, ctx);
-  ingest_.Complete("", ctx);
+  CompleteSource("", ctx);
   ctx->ReplyWhenDurable(FactsReply{sources_.version()});
 }
 
@@ -233,10 +210,10 @@ void Machine::On(const UpdateFacts& command, ApplyContext* ctx) {
   if (absl::Status possible = ingest_.Check(command.nodes, command.pods); !possible.ok()) {
     return ctx->Refuse(possible);
   }
-  ingest_.ApplyUpdate(command, ctx);
+  ingest_.Update(command, ctx);
   if (version != 0) ingest_.OnFactsStep(command.facts_version, ctx);
   // A manual edit is not a complete snapshot, except on an empty store.
-  if (restored_.empty()) ingest_.Complete("", ctx);
+  if (restored_.empty()) CompleteSource("", ctx);
   ctx->ReplyWhenDurable(FactsReply{sources_.version()});
 }
 
@@ -252,16 +229,10 @@ void Machine::On(const Filter& command, ApplyContext* ctx) {
   ctx->ReplyNow(extender_frontend_.OnFilter(command, ctx));
 }
 
-void Machine::On(const Bind& command, ApplyContext* ctx) { extender_frontend_.OnBind(command, ctx); }
-
 void Machine::On(const Preempt& command, ApplyContext* ctx) {
   PreemptReply reply = extender_frontend_.OnPreempt(command, ctx);
   if (reply.nodes.empty()) return ctx->ReplyNow(std::move(reply));
   ctx->ReplyWhenDurable(std::move(reply));  // K-9: victims are evicted on this reply, so its basis is durable first
-}
-
-void Machine::On(const PreFilter& command, ApplyContext* ctx) {
-  ctx->ReplyNow(verbs_frontend_.OnPreFilter(command, ctx->now_ms()));
 }
 
 void Machine::On(const FindNodes& command, ApplyContext* ctx) {
@@ -326,10 +297,10 @@ void Machine::On(const SubmitGang& command, ApplyContext* ctx) {
   if (absl::Status possible = submissions_frontend_.Check(command); !possible.ok()) {
     return ctx->Refuse(possible);
   }
-  const Gang& gang = ingest_.InternGang(command.name_space, command.name, ctx->now_ms(), ctx->now_ms());
+  const Gang& gang = gang_facts_.Intern(command.name_space, command.name, ctx->now_ms(), ctx->now_ms());
   submissions_frontend_.Open(gang, command, ctx->now_ms());
   for (const PodDescription& pod : SubmissionsFrontend::Pods(command, ctx->now_ms())) {
-    ingest_.PutPod(pod, /*submitted=*/true, ctx).IgnoreError();  // Check has accepted it
+    pod_facts_.Put(pod, /*submitted=*/true, ctx).IgnoreError();  // Check has accepted it
   }
   // Plan now, in the order of the queue, so that the reply can contain the plan.
   reconciler_.ReconcileTouched(ctx);
@@ -360,9 +331,9 @@ void Machine::On(const AbandonGang& command, ApplyContext* ctx) {
 
 void Machine::DropSubmission(const Gang& gang, SubmissionReply::State state, Reason reason, ApplyContext* ctx) {
   for (const std::string& uid : submissions_frontend_.EndUnconfirmed(gang, state, std::move(reason), ctx)) {
-    ingest_.RemovePod(uid, ctx);
+    pod_facts_.Remove(uid, ctx);
   }
-  if (gang.children() > 0) ingest_.Redeclare(gang);  // foreign pods that name it stay
+  if (gang.children() > 0) gang_facts_.Redeclare(gang);  // foreign pods that name it stay
 }
 
 void Machine::On(const AskGang& command, ApplyContext* ctx) {
@@ -376,8 +347,6 @@ void Machine::On(const BindingOutcome& command, ApplyContext* ctx) {
   const Pod* pod = gangs_.FindPod(command.uid);
   if (pod != nullptr) bindings_.OnBindingOutcome(*pod, command, ctx);  // else its calls were answered at its deletion
 }
-
-void Machine::On(const PlanRound& command, ApplyContext* ctx) { planning_.Round(command.max_gangs, ctx); }
 
 void Machine::On(const Tick&, ApplyContext* ctx) {
   slot_filter_.ExpireRefusals(ctx->now_ms());

@@ -104,31 +104,41 @@ class Machine {
                       &Machine::pod_lifecycle_, &Machine::nominations_, &Machine::future_reservations_,
                       &Machine::backfill_, &Machine::clock_, &Machine::submissions_, &Machine::repair_,
                       &Machine::bindings_, &Machine::planning_, &Machine::slot_filter_, &Machine::capacity_guard_,
-                      &Machine::reconciler_, &Machine::now_ms_);
+                      &Machine::explanations_, &Machine::now_ms_);
   }
 
  private:
   // Facts.
-  void On(const UpsertNode& command, ApplyContext* ctx);
-  void On(const RemoveNode& command, ApplyContext* ctx);
-  void On(const UpsertPod& command, ApplyContext* ctx);
-  void On(const RemovePod& command, ApplyContext* ctx);
-  void On(const UpsertNamespace& command, ApplyContext* ctx);
-  void On(const RemoveNamespace& command, ApplyContext* ctx);
-  void On(const UpsertGangObject& command, ApplyContext* ctx);
-  void On(const RemoveGangObject& command, ApplyContext* ctx);
-  void On(const UnreadableFact& command, ApplyContext* ctx);
-  void On(const FactsRead& command, ApplyContext* ctx);
+  void On(const UpsertNode& command, ApplyContext* ctx) { ctx->Refuse(ingest_.PutNode(command.node, ctx)); }
+  void On(const RemoveNode& command, ApplyContext* ctx) { ingest_.RemoveNode(command.name, ctx); }
+  void On(const UpsertPod& command, ApplyContext* ctx) {
+    ctx->Refuse(ingest_.PutPod(command.pod, /*submitted=*/false, ctx));
+  }
+  void On(const RemovePod& command, ApplyContext* ctx) { pod_facts_.Remove(command.uid, ctx); }
+  void On(const UpsertNamespace& command, ApplyContext* ctx) {
+    pod_facts_.PutNamespace(command.name, &command.labels, ctx);
+  }
+  void On(const RemoveNamespace& command, ApplyContext* ctx) { pod_facts_.PutNamespace(command.name, nullptr, ctx); }
+  void On(const UpsertGangObject& command, ApplyContext* ctx) { ctx->Refuse(ingest_.PutObject(command, ctx)); }
+  void On(const RemoveGangObject& command, ApplyContext* ctx) { ctx->Refuse(ingest_.RemoveObject(command, ctx)); }
+  void On(const UnreadableFact& command, ApplyContext* ctx) { ctx->Refuse(ingest_.OnUnreadableFact(command)); }
+  void On(const FactsRead& command, ApplyContext* ctx) { CompleteSource(command.source, ctx); }
   void On(const ExpectFacts& command, ApplyContext* ctx);
   void On(const RestoreFacts& command, ApplyContext* ctx);
   void On(const ReplaceFacts& command, ApplyContext* ctx);
   void On(const UpdateFacts& command, ApplyContext* ctx);
+  // `source` has announced everything that it knows; see Sources. After the last source, unfinished starts are restored
+  // and planning begins.
+  void CompleteSource(const std::string& source, ApplyContext* ctx);
+  void TouchWhileReading();
   // Calls of schedulers.
   [[nodiscard]] absl::Status CheckFactsRead() const;
   void On(const Filter& command, ApplyContext* ctx);
-  void On(const Bind& command, ApplyContext* ctx);
+  void On(const Bind& command, ApplyContext* ctx) { extender_frontend_.OnBind(command, ctx); }
   void On(const Preempt& command, ApplyContext* ctx);
-  void On(const PreFilter& command, ApplyContext* ctx);
+  void On(const PreFilter& command, ApplyContext* ctx) {
+    ctx->ReplyNow(verbs_frontend_.OnPreFilter(command, ctx->now_ms()));
+  }
   void On(const FindNodes& command, ApplyContext* ctx);
   void On(const Permit& command, ApplyContext* ctx);
   void On(const PostFilter& command, ApplyContext* ctx);
@@ -143,7 +153,7 @@ class Machine {
   void On(const AskGang& command, ApplyContext* ctx);
   // Outcomes, time, process.
   void On(const BindingOutcome& command, ApplyContext* ctx);
-  void On(const PlanRound& command, ApplyContext* ctx);
+  void On(const PlanRound& command, ApplyContext* ctx) { planning_.Round(command.max_gangs, ctx); }
   void On(const SetQueues& command, ApplyContext* ctx);
   void On(const ApplyQueues& command, ApplyContext* ctx);
   void ReplaceQueueRules(QueueRules rules, ApplyContext* ctx);
@@ -152,6 +162,8 @@ class Machine {
 
   // Ends the submission in `state`: removes its members and releases what it held.
   void DropSubmission(const Gang& gang, SubmissionReply::State state, Reason reason, ApplyContext* ctx);
+  // Recomputes the deadlines of gangs and pods whose deadline is marked dirty.
+  void RefreshDeadlines();
 
   // The components; each may use only those before it.
   Cluster cluster_;
@@ -177,9 +189,10 @@ class Machine {
   Backfill backfill_;
   WaitClock clock_;
   Submissions submissions_;
-  FactRecorder facts_;
+  FactRecorder recorder_;
   WaitReasons reasons_;
   PlanLifecycle plan_lifecycle_;
+  BrokenPlans broken_plans_;
   Repair repair_;
   Bindings bindings_;
   Planning planning_;
@@ -192,7 +205,11 @@ class Machine {
   PermitFrontend permit_frontend_;
   VerbsFrontend verbs_frontend_;
   SubmissionsFrontend submissions_frontend_;
+  GangFacts gang_facts_;
+  PodFacts pod_facts_;
   Ingest ingest_;
+  QueueStep queue_step_;
+  Explanations explanations_;
   Reconciler reconciler_;
   Reader reader_;
   const bool persist_queues_;
@@ -200,35 +217,11 @@ class Machine {
 };
 
 inline MachineRooms Machine::rooms() const {
-  return {.cluster = cluster_,
-          .topology = topology_,
-          .ledger = ledger_,
-          .gangs = gangs_,
-          .queue_tree = queue_tree_,
-          .eligibility = eligibility_,
-          .sources = sources_,
-          .refused_facts = refused_facts_,
-          .backlog = backlog_,
-          .restored = restored_,
-          .gang_deadlines = gang_deadlines_,
-          .pod_deadlines = pod_deadlines_,
-          .plans = plans_,
-          .queues = queues_,
-          .activations = activations_,
-          .nominations = nominations_,
-          .pod_lifecycle = pod_lifecycle_,
-          .future_reservations = future_reservations_,
-          .backfill = backfill_,
-          .clock = clock_,
-          .submissions = submissions_,
-          .reasons = reasons_,
-          .repair = repair_,
-          .bindings = bindings_,
-          .planning = planning_,
-          .capacity_guard = capacity_guard_,
-          .slot_filter = slot_filter_,
-          .reconciler = reconciler_,
-          .now_ms = now_ms_};
+  return {cluster_,  topology_,       ledger_,      gangs_,       queue_tree_,     eligibility_,
+          sources_,  refused_facts_,  backlog_,     restored_,    gang_deadlines_, pod_deadlines_,
+          plans_,    queues_,         activations_, nominations_, pod_lifecycle_,  future_reservations_,
+          backfill_, clock_,          submissions_, reasons_,     repair_,         bindings_,
+          planning_, capacity_guard_, slot_filter_, reconciler_,  now_ms_};
 }
 
 }  // namespace muster

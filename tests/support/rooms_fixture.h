@@ -26,6 +26,7 @@ inline constexpr int64_t kHoldMs = 20'000;
 inline constexpr int64_t kAnswerMs = 45'000;
 inline constexpr int64_t kBindWithinMs = 300'000;
 inline constexpr int64_t kRepairMs = 30'000;
+inline constexpr int64_t kPlanIdleMs = 30'000;
 
 class RoomsTest : public testing::Test {
  protected:
@@ -164,19 +165,22 @@ class RoomsTest : public testing::Test {
   Queues queues_{&queue_tree_, &cluster_, &ledger_, &gangs_, &eligibility_};
   Activations activations_;
   Nominations nominations_{&gangs_, &cluster_, &queues_, &ledger_};
-  PodLifecycle pod_lifecycle_{
-      {&cluster_, &ledger_, &gangs_, &backlog_, &plans_, &activations_, &nominations_, &pod_deadlines_}, kBindWithinMs};
+  PodLifecycle pod_lifecycle_{{&cluster_, &ledger_, &gangs_, &backlog_, &plans_, &activations_, &nominations_,
+                               &future_reservations_, &pod_deadlines_},
+                              kBindWithinMs};
   FutureReservations future_reservations_{&gangs_, &eligibility_, &cluster_, &ledger_, &queues_};
   Backfill backfill_{&gangs_, &cluster_, &backlog_, &queues_, &future_reservations_};
   WaitClock clock_{&gangs_};
   Submissions submissions_{&gangs_, &gang_deadlines_};
   WaitReasons reasons_{&eligibility_, &backlog_, &plans_, &activations_, &sources_, &queues_, &backfill_};
-  PlanLifecycle plan_lifecycle_{{&cluster_, &ledger_, &gangs_, &eligibility_, &backlog_, &plans_, &activations_,
-                                 &pod_lifecycle_, &nominations_, &clock_, &submissions_, &domains_,
-                                 &future_reservations_, &backfill_, &sources_, &queues_}};
-  Repair repair_{&gangs_, &plans_, &plan_lifecycle_, kRepairMs};
-  Bindings bindings_{{&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &pod_lifecycle_, &clock_, &plan_lifecycle_,
-                      &repair_, &domains_},
+  PlanLifecycle plan_lifecycle_{{&cluster_, &gangs_, &eligibility_, &backlog_, &plans_, &activations_, &pod_lifecycle_,
+                                 &clock_, &submissions_, &queues_},
+                                kPlanIdleMs};
+  BrokenPlans broken_plans_{{&cluster_, &ledger_, &gangs_, &eligibility_, &backlog_, &plans_, &domains_, &nominations_,
+                             &future_reservations_, &plan_lifecycle_}};
+  Repair repair_{&gangs_, &eligibility_, &plans_, &plan_lifecycle_, kRepairMs};
+  Bindings bindings_{{&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &pod_lifecycle_, &plan_lifecycle_,
+                      &broken_plans_, &repair_, &backfill_},
                      {kHoldMs, kAnswerMs}};
   Planning planning_;
   Outcome out_;

@@ -69,8 +69,8 @@ TEST_F(BindingsTest, PendingRetry_PodSeenOnItsNode_Succeeds) {
 
 TEST_F(BindingsTest, ManyRetries_DelayDoesNotOverflow) {
   BindingSettings patient{kHoldMs, 10'000'000};
-  Bindings bindings({&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &pod_lifecycle_, &clock_, &plan_lifecycle_,
-                     &repair_, &domains_},
+  Bindings bindings({&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &pod_lifecycle_, &plan_lifecycle_,
+                     &broken_plans_, &repair_, &backfill_},
                     patient);
   const Pod& pod = PutLone("a", 1);
   bindings.BindSingle(pod, cluster_.FindNode("n"), 9, At(kT0));

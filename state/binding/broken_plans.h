@@ -1,0 +1,55 @@
+// Which plans a changed fact breaks: their nodes, their domains or their place beside other pods are no longer as when
+// they were made (SPEC P-3, P-4, P-8). Withdraws them. Not thread-safe.
+#ifndef MUSTER_STATE_BINDING_BROKEN_PLANS_H_
+#define MUSTER_STATE_BINDING_BROKEN_PLANS_H_
+
+#include "state/binding/plan_lifecycle.h"
+#include "state/cluster/ledger.h"
+#include "state/queueing/backlog.h"
+#include "state/reservations/domains.h"
+#include "state/reservations/future_reservations.h"
+#include "state/reservations/nominations.h"
+
+namespace muster {
+
+struct BrokenPlansRooms {
+  const Cluster* cluster;
+  Ledger* ledger;
+  const Gangs* gangs;
+  const Eligibility* eligibility;
+  Backlog* backlog;
+  const Plans* plans;
+  const Domains* domains;
+  const Nominations* nominations;
+  FutureReservations* future_reservations;
+  PlanLifecycle* plan_lifecycle;
+};
+
+class BrokenPlans {
+ public:
+  explicit BrokenPlans(const BrokenPlansRooms& rooms) : r_(rooms) {}
+
+  // A fact changed `node`: withdraws plans with slots that the node can no longer take, the last in order first.
+  void Withdraw(NodeId node, ApplyContext* ctx);
+  // Pods with pod affinity were added, removed or changed, or their node is in another domain: withdraws the plans that
+  // this breaks on any node. `all`: also plans without pod affinity, because a node changed its domain.
+  void WithdrawElsewhere(bool all, ApplyContext* ctx);
+  // A pod was charged to the node: Withdraw, and WithdrawElsewhere if it affects other nodes (P-3).
+  void WithdrawNear(const Pod& pod, NodeId node, ApplyContext* ctx);
+  // The pod is charged to a node and affects, by pod affinity, which places are feasible on other nodes.
+  [[nodiscard]] bool AffectsOtherNodes(const Pod& pod) const;
+  // Updates whether the pod is terminating. Withdraws the plans that rely on its capacity if it does not terminate
+  // after all (P-8).
+  void TrackTermination(const Pod& pod, ApplyContext* ctx);
+  // The nodes of the gang's plan are in the domains that it requires (P-4).
+  [[nodiscard]] bool IsInDomains(const Gang& gang) const { return r_.domains->AreSatisfiedByPlan(gang); }
+
+ private:
+  [[nodiscard]] const Gang* FindLastOnNode(NodeId node, bool exceeded) const;
+
+  const BrokenPlansRooms r_;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_BINDING_BROKEN_PLANS_H_

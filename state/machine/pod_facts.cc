@@ -1,0 +1,306 @@
+#include "state/machine/pod_facts.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+
+namespace muster {
+namespace {
+
+constexpr char kOwnerUnread[] = "its owner is not read yet; another object of that name is known";
+
+MemberState StateFromFacts(const PodDescription& facts) {
+  if (facts.phase == PodPhase::kSucceeded) return MemberState::kSucceeded;
+  if (facts.phase == PodPhase::kFailed) return MemberState::kFailed;
+  if (facts.deleting) return MemberState::kTerminating;
+  if (facts.node_name.empty()) return MemberState::kPending;
+  return facts.phase == PodPhase::kRunning ? MemberState::kRunning : MemberState::kBound;
+}
+
+// Fills in the facts that an announcement omits and that are known already.
+PodDescription FillIn(const PodDescription& known, PodDescription facts) {
+  // A member of a submitted gang stays a member if its orchestrator announces it without its gang or the gang's rules.
+  const bool was_submitted = known.gang.dialect == GangDialect::kApi && known.gang.declares;
+  const bool omits_gang = !facts.gang.in_gang() || (facts.gang.name == known.gang.name && !facts.gang.declares);
+  if (was_submitted && omits_gang) facts.gang = known.gang;
+  facts.timed_out_mark = facts.timed_out_mark || known.timed_out_mark;  // Muster's own mark may not be written yet
+  if (!known.node_name.empty() && facts.node_name.empty()) facts.node_name = known.node_name;
+  // An announcement of a running pod may omit its requests.
+  const bool omits_requests = facts.shape->requests.empty() && facts.invalid.empty();
+  if (!known.node_name.empty() && omits_requests && !known.shape->requests.empty()) facts.shape = known.shape;
+  return facts;
+}
+
+enum class OwnerMatch : uint8_t {
+  kKnown,   // the pod's owner is the known one, or the pod has no owner
+  kFormer,  // the pod's owner was deleted: the known owner is newer than the pod
+  kUnread,  // the pod's owner is not read yet: the known owner is older than the pod
+};
+
+// D-7: a new owner may have the name of a deleted one while pods of the old owner still exist. These pods count as
+// being deleted, announced so or not, and are not members of the new owner's gang. Pods of an owner that is not read
+// yet wait for it, because the owner declares their number.
+OwnerMatch MatchOwner(const PodDescription& facts, const Gangs& gangs) {
+  const GangMembership& membership = facts.gang;
+  if (membership.dialect != GangDialect::kOwner || membership.owner_uid.empty()) return OwnerMatch::kKnown;
+  const Gang* gang = gangs.FindGang(absl::StrCat(facts.name_space, "/", membership.name));
+  if (gang == nullptr) return OwnerMatch::kKnown;
+  const auto object = gang->objects.find(GangDialect::kOwner);
+  if (object == gang->objects.end() || object->second.uid.empty()) return OwnerMatch::kKnown;
+  if (object->second.uid == membership.owner_uid) return OwnerMatch::kKnown;
+  if (facts.created_ms != object->second.created_ms) {
+    return facts.created_ms < object->second.created_ms ? OwnerMatch::kFormer : OwnerMatch::kUnread;
+  }
+  // The API server reports times in seconds, so equal times decide nothing. A pod with a node is taken for the older
+  // one.
+  return facts.node_name.empty() ? OwnerMatch::kUnread : OwnerMatch::kFormer;
+}
+
+}  // namespace
+
+struct PodFacts::Change {
+  bool gang = false;
+  bool declaration = false;
+  bool shape = false;
+  bool priority = false;
+  bool nomination = false;
+  bool unschedulable = false;
+  bool called = false;
+  bool subgroup = false;
+
+  Change(const PodDescription& before, const PodDescription& now)
+      : gang(before.gang.name != now.gang.name),
+        declaration(before.gang.declares != now.gang.declares || before.gang.dialect != now.gang.dialect ||
+                    before.gang.key_dialect != now.gang.key_dialect ||
+                    !(before.gang.declaration == now.gang.declaration)),
+        shape((!before.shape.IsSameCopy(now.shape) && before.shape->Key() != now.shape->Key()) ||
+              before.invalid != now.invalid),
+        priority(before.priority != now.priority),
+        nomination(before.nominated_node != now.nominated_node),
+        unschedulable(before.unschedulable != now.unschedulable),
+        called(before.activation_mark != now.activation_mark),
+        subgroup(before.gang.subgroup != now.gang.subgroup) {}
+};
+
+absl::Status PodFacts::Put(const PodDescription& facts, bool submitted, ApplyContext* ctx) {
+  if (facts.uid.empty() || facts.name.empty()) {
+    return absl::InvalidArgumentError("pod: metadata.uid and metadata.name must not be empty");
+  }
+  const OwnerMatch owner = MatchOwner(facts, *r_.gangs);
+  const bool former = owner == OwnerMatch::kFormer && !facts.deleting;
+  const bool unread = owner == OwnerMatch::kUnread && facts.node_name.empty() && facts.invalid.empty();
+  if (former || unread) {
+    PodDescription doubted = facts;
+    doubted.deleting = doubted.deleting || former;
+    if (unread) doubted.invalid = kOwnerUnread;
+    return Put(doubted, submitted, ctx);
+  }
+  if (!facts.gang.in_gang() && !facts.shape->preferences.empty()) {
+    PodDescription of_no_gang = facts;
+    of_no_gang.shape.Mutable().preferences = Preferences();
+    return Put(of_no_gang, submitted, ctx);
+  }
+  const Pod* known = r_.gangs->FindPod(facts.uid);
+  if (known == nullptr) {
+    Learn(facts.shape, ctx);
+    Add(facts, submitted, ctx);
+    return absl::OkStatus();
+  }
+  if (known->facts.name != facts.name || known->facts.name_space != facts.name_space) {
+    return absl::InvalidArgumentError(absl::StrCat("pod uid ", facts.uid, ": is ", known->facts.name_space, "/",
+                                                   known->facts.name, ", announced again as ", facts.name_space, "/",
+                                                   facts.name, "; a UID belongs to one pod"));
+  }
+  Learn(facts.shape, ctx);
+  Update(*known, FillIn(known->facts, facts), ctx);
+  return absl::OkStatus();
+}
+
+void PodFacts::OnOwnerChanged(const Gang& gang, ApplyContext* ctx) {
+  std::vector<const Pod*> others;
+  for (const MemberSet& set : gang.members) {
+    for (const Pod* pod : set) {
+      const OwnerMatch owner = MatchOwner(pod->facts, *r_.gangs);
+      const bool unread = pod->facts.invalid == kOwnerUnread;
+      const bool gone = owner == OwnerMatch::kFormer && !pod->facts.deleting;
+      const bool is_to_be = owner == OwnerMatch::kUnread && pod->facts.node_name.empty();
+      if (gone || unread != is_to_be) others.push_back(pod);
+    }
+  }
+  for (const Pod* pod : others) {
+    PodDescription facts = pod->facts;
+    if (facts.invalid == kOwnerUnread) facts.invalid.clear();
+    Put(facts, pod->submitted, ctx).IgnoreError();
+  }
+}
+
+void PodFacts::Add(PodDescription facts, bool submitted, ApplyContext* ctx) {
+  // Share the empty declaration instead of a copy of its own.
+  if (facts.gang.declaration == Shared<GangDeclaration>()) facts.gang.declaration = {};
+  const ClassId cls = AcquireClass(&facts);
+  const MemberState state = StateFromFacts(facts);
+  const Pod& pod = r_.gangs->AddPod(std::move(facts), cls, state, submitted);
+  JoinGang(pod, ctx);
+  r_.pod_lifecycle->OnAdded(pod, ctx);
+  if (pod.on_node()) r_.bindings->ChargeBoundPod(pod, ctx);
+  r_.broken_plans->TrackTermination(pod, ctx);
+}
+
+void PodFacts::JoinGang(const Pod& pod, ApplyContext* ctx) {
+  r_.gang_facts->Join(pod, ctx);
+  const bool waits = pod.gang != nullptr && pod.state == MemberState::kPending;
+  if (waits) ScheduleNotification(*pod.gang, ctx->now_ms());
+}
+
+void PodFacts::Update(const Pod& pod, PodDescription facts, ApplyContext* ctx) {
+  Change change(pod.facts, facts);
+  change.shape = change.shape || ChangesIdentity(pod, facts);
+  if (!change.declaration) facts.gang.declaration = pod.facts.gang.declaration;
+  const bool was_gated = pod.facts.our_gate;
+  if (change.gang && r_.pod_lifecycle->IsRestored(pod))
+    r_.bindings->ReleaseRestored(pod, ctx);  // a plan decides its node
+  if (change.shape || change.gang || change.priority || change.subgroup) {
+    r_.pod_lifecycle->OnChanged(pod, change.shape, ctx);
+  }
+  SetFacts(pod, std::move(facts), change.shape, ctx);
+  MoveToGang(pod, change, ctx);
+  r_.plan_lifecycle->OnGateChanged(pod, was_gated, r_.sources->complete(), ctx);
+  const MemberState now = StateFromFacts(pod.facts);
+  const bool in_flight = pod.state == MemberState::kCommitted || pod.state == MemberState::kWaiting;
+  const bool stays = now == pod.state || (now == MemberState::kPending && in_flight);
+  if (!stays) r_.bindings->OnStateChanged(pod, now, ctx);
+  if (pod.on_node()) r_.bindings->ChargeBoundPod(pod, ctx);
+  r_.broken_plans->TrackTermination(pod, ctx);
+  r_.pod_lifecycle->OnNominationChanged(pod, change.gang, change.nomination);
+  if (change.unschedulable && !pod.facts.unschedulable.empty()) OnUnschedulable(pod, ctx);
+  if (change.called) r_.plan_lifecycle->OnCalled(pod, ctx->now_ms());
+}
+
+void PodFacts::MoveToGang(const Pod& pod, const Change& change, ApplyContext* ctx) {
+  const Gang* gang = pod.gang;
+  if (change.gang) {
+    r_.pod_lifecycle->EndNomination(pod);
+    r_.gang_facts->Leave(pod);
+    if (gang != nullptr) r_.plan_lifecycle->OnMemberLost(*gang, ctx);
+    return JoinGang(pod, ctx);
+  }
+  if (gang == nullptr) return;
+  if (pod.facts.timed_out_mark) r_.gangs->SetTimedOut(*gang, true);
+  r_.gangs->Touch(*gang);
+  if (change.declaration) r_.gang_facts->Redeclare(*gang);
+  if (change.shape || change.priority || change.subgroup) r_.plan_lifecycle->OnMemberLost(*gang, ctx);
+}
+
+// G-3, K-7: kube-scheduler reports that no node can take this pod, for a reason that is not Muster's.
+void PodFacts::OnUnschedulable(const Pod& pod, ApplyContext* ctx) {
+  // A message about a failed bind call is no such reason.
+  if (r_.pod_lifecycle->IsRestored(pod) && IsForeignMessage(pod) && IsFitMessage(pod))
+    r_.bindings->ReleaseRestored(pod, ctx);
+  if (pod.gang == nullptr || pod.state != MemberState::kPending || !IsForeignMessage(pod)) return;
+  ScheduleNotification(*pod.gang, ctx->now_ms());
+  r_.plan_lifecycle->OnUnschedulable(pod, ctx);
+}
+
+// Schedules the events that report to the members' owners why the gang waits.
+void PodFacts::ScheduleNotification(const Gang& gang, int64_t now_ms) {
+  if (!r_.sources->complete()) return;  // the end of the reading touches every gang
+  r_.gangs->SetNotify(gang, std::min(gang.notify_at_ms, now_ms + Gangs::kNotifyDelayMs));
+  r_.gangs->Touch(gang);
+}
+
+void PodFacts::Remove(const std::string& uid, ApplyContext* ctx) {
+  const Pod* known = r_.gangs->FindPod(uid);
+  if (known == nullptr) return;
+  const Pod& pod = *known;
+  const Gang* gang = pod.gang;
+  const bool was_active = pod.active();
+  const bool affects_others = r_.broken_plans->AffectsOtherNodes(pod);
+  r_.pod_lifecycle->Apply(
+      pod, {PodEvent::kDeleted, {ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " was deleted")}}, ctx);
+  r_.gang_facts->Leave(pod);
+  r_.pod_lifecycle->Remove(pod);
+  if (gang != nullptr) r_.bindings->OnMemberLost(*gang, pod, was_active, ctx);
+  if (affects_others) r_.broken_plans->WithdrawElsewhere(/*all=*/false, ctx);
+  if (pod.cls != kNoClass) r_.cluster->ReleaseClass(pod.cls);
+  r_.recorder->ErasePod(pod.facts.uid, ctx);
+  r_.gangs->RemovePod(pod);
+}
+
+// --- the class of each pod, which its requests, constraints and labels decide ---
+
+void PodFacts::Learn(const PodTemplate& shape, ApplyContext* ctx) {
+  if ((shape.pod_affinity.empty() && shape.preferences.pod_affinity.empty()) || !r_.cluster->Learn(shape)) return;
+  Reclassify(nullptr, ctx);
+}
+
+void PodFacts::PutNamespace(const std::string& name, const Labels* labels, ApplyContext* ctx) {
+  if (!r_.cluster->SetNamespace(name, labels)) return;
+  if (r_.sources->complete()) Reclassify(&name, ctx);  // else OnAllRead reclassifies all pods at once
+}
+
+void PodFacts::OnAllRead(ApplyContext* ctx) {
+  if (r_.cluster->by_namespaces()) Reclassify(nullptr, ctx);
+}
+
+// Gives new classes to the pods whose label identity changed, in one namespace or in all (nullptr).
+void PodFacts::Reclassify(const std::string* name_space, ApplyContext* ctx) {
+  bool any = false;
+  for (PodId id = 0; id < r_.gangs->pod_limit(); ++id) {
+    const Pod* pod = r_.gangs->PodAt(id);
+    if (pod == nullptr) continue;
+    if (name_space != nullptr && pod->facts.name_space != *name_space) continue;
+    if (!ChangesIdentity(*pod, pod->facts)) continue;
+    r_.pod_lifecycle->OnChanged(*pod, /*shape=*/true, ctx);
+    SetFacts(*pod, pod->facts, /*shape_changed=*/true, ctx);
+    if (pod->gang != nullptr) r_.plan_lifecycle->OnMemberLost(*pod->gang, ctx);
+    any = true;
+  }
+  if (any) r_.broken_plans->WithdrawElsewhere(/*all=*/false, ctx);
+}
+
+ClassId PodFacts::AcquireClass(PodDescription* facts) {
+  if (!facts->invalid.empty()) return kNoClass;
+  const absl::StatusOr<ClassId> cls =
+      r_.cluster->AcquireClass(facts->shape, r_.cluster->LabelIdentityOf(facts->name_space, facts->labels));
+  if (cls.ok()) {
+    facts->shape = r_.cluster->pod_class(*cls).shape;  // one copy per class
+    return *cls;
+  }
+  facts->invalid = std::string(cls.status().message());
+  return kNoClass;
+}
+
+bool PodFacts::ChangesIdentity(const Pod& pod, const PodDescription& facts) const {
+  return pod.cls != kNoClass && !(r_.cluster->LabelIdentityOf(facts.name_space, facts.labels) ==
+                                  r_.cluster->pod_class(pod.cls).label_identity);
+}
+
+// REQUIRES: PodLifecycle::OnChanged, if `shape_changed`.
+void PodFacts::SetFacts(const Pod& pod, PodDescription facts, bool shape_changed, ApplyContext* ctx) {
+  if (!shape_changed) {
+    facts.shape = pod.facts.shape;
+    return r_.gangs->SetFacts(pod, std::move(facts), pod.cls);
+  }
+  const Ledger::PodCharge charge = r_.ledger->ChargeOf(pod.id);
+  // By name: a removed node loses its id with its last charge.
+  const std::string charged = charge.node == kNoNode ? "" : r_.cluster->node(charge.node).facts.name;
+  const bool affects_others = r_.broken_plans->AffectsOtherNodes(pod);
+  r_.ledger->DischargePod(pod.id, /*gained=*/true);
+  if (pod.cls != kNoClass) r_.cluster->ReleaseClass(pod.cls);
+  const ClassId cls = AcquireClass(&facts);
+  r_.gangs->SetFacts(pod, std::move(facts), cls);
+  // A committed pod with unreadable requests has not been charged yet.
+  const bool first = charged.empty() && pod.state == MemberState::kCommitted;
+  if (cls != kNoClass && (!charged.empty() || first)) {
+    const NodeId node = r_.cluster->InternNode(first ? r_.pod_lifecycle->CommittedNode(pod) : charged);
+    r_.ledger->ChargePod(pod.id, node, cls, first ? ChargeKind::kUsed : charge.kind);
+    if (pod.state == MemberState::kCommitted) r_.ledger->MarkInFlight(pod.id);
+    r_.broken_plans->WithdrawNear(pod, node, ctx);
+  }
+  if (affects_others) r_.broken_plans->WithdrawElsewhere(/*all=*/false, ctx);
+}
+
+}  // namespace muster
