@@ -1,15 +1,15 @@
 #include "state/recording/commands.h"
 
+#include <iterator>
 #include <utility>
 
 namespace muster::recording {
 namespace {
 
-// The numbers `start` to `start + size - 1`.
+// The names with the numbers `start` to `start + size - 1`.
 struct Run {
   uint64_t start = 0;
   uint64_t size = 0;
-  bool fresh = false;  // these names appear for the first time
 };
 
 }  // namespace
@@ -28,43 +28,29 @@ void CommandReader::Special(Offer& offer) {
 }
 
 void OfferWriter::Write(const NodeOffer& offer, std::string* out) {
+  std::vector<std::string> fresh;
   std::vector<Run> runs;
   for (const std::string& name : offer.names()) {
-    const auto [entry, fresh] = numbers_.try_emplace(name, numbers_.size());
-    const uint64_t number = entry->second;
-    // New names form runs of their own, with their texts; a name that repeats within this offer is not new.
-    const bool continues_run =
-        !runs.empty() && runs.back().fresh == fresh && runs.back().start + runs.back().size == number;
-    if (!continues_run) runs.push_back({number, 0, fresh});
+    const auto [entry, is_fresh] = numbers_.try_emplace(name, numbers_.size());
+    if (is_fresh) fresh.push_back(name);
+    if (runs.empty() || runs.back().start + runs.back().size != entry->second) runs.push_back({entry->second, 0});
     ++runs.back().size;
   }
   archive::Writer writer(out);
   writer.Number(offer.every() ? 1 : 0);
-  writer.Number(runs.size());
-  auto name = offer.names().begin();
-  for (const Run& run : runs) {
-    writer.Number(run.start);
-    writer.Number(run.size);
-    if (run.fresh) {
-      for (uint64_t i = 0; i < run.size; ++i) writer.Bytes(name[static_cast<std::ptrdiff_t>(i)]);
-    }
-    name += static_cast<std::ptrdiff_t>(run.size);
-  }
+  archive::Pass(writer, fresh);
+  archive::Pass(writer, runs);
 }
 
 Offer OfferReader::Read(archive::Reader* reader) {
   const bool every = reader->Number() != 0;
+  std::vector<std::string> fresh;
+  std::vector<Run> runs;
+  archive::Pass(*reader, fresh);
+  archive::Pass(*reader, runs);
+  names_.insert(names_.end(), std::make_move_iterator(fresh.begin()), std::make_move_iterator(fresh.end()));
   std::vector<std::string> offered;
-  for (size_t runs = reader->Size(); runs > 0 && reader->ok(); --runs) {
-    const uint64_t start = reader->Number();
-    if (start == names_.size()) {
-      for (size_t left = reader->Size(); left > 0 && reader->ok(); --left) {
-        names_.emplace_back(reader->Bytes());
-        offered.push_back(names_.back());
-      }
-      continue;
-    }
-    const uint64_t size = reader->Number();
+  for (const auto& [start, size] : runs) {
     if (start > names_.size() || size > names_.size() - start) {
       reader->Fail();
       break;
