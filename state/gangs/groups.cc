@@ -6,6 +6,15 @@
 #include "state/gangs/eligibility.h"
 
 namespace muster {
+namespace {
+
+// "gang d/x of its group", then `parts`.
+template <typename... Parts>
+Reason About(ReasonCode code, const std::string& key, const Parts&... parts) {
+  return {code, absl::StrCat("gang ", key, " of its group", parts...), /*names_gang=*/true};
+}
+
+}  // namespace
 
 Reason Eligibility::GroupReason(const Gang& gang) const {
   const GroupId group = gangs_->groups().Of(gang.id);
@@ -24,21 +33,15 @@ Reason Eligibility::Disagreement(const Gang& gang, const std::vector<std::string
   const GroupRegister& groups = gangs_->groups();
   for (const std::string& id : ids) {
     if (!cross_namespace_groups_ && id.substr(0, id.find('/')) != gang.name_space) {
-      return {ReasonCode::kGroupDisagrees,
-              absl::StrCat("gang ", id, " of its group is in another namespace, which ",
-                           "gangs.crossNamespaceGroups forbids"),
-              /*names_gang=*/true};
+      return About(ReasonCode::kGroupDisagrees, id,
+                   " is in another namespace, which gangs.crossNamespaceGroups forbids");
     }
     const Gang* other = gangs_->FindGang(id);
-    if (other == nullptr)
-      return {ReasonCode::kUnknownGang, absl::StrCat("gang ", id, " of its group does not exist yet"),
-              /*names_gang=*/true};
+    if (other == nullptr) return About(ReasonCode::kUnknownGang, id, " does not exist yet");
     if (groups.Of(other->id) == groups.Of(gang.id)) continue;
-    return {ReasonCode::kGroupDisagrees,
-            absl::StrCat("gang ", id, " of its group lists ",
-                         other->rules.group.empty() ? "no group" : absl::StrJoin(other->rules.group, ", "),
-                         " instead; every gang of a group must list the same gangs"),
-            /*names_gang=*/true};
+    return About(ReasonCode::kGroupDisagrees, id, " lists ",
+                 other->rules.group.empty() ? "no group" : absl::StrJoin(other->rules.group, ", "),
+                 " instead; every gang of a group must list the same gangs");
   }
   return {};
 }
@@ -123,14 +126,11 @@ Reason Eligibility::GroupMatesReason(const Gang& gang) const {
   const Gang* other = gang.submitted ? snapshot->not_submitted : snapshot->submitted;
   const Gang* lacks = snapshot->lacks.gang;
   if (other != nullptr && (lacks == nullptr || other->key <= lacks->key)) {
-    return {ReasonCode::kGroupDisagrees,
-            absl::StrCat("gang ", other->key, " of its group was ", other->submitted ? "" : "not ",
-                         "submitted as a whole; all gangs of a group must be, or none"),
-            /*names_gang=*/true};
+    return About(ReasonCode::kGroupDisagrees, other->key, " was ", other->submitted ? "" : "not ",
+                 "submitted as a whole; all gangs of a group must be, or none");
   }
   if (lacks == nullptr) return {};
-  return {snapshot->lacks.reason.code,
-          absl::StrCat("gang ", lacks->key, " of its group: ", snapshot->lacks.reason.text), /*names_gang=*/true};
+  return About(snapshot->lacks.reason.code, lacks->key, ": ", snapshot->lacks.reason.text);
 }
 
 std::string Eligibility::GroupHint(const Gang& gang) const {
@@ -151,25 +151,20 @@ std::string Eligibility::GroupHint(const Gang& gang) const {
 Reason Eligibility::GroupMatesMembersReason(const Gang& gang, int64_t now_ms) const {
   const GroupSnapshot* snapshot = FreshSnapshot(gang);
   if (snapshot == nullptr) return {};
-  const auto about = [](const Gang& peer, ReasonCode code, absl::string_view text) {
-    return Reason{code, absl::StrCat("gang ", peer.key, " of its group: ", text), /*names_gang=*/true};
-  };
   if (snapshot->by_callers != nullptr && snapshot->by_plan != nullptr) {
-    return {ReasonCode::kGroupDisagrees,
-            absl::StrCat("gang ", snapshot->by_callers->key,
-                         " of its group is placed pod by pod by a scheduler of its own, gang ", snapshot->by_plan->key,
-                         " as a whole by Muster; all gangs of a group must be placed alike"),
-            /*names_gang=*/true};
+    return About(ReasonCode::kGroupDisagrees, snapshot->by_callers->key,
+                 " is placed pod by pod by a scheduler of its own, gang ", snapshot->by_plan->key,
+                 " as a whole by Muster; all gangs of a group must be placed alike");
   }
   const Gang* culprit = snapshot->short_of.gang;
   if (snapshot->last_retry_ms > now_ms) {
     for (const Gang* peer : snapshot->unplaced) {
       if (peer == culprit) break;
-      if (peer->retry_at_ms > now_ms) return about(*peer, ReasonCode::kBackoff, "waiting before the next try");
+      if (peer->retry_at_ms > now_ms) return About(ReasonCode::kBackoff, peer->key, ": waiting before the next try");
     }
   }
   if (culprit == nullptr) return {};
-  return about(*culprit, snapshot->short_of.reason.code, snapshot->short_of.reason.text);
+  return About(snapshot->short_of.reason.code, culprit->key, ": ", snapshot->short_of.reason.text);
 }
 
 bool Eligibility::GroupQuorum(const Gang& gang) const {

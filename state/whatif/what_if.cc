@@ -55,6 +55,8 @@ class HypotheticalMachine {
     });
     FillAnswer(key, &answer);
     if (!lost_.empty()) FindReplacements(&answer);
+    std::sort(answer.places.begin(), answer.places.end(),
+              [](const auto& a, const auto& b) { return std::tie(a.name, a.node) < std::tie(b.name, b.node); });
     machine_.reader().ForEachGang([&](const Gang& gang) {
       if (gang.key != key && HasPlan(gang) && !planned_now.contains(gang.key))
         answer.planned_before.push_back(gang.key);
@@ -172,8 +174,6 @@ class HypotheticalMachine {
                                         " on nodes that would be removed");
     answer->reason = answer->starts ? Reason{ReasonCode::kPlanned, absl::StrCat(of, "; there is room elsewhere")}
                                     : Reason{ReasonCode::kNoRoom, absl::StrCat(of, "; there is room for ", found)};
-    std::sort(answer->places.begin(), answer->places.end(),
-              [](const auto& a, const auto& b) { return std::tie(a.name, a.node) < std::tie(b.name, b.node); });
   }
 
   void FillAnswer(const std::string& key, WhatIfAnswer* answer) {
@@ -193,8 +193,6 @@ class HypotheticalMachine {
         if (slot.pod == nullptr) answer->places.push_back({"", "", machine_.reader().facts.NodeName(slot.node)});
       }
     }
-    std::sort(answer->places.begin(), answer->places.end(),
-              [](const auto& a, const auto& b) { return std::tie(a.name, a.node) < std::tie(b.name, b.node); });
   }
 
   Machine machine_;
