@@ -12,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "state/base/archive.h"
 #include "state/recording/snapshot.h"
 #include "support/file.h"
 

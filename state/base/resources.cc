@@ -77,20 +77,4 @@ void ResourceNames::Release(const ResourceVector& vector) {
   }
 }
 
-ResourceList ResourceNames::ToList(const ResourceVector& vector) const {
-  ResourceList out;
-  for (const auto& [id, amount] : vector.entries()) {
-    if (amount != 0) out.emplace(Name(id), amount);
-  }
-  return out;
-}
-
-ResourceList ResourceNames::ToList(const ResourceSum& sum) const {
-  ResourceList out;
-  for (const auto& [id, amount] : sum.entries()) {
-    if (amount != 0) out.emplace(Name(id), ClampToInt64(amount));
-  }
-  return out;
-}
-
 }  // namespace muster

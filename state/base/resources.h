@@ -153,8 +153,14 @@ class ResourceNames {
   // REQUIRES: `vector` came from ToVector, or has the same ids, and was not released.
   void Release(const ResourceVector& vector);
   // Omits zero amounts.
-  [[nodiscard]] ResourceList ToList(const ResourceVector& vector) const;
-  [[nodiscard]] ResourceList ToList(const ResourceSum& sum) const;
+  template <typename T>
+  [[nodiscard]] ResourceList ToList(const Amounts<T>& amounts) const {
+    ResourceList out;
+    for (const auto& [id, amount] : amounts.entries()) {
+      if (amount != 0) out.emplace(Name(id), ClampToInt64(amount));
+    }
+    return out;
+  }
 
   // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() {

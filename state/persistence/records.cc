@@ -169,7 +169,7 @@ absl::Status RestoredRecords::ReadPromise(const Record& record, bool* known) {
       if (queue.sort != QueueSort::kFair) queue.sort = QueueSort::kFifo;
     }
     if (read.ok() && !ValidateQueues(rules).empty()) return absl::InvalidArgumentError("not a readable QueuesRecord");
-    queues_ = std::move(rules.queues);
+    if (read.ok()) queues_ = std::move(rules.queues);
     return read;
   }
   *known = false;

@@ -1,4 +1,4 @@
-// muster_base: names, hashes, checked arithmetic, reasons and ById.
+// muster_base: names, names of enums, hashes, checked arithmetic, reasons and ById.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -9,6 +9,7 @@
 #include "state/base/by_id.h"
 #include "state/base/check.h"
 #include "state/base/checked.h"
+#include "state/base/enum_names.h"
 #include "state/base/hash.h"
 #include "state/base/names.h"
 #include "state/base/problem.h"
@@ -89,6 +90,15 @@ TEST(CheckedTest, Overflow_ReturnsNullopt) {
   EXPECT_EQ(CheckedMul(kMax / 2 + 1, 2), std::nullopt);
   EXPECT_EQ(CheckedMul(kMin, -1), std::nullopt);
   EXPECT_EQ(CheckedMul(-3, 5), -15);
+}
+
+TEST(EnumNamesTest, ValuesAndNames_MapBothWays) {
+  enum class Color : uint8_t { kRed, kBlue };
+  constexpr EnumNames<Color, 2> kColors{{"red", "blue"}};
+  EXPECT_EQ(kColors.Of(Color::kBlue), "blue");
+  EXPECT_EQ(kColors.Of(static_cast<Color>(2)), "");
+  EXPECT_EQ(kColors.Find("red"), Color::kRed);
+  EXPECT_EQ(kColors.Find("green"), std::nullopt);
 }
 
 template <typename... Values>
