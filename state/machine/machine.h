@@ -60,6 +60,7 @@ struct MachineRooms {
   const WaitReasons& reasons;
   const Repair& repair;
   const Bindings& bindings;
+  const Waker& waker;
   const Planning& planning;
   const CapacityGuard& capacity_guard;
   const SlotFilter& slot_filter;
@@ -103,8 +104,8 @@ class Machine {
                       &Machine::plans_, &Machine::gang_deadlines_, &Machine::pod_deadlines_, &Machine::activations_,
                       &Machine::pod_lifecycle_, &Machine::nominations_, &Machine::future_reservations_,
                       &Machine::backfill_, &Machine::clock_, &Machine::submissions_, &Machine::repair_,
-                      &Machine::bindings_, &Machine::planning_, &Machine::slot_filter_, &Machine::capacity_guard_,
-                      &Machine::explanations_, &Machine::now_ms_);
+                      &Machine::bindings_, &Machine::waker_, &Machine::plan_maker_, &Machine::slot_filter_,
+                      &Machine::capacity_guard_, &Machine::explanations_, &Machine::now_ms_);
   }
 
  private:
@@ -195,6 +196,10 @@ class Machine {
   BrokenPlans broken_plans_;
   Repair repair_;
   Bindings bindings_;
+  Placer placer_;
+  Waker waker_;
+  FuturePlacer future_placer_;
+  PlanMaker plan_maker_;
   Planning planning_;
   CapacityGuard capacity_guard_;
   SlotFilter slot_filter_;
@@ -217,11 +222,11 @@ class Machine {
 };
 
 inline MachineRooms Machine::rooms() const {
-  return {cluster_,  topology_,       ledger_,      gangs_,       queue_tree_,     eligibility_,
-          sources_,  refused_facts_,  backlog_,     restored_,    gang_deadlines_, pod_deadlines_,
-          plans_,    queues_,         activations_, nominations_, pod_lifecycle_,  future_reservations_,
-          backfill_, clock_,          submissions_, reasons_,     repair_,         bindings_,
-          planning_, capacity_guard_, slot_filter_, reconciler_,  now_ms_};
+  return {cluster_,  topology_,      ledger_,         gangs_,       queue_tree_,     eligibility_,
+          sources_,  refused_facts_, backlog_,        restored_,    gang_deadlines_, pod_deadlines_,
+          plans_,    queues_,        activations_,    nominations_, pod_lifecycle_,  future_reservations_,
+          backfill_, clock_,         submissions_,    reasons_,     repair_,         bindings_,
+          waker_,    planning_,      capacity_guard_, slot_filter_, reconciler_,     now_ms_};
 }
 
 }  // namespace muster

@@ -73,7 +73,7 @@ void RestorePlans(const std::vector<Commitment>& start, const Cluster& cluster, 
     return !gang->durable.satisfied && plans.Of(*gang) == nullptr &&
            eligibility.PlanReason(*gang, ctx->now_ms()).none();
   });
-  if (!allowed || together.empty() || !plan_maker->Restore(together, places, ctx)) return;
+  if (!allowed || together.empty() || !plan_maker->Restore(ClaimsOf(together), places, ctx)) return;
   // The required domains may have changed since (P-4).
   for (const PlanMaker::Destination& place : places) broken_plans->Withdraw(place.node, ctx);
 }
@@ -98,7 +98,7 @@ void Machine::CompleteSource(const std::string& source, ApplyContext* ctx) {
     gangs_.Touch(gang);
   });
   for (const auto& [plan, start] : interrupted) {
-    RestorePlans(start, cluster_, gangs_, eligibility_, plans_, &planning_.plan_maker(), &broken_plans_, ctx);
+    RestorePlans(start, cluster_, gangs_, eligibility_, plans_, &plan_maker_, &broken_plans_, ctx);
   }
 }
 

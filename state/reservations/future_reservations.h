@@ -89,7 +89,7 @@ class FutureReservations {
 
   // The reservations that a claim may use while it is tried: its own and those that yield to it.
   struct Suspended {
-    explicit Suspended(Cluster* cluster) : statement(cluster) {}
+    explicit Suspended(const FutureReservations& of) : statement(of.cluster_) {}
     Statement statement;          // has released them, but for the first of these
     std::vector<NodeId> own;      // nodes of its own reservation on terminating pods, which was removed
     bool own_on_running = false;  // its own is on running pods: it stays unless the claim is placed

@@ -8,9 +8,32 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
-#include "state/reservations/projected_release.h"
+#include "state/base/varint.h"
 
 namespace muster {
+namespace {
+
+// Bits of the first number in the demand key of a group. Placer::DemandKey uses those below.
+enum GroupNeedsKind : uint8_t { kGrouped = 4, kHasReservation = 8 };
+
+}  // namespace
+
+std::string FuturePlacer::GroupDemandKey(const Claim& claim, int64_t now_ms) const {
+  const bool reserved = future_reservations_->HasAnyReservation();
+  if (claim.rules.group.empty() && !reserved) return placer_->DemandKey(claim);
+  const Claims claims = eligibility_->PlacedTogether(claim);
+  std::string out;
+  AppendNumbers(&out, kGrouped | (reserved ? kHasReservation : 0));
+  AppendBytes(absl::StrJoin(claim.rules.group, ","), &out);
+  AppendNumbers(&out, claims.size());
+  for (const Claim* each : claims) AppendBytes(placer_->DemandKey(*each), &out);
+  if (!reserved) return out;
+  // Claims with the same demand may differ in which future reservations they may use, and for how long.
+  const int64_t over = future_reservations_->HasTimedReservation() ? ProjectedEnd(claims, now_ms) : kNever;
+  AppendNumbers(&out, RankOf(claim, now_ms), over == kNever ? kNever : over - now_ms);
+  if (future_reservations_->HasReservation(claim)) AppendBytes(claim.key, &out);
+  return out;
+}
 
 bool FuturePlacer::Reserve(const Claim& claim, const Claims& claims, const FutureReservations::Suspended& suspended,
                            int64_t* charge_budget, int64_t now_ms, Reason* reason) {

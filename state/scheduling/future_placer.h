@@ -4,6 +4,7 @@
 #define MUSTER_STATE_SCHEDULING_FUTURE_PLACER_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "state/reservations/backfill.h"
@@ -36,6 +37,10 @@ class FuturePlacer {
   // round may still suspend.
   [[nodiscard]] bool Reserve(const Claim& claim, const Claims& claims, const FutureReservations::Suspended& suspended,
                              int64_t* charge_budget, int64_t now_ms, Reason* reason);
+  // The demand of the claim, or of its whole group, with the future reservations that it may use. The key of a group
+  // contains the names of its gangs and so equals no other key.
+  [[nodiscard]] std::string GroupDemandKey(const Claim& claim, int64_t now_ms) const;
+  [[nodiscard]] std::string DemandKey(const Claim& claim) const { return placer_->DemandKey(claim); }
   // The rank that decides which future reservations the claim may use.
   [[nodiscard]] FutureReservations::Claimant::Rank RankOf(const Claim& claim, int64_t now_ms) const;
   // When the claims would end if they started now; kNever: not known.

@@ -3,9 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_join.h"
-#include "state/base/varint.h"
-
 namespace muster {
 namespace {
 
@@ -15,16 +12,13 @@ constexpr int32_t kLooksPerGang = 4;
 // costs a few milliseconds and fills a part of the cluster's log.
 constexpr int64_t kMaxSuspendedCharges = 16'384;
 
-// Bits of the first number in the demand key of a group. Placer::DemandKey uses those below.
-enum GroupNeedsKind : uint8_t { kGrouped = 4, kHasReservation = 8 };
-
 }  // namespace
 
 bool Planning::IsRoundDue() const {
   if (!sources_->complete()) return false;
   const bool some = backfill_->HasBlockingHead() ? Next().has_value() : backlog_->Due();
-  return some || (backlog_->AnyBlocked() && waker_.HasNews()) ||
-         (waker_.HasFreedQueueRoom() && !queues_->refused().empty());
+  return some || (backlog_->AnyBlocked() && waker_->HasNews()) ||
+         (waker_->HasFreedQueueRoom() && !queues_->refused().empty());
 }
 
 std::optional<int32_t> Planning::Next() const {
@@ -42,14 +36,14 @@ std::optional<int32_t> Planning::Next() const {
 void Planning::Round(int32_t max_gangs, ApplyContext* ctx) {
   if (!sources_->complete()) return;
   queues_->BeginRound();
-  waker_.Wake();
+  waker_->Wake();
   int32_t looks = kLooksPerGang * max_gangs;
   int64_t charge_budget = kMaxSuspendedCharges;
   for (int32_t tried = 0; tried < max_gangs; ++tried) {
     std::optional<int32_t> next = Next();
     // A claim goes on waiting if other claims have taken the capacity for which it was woken.
     while (next.has_value() && backlog_->wake_condition(*next) != nullptr && !backlog_->is_forced_retry(*next) &&
-           !waker_.MayFit(*backlog_->wake_condition(*next))) {
+           !waker_->MayFit(*backlog_->wake_condition(*next))) {
       backlog_->Sleep(backlog_->needs_of(*next));
       if (--looks == 0) return;  // the next round goes on
       next = Next();
@@ -66,24 +60,6 @@ void Planning::Round(int32_t max_gangs, ApplyContext* ctx) {
   }
 }
 
-std::string Planning::GroupDemandKey(const Claim& claim, int64_t now_ms) const {
-  const bool reserved = future_reservations_->HasAnyReservation();
-  if (claim.rules.group.empty() && !reserved) return DemandKey(claim);
-  const Claims claims = eligibility_->PlacedTogether(claim);
-  std::string out;
-  AppendNumbers(&out, kGrouped | (reserved ? kHasReservation : 0));
-  AppendBytes(absl::StrJoin(claim.rules.group, ","), &out);
-  AppendNumbers(&out, claims.size());
-  for (const Claim* each : claims) AppendBytes(DemandKey(*each), &out);
-  if (!reserved) return out;
-  // Claims with the same demand may differ in which future reservations they may use, and for how long.
-  const int64_t over =
-      future_reservations_->HasTimedReservation() ? FuturePlacer::ProjectedEnd(claims, now_ms) : kNever;
-  AppendNumbers(&out, future_placer_.RankOf(claim, now_ms), over == kNever ? kNever : over - now_ms);
-  if (future_reservations_->HasReservation(claim)) AppendBytes(claim.key, &out);
-  return out;
-}
-
 bool Planning::Try(const Claim& claim, int64_t* charge_budget, ApplyContext* ctx) {
   std::string needs = GroupDemandKey(claim, ctx->now_ms());
   if (const WakeCondition* asleep = backlog_->SleepingCondition(needs); asleep != nullptr) {
@@ -94,30 +70,30 @@ bool Planning::Try(const Claim& claim, int64_t* charge_budget, ApplyContext* ctx
   if (backlog_->needs_of(claim.id) == needs) backlog_->Sleep(needs);
   const Claims claims = eligibility_->PlacedTogether(claim);
   const std::vector<ClaimId> passed = backfill_->BypassedHeads(claim);
-  FutureReservations::Suspended suspended(cluster_);
+  FutureReservations::Suspended suspended(*future_reservations_);
   future_reservations_->Suspend(
-      claim, {FuturePlacer::ProjectedEnd(claims, ctx->now_ms()), future_placer_.RankOf(claim, ctx->now_ms())},
+      claim, {FuturePlacer::ProjectedEnd(claims, ctx->now_ms()), future_placer_->RankOf(claim, ctx->now_ms())},
       &suspended);
   BlockDetails details;
-  Reason reason = plan_maker_.Make(claims, &details, ctx);
+  Reason reason = plan_maker_->Make(claims, &details, ctx);
   if (reason.none()) {
     future_reservations_->Resume(claim, /*placed=*/true, /*keeps_own=*/false, &suspended);
     backfill_->MarkBypassed(passed, ctx->now_ms());
     return true;
   }
-  const bool reserved = future_placer_.Reserve(claim, claims, suspended, charge_budget, ctx->now_ms(), &reason);
+  const bool reserved = future_placer_->Reserve(claim, claims, suspended, charge_budget, ctx->now_ms(), &reason);
   future_reservations_->Resume(claim, /*placed=*/false, reserved, &suspended);
-  if (reserved) plan_maker_.CountReservation();
+  if (reserved) plan_maker_->CountReservation();
   if (reserved) backlog_->WakeSameNeeds(needs, /*forced=*/true);  // the next claim with the same needs may fit as well
   if (reserved || !suspended.own.empty()) needs = GroupDemandKey(claim, ctx->now_ms());
-  WakeCondition wait_for = waker_.WaitsFor(claim, reason);
+  WakeCondition wait_for = waker_->WaitsFor(claim, reason);
   Block(claim, std::move(needs), std::move(wait_for), std::move(reason), std::move(details));
   gangs_->Touch(claim);
   return false;
 }
 
 void Planning::Retry(const Claim& claim) {
-  plan_maker_.SetRetryAt(claim.id, kNever);
+  plan_maker_->SetRetryAt(claim.id, kNever);
   backlog_->WakeSameNeeds(backlog_->needs_of(claim.id), /*forced=*/true);
 }
 
@@ -127,8 +103,8 @@ void Planning::LeaveBucket(const Claim& claim) {
   backlog_->Remove(claim.id);
   if (needs.empty() || retry_at_ms == kNever) return;
   const std::optional<ClaimId> next = backlog_->FirstOf(needs);
-  if (!next.has_value() || plan_maker_.GivenUp(*next).retry_at_ms <= retry_at_ms) return;
-  plan_maker_.SetRetryAt(*next, retry_at_ms);
+  if (!next.has_value() || plan_maker_->GivenUp(*next).retry_at_ms <= retry_at_ms) return;
+  plan_maker_->SetRetryAt(*next, retry_at_ms);
   gangs_->Touch(gangs_->claim(*next));
 }
 
@@ -143,7 +119,7 @@ void Planning::RefreshExplanation(const Claim& claim) {
   if (!waits || backlog_->why(leader.id).code != ReasonCode::kNoRoom || future_reservations_->HasReservation(leader))
     return;
   const Claims claims = eligibility_->PlacedTogether(leader);
-  std::optional<Explanation> why = plan_maker_.ExplainNoRoom(claims);
+  std::optional<Explanation> why = plan_maker_->ExplainNoRoom(claims);
   if (!why.has_value()) return backlog_->WakeSameNeeds(backlog_->needs_of(leader.id), /*forced=*/true);
   backlog_->SetReason(leader.id, {ReasonCode::kNoRoom, std::move(why->text)}, {std::nullopt, why->stale_nodes});
   for (const Claim* each : claims) gangs_->Touch(*each);

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <tuple>
 
 #include "state/gangs/sources.h"
 #include "state/scheduling/future_placer.h"
@@ -18,58 +17,33 @@
 
 namespace muster {
 
-// What Planning hands to its parts, or uses itself.
-struct PlanningRooms {
-  Cluster* cluster;
-  const Ledger* ledger;
-  ClassIndex* index;
-  Topology* topology;
-  Gangs* gangs;
-  const Eligibility* eligibility;
-  const Sources* sources;
-  Backlog* backlog;
-  Plans* plans;
-  Queues* queues;
-  Nominations* nominations;
-  FutureReservations* future_reservations;
-  Backfill* backfill;
-  PlanLifecycle* plan_lifecycle;
-};
-
 class Planning {
  public:
-  Planning(const PlanningRooms& r, const PlanningSettings& settings)
-      : cluster_(r.cluster),
-        gangs_(r.gangs),
-        eligibility_(r.eligibility),
-        sources_(r.sources),
-        backlog_(r.backlog),
-        queues_(r.queues),
-        future_reservations_(r.future_reservations),
-        backfill_(r.backfill),
-        placer_(r.cluster, r.ledger, r.index, r.topology, r.gangs, r.eligibility, r.queues),
-        waker_(r.cluster, r.ledger, r.index, r.gangs, r.eligibility, r.backlog, r.queues, r.nominations,
-               r.future_reservations, r.backfill),
-        future_placer_(r.cluster, r.ledger, r.gangs, r.eligibility, r.plans, r.queues, r.nominations,
-                       r.future_reservations, r.backfill, &placer_, settings.tries),
-        plan_maker_(r.cluster, r.gangs, r.eligibility, r.plans, r.queues, r.nominations, r.plan_lifecycle, &placer_,
-                    settings) {}
-  Planning(const Planning&) = delete;
-  Planning& operator=(const Planning&) = delete;
+  Planning(Gangs* gangs, const Eligibility* eligibility, const Sources* sources, Backlog* backlog, Queues* queues,
+           FutureReservations* future_reservations, Backfill* backfill, Waker* waker, FuturePlacer* future_placer,
+           PlanMaker* plan_maker)
+      : gangs_(gangs),
+        eligibility_(eligibility),
+        sources_(sources),
+        backlog_(backlog),
+        queues_(queues),
+        future_reservations_(future_reservations),
+        backfill_(backfill),
+        waker_(waker),
+        future_placer_(future_placer),
+        plan_maker_(plan_maker) {}
 
-  [[nodiscard]] const PlanningStats& stats() const { return plan_maker_.stats(); }
-  [[nodiscard]] PlanMaker& plan_maker() { return plan_maker_; }
-  [[nodiscard]] const Waker& waker() const { return waker_; }
+  [[nodiscard]] const PlanningStats& stats() const { return plan_maker_->stats(); }
   // When a claim whose search was given up is tried again, with a larger budget; kNever: not at all.
-  [[nodiscard]] int64_t RetryAt(const Claim& claim) const { return plan_maker_.GivenUp(claim.id).retry_at_ms; }
+  [[nodiscard]] int64_t RetryAt(const Claim& claim) const { return plan_maker_->GivenUp(claim.id).retry_at_ms; }
   // How many times in a row the search for the claim was given up.
-  [[nodiscard]] int32_t TimesGivenUp(const Claim& claim) const { return plan_maker_.GivenUp(claim.id).times; }
+  [[nodiscard]] int32_t TimesGivenUp(const Claim& claim) const { return plan_maker_->GivenUp(claim.id).times; }
   // RetryAt has passed: wakes the claim.
   void Retry(const Claim& claim);
   // Recomputes the reason of a claim that waits with kNoRoom. Its figures are those of the last try, because a loss of
   // capacity wakes no claim. If the claim would not get that reason now, it is woken instead.
   void RefreshExplanation(const Claim& claim);
-  void Remove(const Claim& claim) { plan_maker_.Remove(claim); }
+  void Remove(const Claim& claim) { plan_maker_->Remove(claim); }
   // P-6: removes the claim from the claims with the same needs. If it had the retry timer of all of them, the next of
   // them gets the timer.
   void LeaveBucket(const Claim& claim);
@@ -84,14 +58,11 @@ class Planning {
   }
   // Tries at most `max_gangs` claims, in order.
   void Round(int32_t max_gangs, ApplyContext* ctx);
-  // Placer::DemandKey.
-  [[nodiscard]] std::string DemandKey(const Claim& claim) const { return placer_.DemandKey(claim); }
-  // The demand of the claim, or of its whole group. The key of a group contains the names of its claims and so equals
-  // no other key.
-  [[nodiscard]] std::string GroupDemandKey(const Claim& claim, int64_t now_ms) const;
-
-  // The recorded members (state/base/members.h).
-  static constexpr auto Recorded() { return std::tuple(&Planning::waker_, &Planning::plan_maker_); }
+  // Placer::DemandKey and FuturePlacer::GroupDemandKey.
+  [[nodiscard]] std::string DemandKey(const Claim& claim) const { return future_placer_->DemandKey(claim); }
+  [[nodiscard]] std::string GroupDemandKey(const Claim& claim, int64_t now_ms) const {
+    return future_placer_->GroupDemandKey(claim, now_ms);
+  }
 
  private:
   [[nodiscard]] std::optional<int32_t> Next() const;
@@ -99,7 +70,6 @@ class Planning {
   [[nodiscard]] bool Try(const Claim& claim, int64_t* charge_budget, ApplyContext* ctx);
   void Block(const Claim& claim, std::string needs, WakeCondition wait_for, Reason reason, BlockDetails details);
 
-  Cluster* cluster_;
   Gangs* gangs_;
   const Eligibility* eligibility_;
   const Sources* sources_;
@@ -107,10 +77,9 @@ class Planning {
   Queues* queues_;
   FutureReservations* future_reservations_;
   Backfill* backfill_;
-  const Placer placer_;
-  Waker waker_;
-  FuturePlacer future_placer_;
-  PlanMaker plan_maker_;
+  Waker* waker_;
+  FuturePlacer* future_placer_;
+  PlanMaker* plan_maker_;
 };
 
 }  // namespace muster

@@ -87,11 +87,11 @@ void AddCommon(const MachineRooms& rooms, LogicalHasher* hasher) {
   hasher->Add(rooms.restored.empty(), rooms.pod_lifecycle.held_binds(), rooms.plans.promised_holds());
   if (!hasher->hasher()->canonical()) hasher->Add(rooms.plans.next_id());
   hasher->Add(rooms.planning.IsRoundDue(), rooms.queue_tree.rules());
-  hasher->Add(rooms.queues.any() && rooms.planning.waker().HasFreedQueueRoom());
+  hasher->Add(rooms.queues.any() && rooms.waker.HasFreedQueueRoom());
   std::set<std::string> refused;
   for (const GangId id : rooms.queues.refused()) refused.insert(rooms.gangs.gang(id).key);
   std::map<std::string, bool> unread;
-  for (const auto& [node, by_facts] : rooms.planning.waker().UnreadGains()) {
+  for (const auto& [node, by_facts] : rooms.waker.UnreadGains()) {
     bool& any_by_facts = unread[std::string(hasher->NameOf(node))];
     any_by_facts = any_by_facts || by_facts;
   }
