@@ -73,60 +73,37 @@ std::string ExplainImpossible(const Cluster& cluster, ClassId cls, ResourceId re
   return absl::StrCat("no node offers ", name, similar.empty() ? "" : absl::StrCat("; did you mean ", similar, "?"));
 }
 
-// The number of excluded nodes, by the name of the taint or label.
-using ExcludedNodes = absl::btree_map<absl::string_view, int32_t>;
+// The nodes that an obstacle excludes; of taints and labels, also how many nodes each of them excludes.
+struct Excluded {
+  int32_t nodes = 0;
+  absl::btree_map<absl::string_view, int32_t> names;
+};
 
-// The most frequent first: " (dedicated on 3, gpu on 1)".
-std::string Named(const ExcludedNodes& names, int32_t nodes) {
+// The names, the most frequent first: " (dedicated on 3, gpu on 1)".
+std::string NamesOf(const Excluded& excluded) {
   constexpr size_t kMost = 3;
   std::vector<std::pair<int32_t, absl::string_view>> order;
-  for (const auto& [name, count] : names) order.emplace_back(-count, name);
+  for (const auto& [name, count] : excluded.names) order.emplace_back(-count, name);
   std::sort(order.begin(), order.end());
   std::string out;
   for (size_t i = 0; i < std::min(order.size(), kMost); ++i) {
     absl::StrAppend(&out, out.empty() ? " (" : ", ", order[i].second);
-    if (-order[i].first < nodes) absl::StrAppend(&out, " on ", -order[i].first);
+    if (-order[i].first < excluded.nodes) absl::StrAppend(&out, " on ", -order[i].first);
   }
   if (order.size() > kMost) absl::StrAppend(&out, ", ...");
   return out.empty() ? out : out + ")";
 }
 
-// Counts the nodes that obstacles exclude for a class.
-class Obstacles {
- public:
-  void Count(Obstacle obstacle, const NodeDescription& node, const PodTemplate& shape) {
-    ++nodes_[static_cast<size_t>(obstacle)];
-    if (obstacle == Obstacle::kTaint) ++taints_[FirstUntolerated(node.taints, shape.tolerations)->key];
-    if (obstacle != Obstacle::kSelector) return;
-    for (const auto& [key, value] : shape.node_selector) {
-      const auto label = node.labels.find(key);
-      if (label != node.labels.end() && label->second == value) continue;
-      ++labels_[key];
-      return;
-    }
+// The taint, or the label that the pod selects, because of which the obstacle excludes the node; empty: neither.
+absl::string_view NameOf(Obstacle obstacle, const NodeDescription& node, const PodTemplate& shape) {
+  if (obstacle == Obstacle::kTaint) return FirstUntolerated(node.taints, shape.tolerations)->key;
+  if (obstacle != Obstacle::kSelector) return "";
+  for (const auto& [key, value] : shape.node_selector) {
+    const auto label = node.labels.find(key);
+    if (label == node.labels.end() || label->second != value) return key;
   }
-  [[nodiscard]] bool Any(Obstacle obstacle) const { return nodes_[static_cast<size_t>(obstacle)] > 0; }
-  // The number of nodes by obstacle, as a phrase.
-  [[nodiscard]] absl::btree_map<std::string, int32_t> Phrases() const {
-    absl::btree_map<std::string, int32_t> out;
-    for (size_t i = 0; i < kObstacles; ++i) {
-      const auto obstacle = static_cast<Obstacle>(i);
-      if (nodes_[i] > 0) out.emplace(absl::StrCat(ObstaclePhrase(obstacle), Names(obstacle)), nodes_[i]);
-    }
-    return out;
-  }
-
- private:
-  [[nodiscard]] std::string Names(Obstacle obstacle) const {
-    const int32_t all = nodes_[static_cast<size_t>(obstacle)];
-    if (obstacle == Obstacle::kTaint) return Named(taints_, all);
-    return obstacle == Obstacle::kSelector ? Named(labels_, all) : "";
-  }
-
-  std::array<int32_t, kObstacles> nodes_{};
-  ExcludedNodes taints_;
-  ExcludedNodes labels_;  // by key: labels that the pod selects and the node lacks
-};
+  return "";
+}
 
 // A resource that is insufficient on some nodes.
 struct Lacking {
@@ -151,7 +128,7 @@ bool MayEverTake(const Node& node, const PodClass& cls) {
 
 Explanation ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together) {
   const PodClass& wanted = cluster.pod_class(cls);
-  Obstacles obstacles;
+  std::array<Excluded, kObstacles> excluded;  // by obstacle
   int32_t ports_taken = 0;
   absl::btree_map<std::string, int32_t> counts;  // nodes by reason
   int64_t when_empty = 0;                        // pods that fit on empty nodes, counted up to `together`
@@ -164,7 +141,10 @@ Explanation ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together)
       when_empty += wanted.request.CountFitting(node.allocatable, together);
     }
     if (obstacle != Obstacle::kNone) {
-      obstacles.Count(obstacle, node.facts, wanted.shape);
+      Excluded& of = excluded[static_cast<size_t>(obstacle)];
+      ++of.nodes;
+      const absl::string_view name = NameOf(obstacle, node.facts, wanted.shape);
+      if (!name.empty()) ++of.names[name];
       continue;
     }
     const ResourceId first = wanted.request.FirstInsufficient(node.free);
@@ -179,7 +159,10 @@ Explanation ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together)
       if (!why.empty()) ++counts[why];
     }
   }
-  counts.merge(obstacles.Phrases());
+  for (size_t i = 0; i < kObstacles; ++i) {
+    if (excluded[i].nodes == 0) continue;
+    counts.emplace(absl::StrCat(ObstaclePhrase(static_cast<Obstacle>(i)), NamesOf(excluded[i])), excluded[i].nodes);
+  }
   if (ports_taken > 0) counts.emplace("host port taken", ports_taken);
   for (const auto& [id, of] : lacking) {
     counts.emplace(absl::StrCat("insufficient ", cluster.names().Name(id)), of.nodes);
@@ -199,7 +182,7 @@ Explanation ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together)
   if (when_empty > 0 && when_empty < together) {
     absl::StrAppend(&out, "; can never fit: ", together, " are missing, its nodes hold ", when_empty, " when empty");
   }
-  return {std::move(out), /*counts_members=*/false, obstacles.Any(Obstacle::kStale)};
+  return {std::move(out), /*counts_members=*/false, excluded[static_cast<size_t>(Obstacle::kStale)].nodes > 0};
 }
 
 }  // namespace muster

@@ -1,8 +1,9 @@
-// Distributes pods over nodes: a depth-first search over a small model, exact within its step limit.
+// Distributes pods over nodes: a depth-first search on a statement, exact within its step limit (SPEC P-6).
 //
-// The model has neither clusters nor gangs, only items (identical pods), nodes with free amounts, and the number of
-// pods of each item to place. An item is *mandatory* (all of its pods are placed) or belongs to a *choice*: a given
-// number of pods, out of all items of the choice. Pure values, deterministic, no hash order. Not thread-safe.
+// The input has neither gangs nor demands, only items (identical pods), nodes, and the number of pods of each item to
+// place. An item is *mandatory* (all of its pods are placed) or belongs to a *choice*: a given number of pods, out of
+// all items of the choice. What fits where is the cluster's answer at that moment, so amounts, host ports and pod
+// affinity count as in any other placement. Deterministic, no hash order. Not thread-safe.
 #ifndef MUSTER_STATE_PLANNER_PACKING_SEARCH_H_
 #define MUSTER_STATE_PLANNER_PACKING_SEARCH_H_
 
@@ -11,35 +12,31 @@
 #include <limits>
 #include <vector>
 
+#include "state/cluster/cluster.h"
+#include "state/cluster/statement.h"
+
 namespace muster {
 
 inline constexpr int32_t kMandatory = -1;
 
 struct Packing {
   struct Item {
-    std::vector<int64_t> request;  // by resource, >= 0
-    int32_t pods = 0;              // mandatory: the exact number; in a choice: the largest number
+    ClassId cls = kNoClass;
+    int32_t pods = 0;  // mandatory: the exact number; in a choice: the largest number
     int32_t choice = kMandatory;
+    int32_t part = 0;  // of its operations on the statement
   };
-  int32_t resources = 0;
-  int32_t nodes = 0;
   std::vector<Item> items;
-  std::vector<int32_t> needed;     // by choice: pods to place out of its items
-  std::vector<uint8_t> conflicts;  // item x item: no two pods of these on one node (host ports); symmetric
-  std::vector<int64_t> free;       // node x resource, >= 0
-  std::vector<int32_t> most;       // node x item: upper bound, whatever is free; 0: not allowed there
+  std::vector<int32_t> needed;   // by choice: pods to place out of its items
+  std::vector<NodeId> nodes;     // of nodes that are equally good, the first is used
+  std::vector<uint8_t> allowed;  // node x item: pods of the item may use the node
 
-  [[nodiscard]] size_t item_count() const { return items.size(); }
+  // The resources that some item requests, in order.
+  [[nodiscard]] std::vector<ResourceId> Resources(const Cluster& cluster) const;
   // The number of pods that a solution places.
   [[nodiscard]] int64_t pods() const;
   // The steps of one greedy pass: it checks each node and item once for each pod.
   [[nodiscard]] int64_t pass_steps() const;
-};
-
-struct PackingPlace {
-  int32_t node = 0;
-  int32_t item = 0;
-  int32_t pods = 0;
 };
 
 enum class PackingOutcome : uint8_t { kPlaced, kImpossible, kOutOfSteps };
@@ -54,10 +51,11 @@ struct PackingStrategy {
   int32_t detours = std::numeric_limits<int32_t>::max();
 };
 
-// Finds a place for all pods, in `places`; proves that there is none; or ends without a result when `*steps` are used
-// up. A step is one check of one node for one item. Subtracts the used steps from `*steps`.
-[[nodiscard]] PackingOutcome SearchPacking(const Packing& packing, PackingStrategy strategy, int64_t* steps,
-                                           std::vector<PackingPlace>* places);
+// Allocates a place for every pod on `statement`; shows that there is none; or ends without a result when `*steps` are
+// used up. The statement is unchanged unless all pods are placed. A step is one check of one node for one item.
+// Subtracts the used steps from `*steps`. kImpossible is a proof only if no pod of the items may enable another (P-3).
+[[nodiscard]] PackingOutcome SearchPacking(const Packing& packing, PackingStrategy strategy, const Cluster& cluster,
+                                           int64_t* steps, Statement* statement);
 
 }  // namespace muster
 

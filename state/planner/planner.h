@@ -29,15 +29,19 @@ struct PlacementResult {
 // Whether pods go to the nodes that they prefer (Preferences), or to the fullest ones.
 enum class Choice : uint8_t { kPreferred, kTightest };
 
+// True if some of the candidates have preferences.
+[[nodiscard]] bool HasPreferences(const std::vector<Candidates>& candidates, const Cluster& cluster);
+
 // Reserves room for `needed` pods out of `candidates` on `statement`, the best node for each pod in turn. A later
 // candidate of the same priority may replace one without room, but never one of lower priority: a driver comes before
 // its executors. If not placed, `statement` is unchanged.
 [[nodiscard]] PlacementResult PlaceGang(const std::vector<Candidates>& candidates, int32_t needed, ClassIndex* index,
                                         const Cluster& cluster, Statement* statement, const Region& region = {},
                                         Choice choice = Choice::kPreferred);
-// As above; `place_run` reserves room for up to the given number of pods of a class and returns how many.
-[[nodiscard]] PlacementResult PlaceGang(const std::vector<Candidates>& candidates, int32_t needed,
-                                        absl::FunctionRef<int32_t(ClassId, int32_t)> place_run, Statement* statement);
+// As above, without an explanation, and what is placed stays on the statement, sufficient or not. `place_run` reserves
+// room for up to the given number of pods of a class and returns how many.
+[[nodiscard]] PlacementResult PlaceRuns(const std::vector<Candidates>& candidates, int32_t needed,
+                                        absl::FunctionRef<int32_t(ClassId, int32_t)> place_run);
 
 // The demand of one gang: `needed` pods out of `candidates`. REQUIRES: candidates of higher priority come first.
 struct Demand {
@@ -57,7 +61,6 @@ struct GroupPlacement {
   // If not placed: what the first, greedy try could not place, as in PlacementResult.
   size_t failed_demand = 0;
   int32_t placed_pods = 0;
-  ClassId lacking = kNoClass;
   Explanation explanation;
 
   int32_t tries = 0;                   // the used ones, at most max_tries
@@ -83,14 +86,15 @@ inline constexpr int32_t kDefaultTries = 64;
 [[nodiscard]] bool PodAffinitySatisfied(const Statement& statement, Statement::Checkpoint since,
                                         const Cluster& cluster);
 
-// Repeats the allocations since `start` in the order of the demands. `demand_of`: the demand of each operation. Returns
-// the end of each demand's operations.
-std::vector<Statement::Checkpoint> Regroup(absl::Span<const Demand> demands, absl::Span<const size_t> demand_of,
-                                           Statement::Checkpoint start, Statement* statement);
-
 // Reserves room for up to `wanted` pods of `cls`, each on its best node of the region; returns how many.
 int32_t PlaceRun(ClassId cls, int32_t wanted, ClassIndex* index, const Cluster& cluster, Statement* statement,
                  const Region& region = {}, Choice choice = Choice::kPreferred);
+
+// As PlaceRun, but each pod goes to the node with the highest preference score at that time, and among equal nodes to
+// the first one in the order without preferences. Places as many pods of the class as without preferences. The number
+// of computed scores is bounded; beyond it, earlier scores are used (SPEC P-3, P-4).
+int32_t PlacePreferred(ClassId cls, int32_t wanted, ClassIndex* index, const Cluster& cluster, Statement* statement,
+                       const Region& region);
 
 }  // namespace muster
 

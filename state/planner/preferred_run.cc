@@ -1,8 +1,9 @@
-#include "state/planner/preferred_run.h"
-
+// Places pods with preferences (SPEC P-3, P-4).
 #include <algorithm>
 #include <utility>
 #include <vector>
+
+#include "state/planner/planner.h"
 
 namespace muster {
 namespace {

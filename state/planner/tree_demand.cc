@@ -1,15 +1,14 @@
 #include "state/planner/tree_demand.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/btree_set.h"
 
 namespace muster {
 namespace {
-
-void AddLeaves(const TreeDemand& demand, std::vector<const TreeDemand*>* out) {
-  if (IsLeaf(demand)) return out->push_back(&demand);
-  for (const TreeDemand& child : demand.children) AddLeaves(child, out);
-}
 
 // Adds the pods that must be placed in every choice, for leaves with candidates of one class.
 void AddMandatory(const TreeDemand& demand, absl::flat_hash_map<ClassId, int64_t>* out) {
@@ -33,17 +32,15 @@ bool Flat(const TreeDemand& demand) {
 }
 
 std::vector<const TreeDemand*> LeavesOf(const TreeDemand& demand) {
+  if (IsLeaf(demand)) return {&demand};
   std::vector<const TreeDemand*> leaves;
-  AddLeaves(demand, &leaves);
+  for (const TreeDemand& child : demand.children) absl::c_copy(LeavesOf(child), std::back_inserter(leaves));
   return leaves;
 }
 
 bool HasPreferences(const TreeDemand& demand, const Cluster& cluster) {
-  return absl::c_any_of(LeavesOf(demand), [&](const TreeDemand* leaf) {
-    return absl::c_any_of(leaf->candidates, [&](const Candidates& run) {
-      return !cluster.pod_class(run.cls).shape->preferences.empty();
-    });
-  });
+  return absl::c_any_of(LeavesOf(demand),
+                        [&](const TreeDemand* leaf) { return HasPreferences(leaf->candidates, cluster); });
 }
 
 std::vector<const TreeDemand*> ChildrenInOrder(const TreeDemand& demand) {
@@ -82,21 +79,18 @@ bool IsDomainSearchComplete(const TreeDemand& demand) {
 }
 
 bool LeavesMayEnableEachOther(const TreeDemand& demand, const Cluster& cluster) {
-  constexpr size_t kMaxCompared = 64;
-  // By class: a leaf with it, and whether there are others.
-  absl::flat_hash_map<ClassId, std::pair<const TreeDemand*, bool>> classes;
-  for (const TreeDemand* leaf : LeavesOf(demand)) {
-    for (const Candidates& run : leaf->candidates) {
-      if (!cluster.pod_class(run.cls).has_pod_affinity) continue;
-      const auto [known, fresh] = classes.try_emplace(run.cls, leaf, false);
-      if (!fresh && known->second.first != leaf) known->second.second = true;
+  constexpr size_t kMaxCompared = 256;
+  absl::btree_set<std::pair<size_t, ClassId>> classes;  // by leaf
+  const std::vector<const TreeDemand*> leaves = LeavesOf(demand);
+  for (size_t leaf = 0; leaf < leaves.size(); ++leaf) {
+    for (const Candidates& run : leaves[leaf]->candidates) {
+      if (cluster.pod_class(run.cls).has_pod_affinity) classes.emplace(leaf, run.cls);
     }
   }
   if (classes.size() > kMaxCompared) return true;
-  return std::any_of(classes.begin(), classes.end(), [&](const auto& one) {
-    return std::any_of(classes.begin(), classes.end(), [&](const auto& other) {
-      const bool apart = one.second.first != other.second.first || one.second.second || other.second.second;
-      return apart && cluster.pod_affinity().MayEnable(one.first, other.first);
+  return absl::c_any_of(classes, [&](const auto& one) {
+    return absl::c_any_of(classes, [&](const auto& other) {
+      return one.first != other.first && cluster.pod_affinity().MayEnable(one.second, other.second);
     });
   });
 }
@@ -113,9 +107,7 @@ int64_t MinPods(const TreeDemand& demand) {
 DomainRooms::DomainRooms(const TreeDemand& demand, const std::string& key, Topology* topology) {
   for (const TreeDemand* leaf : LeavesOf(demand)) {
     for (const Candidates& run : leaf->candidates) {
-      if (rooms_.contains(run.cls)) continue;
-      classes_.push_back(run.cls);
-      rooms_[run.cls] = topology->Rooms(key, run.cls);
+      if (!rooms_.contains(run.cls)) rooms_[run.cls] = topology->Rooms(key, run.cls);
     }
   }
 }
@@ -133,7 +125,7 @@ int64_t DomainRooms::Pods(const TreeDemand& demand, DomainId domain) const {
   std::sort(of_children.rbegin(), of_children.rend());
   int64_t sum = 0;
   for (size_t i = 0; i < of_children.size() && i < static_cast<size_t>(demand.needed); ++i) sum += of_children[i];
-  if (classes_.size() == 1) sum = std::min(sum, Total(domain));
+  if (rooms_.size() == 1) sum = std::min(sum, Total(domain));
   return std::min(sum, MinPods(demand));
 }
 
@@ -147,7 +139,7 @@ bool DomainRooms::MayHold(const TreeDemand& demand, DomainId domain) const {
 
 int64_t DomainRooms::Total(DomainId domain) const {
   int64_t sum = 0;
-  for (const ClassId cls : classes_) sum += Of(cls, domain);
+  for (const auto& [cls, rooms] : rooms_) sum += rooms[static_cast<size_t>(domain)];
   return sum;
 }
 

@@ -61,7 +61,6 @@ class DomainRooms {
   [[nodiscard]] int64_t Of(ClassId cls, DomainId domain) const { return rooms_.at(cls)[static_cast<size_t>(domain)]; }
   [[nodiscard]] bool CanForm(const TreeDemand& demand, DomainId domain) const;
 
-  std::vector<ClassId> classes_;
   absl::flat_hash_map<ClassId, std::vector<int64_t>> rooms_;
 };
 

@@ -4,6 +4,7 @@
 #include <queue>
 #include <tuple>
 
+#include "absl/container/btree_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -11,8 +12,6 @@ namespace muster {
 namespace {
 
 constexpr size_t kNamedDomains = 4;  // in an explanation
-// The largest number of node checks while leaves are placed jointly: about 20 ms.
-constexpr int64_t kMaxJointChecks = 2'000'000;
 
 }  // namespace
 
@@ -23,25 +22,31 @@ TreePlacement TreePlanner::Place(const TreeDemand& root) {
     statement_->Rollback(start);
     // For identical pods it does not matter which node of a domain each of them uses.
     const bool may_enable = LeavesMayEnableEachOther(root, cluster_);
-    out_.out_of_tries = out_.out_of_tries || (some_placed_ && !IsDomainSearchComplete(root)) || may_enable;
-    if (out_.out_of_tries && !Flat(root)) out_.placed = PlaceJointly(root);
+    out_.out_of_tries = out_.out_of_tries || (undecided_ && !IsDomainSearchComplete(root)) || may_enable;
+    if (out_.out_of_tries && !Flat(root)) PlaceJointly(root);
     out_.out_of_tries = out_.out_of_tries || (may_enable && !out_.placed);  // not every order is tried
     if (!out_.placed) return out_;
   }
   out_.explanation = {};
   out_.out_of_tries = false;
-  std::vector<int32_t> parts;
-  for (size_t i = start; i < statement_->Mark(); ++i) parts.push_back(statement_->operations()[i].part);
-  std::sort(parts.begin(), parts.end());
-  parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
+  absl::btree_set<int32_t> parts;
+  for (size_t i = start; i < statement_->Mark(); ++i) parts.insert(statement_->operations()[i].part);
   for (const int32_t part : parts) out_.lowest_priorities.emplace_back(part, lowest_[part]);
   return out_;
 }
 
 bool TreePlanner::PlaceAll(const TreeDemand& demand, const Region& region, Next next) {
   if (demand.needed <= 0) return next();
-  if (!demand.topology.required.empty()) return PlaceRequired(demand, region, next);
-  return PlacePreferred(demand, region, next);
+  const std::string& key = demand.topology.required;
+  if (key.empty()) return PlacePreferred(demand, region, next);
+  for (const DomainId domain : Holding(demand, key, region)) {
+    if (IsBudgetSpent()) break;
+    // An existing member allows only its own domain.
+    if (demand.home != kNoNode && domain != topology_->DomainOf(key, demand.home)) continue;
+    if (PlacePreferred(demand, region.Inside(&topology_->At(key).domain_of, domain), next)) return true;
+  }
+  if (out_.explanation.empty()) ExplainDomains(demand, key, region);
+  return false;
 }
 
 std::vector<DomainId> TreePlanner::Within(const Topology::Level& level, const Region& region) {
@@ -86,29 +91,8 @@ std::vector<DomainId> TreePlanner::Holding(const TreeDemand& demand, const std::
   return out;
 }
 
-std::vector<DomainId> TreePlanner::Choices(const TreeDemand& demand, const Region& region) {
-  const std::string& key = demand.topology.required;
-  std::vector<DomainId> domains = Holding(demand, key, region);
-  if (demand.home != kNoNode) {
-    const DomainId home = topology_->DomainOf(key, demand.home);
-    domains.erase(std::remove_if(domains.begin(), domains.end(), [home](DomainId domain) { return domain != home; }),
-                  domains.end());
-  }
-  return domains;
-}
-
-bool TreePlanner::PlaceRequired(const TreeDemand& demand, const Region& region, Next next) {
-  const std::string& key = demand.topology.required;
-  for (const DomainId domain : Choices(demand, region)) {
-    if (PlacePreferred(demand, region.Inside(&topology_->At(key).domain_of, domain), next)) return true;
-    if (out_.out_of_tries) break;
-  }
-  if (out_.explanation.empty()) ExplainDomains(demand, key, region);
-  return false;
-}
-
 bool TreePlanner::PlacePreferred(const TreeDemand& demand, const Region& region, Next next) {
-  if (demand.topology.preferred.empty()) return PlaceInside(demand, region, next);
+  if (jointly_ || demand.topology.preferred.empty()) return PlaceInside(demand, region, next);
   std::vector<std::string> keys;
   for (std::string key = demand.topology.preferred; !key.empty() && key != demand.topology.required;
        key = topology_->ParentLevel(key)) {
@@ -124,117 +108,86 @@ bool TreePlanner::PlacePreferred(const TreeDemand& demand, const Region& region,
 }
 
 bool TreePlanner::PlaceInside(const TreeDemand& demand, const Region& region, Next next) {
+  if (jointly_ && IsLeaf(demand)) {
+    chosen_.push_back({demand.candidates, demand.needed, demand.part, region});
+    const bool placed = next();
+    chosen_.pop_back();
+    return placed;
+  }
   if (IsLeaf(demand) && !demand.topology.spread.empty()) return PlaceSpread(demand, region, next);
-  if (Flat(demand)) return PlaceFlat(demand, region, next);
+  if (!jointly_ && Flat(demand)) return PlaceFlat(demand, region, next);
   return PlaceChildren(ChildrenInOrder(demand), 0, demand.needed, region, next);
 }
 
 bool TreePlanner::PlaceChildren(const std::vector<const TreeDemand*>& children, size_t from, int32_t needed,
                                 const Region& region, Next next) {
   if (needed == 0) return next();
-  if (children.size() - from < static_cast<size_t>(needed) || out_.out_of_tries) return false;
+  if (children.size() - from < static_cast<size_t>(needed) || IsBudgetSpent()) return false;
   const auto others = [&] { return PlaceChildren(children, from + 1, needed - 1, region, next); };
   return PlaceAll(*children[from], region, others) || PlaceChildren(children, from + 1, needed, region, next);
 }
 
-bool TreePlanner::PlaceJointly(const TreeDemand& root) {
-  joint_tries_ = max_tries_;
-  joint_looks_ = kMaxJointChecks;
-  undecided_ = false;
-  const bool placed = Choose(root, {}, [this] { return PlaceChosen(); });
-  out_.out_of_tries = !placed && undecided_;
-  return placed;
+void TreePlanner::PlaceJointly(const TreeDemand& root) {
+  jointly_ = true;
+  limit_ = out_.tries + max_tries_;
+  undecided_ = out_.out_of_tries = false;
+  out_.placed = PlaceAll(root, {}, [this] { return PlaceChosen(); });
+  out_.out_of_tries = !out_.placed && (out_.out_of_tries || undecided_);
 }
 
-bool TreePlanner::Choose(const TreeDemand& demand, const Region& region, Next next) {
-  if (demand.needed <= 0) return next();
-  if (demand.topology.required.empty()) return ChooseInside(demand, region, next);
-  const std::vector<DomainId>& domain_of = topology_->At(demand.topology.required).domain_of;
-  for (const DomainId domain : Choices(demand, region)) {
-    if (IsBudgetSpent()) return false;
-    if (ChooseInside(demand, region.Inside(&domain_of, domain), next)) return true;
-  }
-  return false;
-}
-
-// True if the tries are used up; the current choice is then not tried.
 bool TreePlanner::IsBudgetSpent() {
-  undecided_ = undecided_ || joint_tries_ <= 0;
-  return joint_tries_ <= 0;
-}
-
-bool TreePlanner::ChooseInside(const TreeDemand& demand, const Region& region, Next next) {
-  if (!IsLeaf(demand)) return ChooseChildren(ChildrenInOrder(demand), 0, demand.needed, region, next);
-  chosen_.push_back({demand.candidates, demand.needed, demand.part, region});
-  const bool placed = next();
-  chosen_.pop_back();
-  return placed;
-}
-
-bool TreePlanner::ChooseChildren(const std::vector<const TreeDemand*>& children, size_t from, int32_t needed,
-                                 const Region& region, Next next) {
-  if (needed == 0) return next();
-  if (children.size() - from < static_cast<size_t>(needed) || IsBudgetSpent()) return false;
-  const auto others = [&] { return ChooseChildren(children, from + 1, needed - 1, region, next); };
-  return Choose(*children[from], region, others) || ChooseChildren(children, from + 1, needed, region, next);
+  out_.out_of_tries = out_.out_of_tries || out_.tries >= limit_;
+  return out_.out_of_tries;
 }
 
 bool TreePlanner::PlaceChosen() {
-  joint_looks_ -= int64_t{cluster_.node_limit()} * static_cast<int64_t>(chosen_.size());
-  if (joint_looks_ < 0) joint_tries_ = 0;
-  if (IsBudgetSpent()) return false;
-  const GroupPlacement placement = PlaceTogether(chosen_, joint_tries_, index_, cluster_, statement_);
-  joint_tries_ -= placement.tries;
+  joint_checks_ -= int64_t{cluster_.node_limit()} * static_cast<int64_t>(chosen_.size());
+  if (joint_checks_ < 0) limit_ = out_.tries;
+  return !IsBudgetSpent() && PlaceDemands(chosen_).placed;
+}
+
+GroupPlacement TreePlanner::PlaceDemands(absl::Span<const Demand> demands) {
+  GroupPlacement placement = PlaceTogether(demands, limit_ - out_.tries, index_, cluster_, statement_);
   out_.tries += placement.tries;
   undecided_ = undecided_ || placement.out_of_tries;
-  if (!placement.placed) return false;
-  for (size_t i = 0; i < chosen_.size(); ++i) lowest_[chosen_[i].part] = placement.parts[i].lowest_priority;
-  return true;
+  for (size_t i = 0; i < placement.parts.size(); ++i) lowest_[demands[i].part] = placement.parts[i].lowest_priority;
+  return placement;
 }
 
 bool TreePlanner::PlaceFlat(const TreeDemand& demand, const Region& region, Next next) {
-  if (out_.tries >= max_tries_) {
-    out_.out_of_tries = true;
-    return false;
-  }
+  if (IsBudgetSpent()) return false;
   const std::vector<const TreeDemand*> leaves = LeavesOf(demand);
   std::vector<Demand> demands;
   demands.reserve(leaves.size());
   for (const TreeDemand* leaf : leaves) demands.push_back({leaf->candidates, leaf->needed, leaf->part, region});
   const Statement::Checkpoint start = statement_->Mark();
-  const GroupPlacement placement = PlaceTogether(demands, max_tries_ - out_.tries, index_, cluster_, statement_);
-  out_.tries += placement.tries;
-  if (!placement.placed) {
-    some_placed_ = some_placed_ || placement.out_of_tries;
-    const TreeDemand& failed = *leaves[placement.failed_demand];
-    if (out_.explanation.empty() && region.everywhere()) {
-      out_.explanation = {
-          absl::StrCat("room for ", placement.placed_pods, " of ", failed.needed, " members",
-                       failed.name.empty() ? "" : absl::StrCat(" of ", failed.name), "; ", placement.explanation.text),
-          /*counts_members=*/true, placement.explanation.stale_nodes};
-    }
-    return false;
+  const GroupPlacement placement = PlaceDemands(demands);
+  if (placement.placed) return PlaceRest(start, next);
+  const TreeDemand& failed = *leaves[placement.failed_demand];
+  if (out_.explanation.empty() && region.everywhere()) {
+    out_.explanation = {
+        absl::StrCat("room for ", placement.placed_pods, " of ", failed.needed, " members",
+                     failed.name.empty() ? "" : absl::StrCat(" of ", failed.name), "; ", placement.explanation.text),
+        /*counts_members=*/true, placement.explanation.stale_nodes};
   }
-  for (size_t i = 0; i < leaves.size(); ++i) lowest_[leaves[i]->part] = placement.parts[i].lowest_priority;
-  if (next()) return true;
-  some_placed_ = true;
-  statement_->Rollback(start);
   return false;
 }
 
 bool TreePlanner::PlaceLeaf(const TreeDemand& leaf, absl::FunctionRef<int32_t(ClassId, int32_t)> place_run, Next next) {
   const Statement::Checkpoint start = statement_->Mark();
-  if (out_.tries >= max_tries_) {
-    out_.out_of_tries = true;
-    return false;
-  }
+  if (IsBudgetSpent()) return false;
   ++out_.tries;
   statement_->BeginPart(leaf.part);
-  const PlacementResult result = PlaceGang(leaf.candidates, leaf.needed, place_run, statement_);
-  if (!result.placed) return false;
+  const PlacementResult result = PlaceRuns(leaf.candidates, leaf.needed, place_run);
   lowest_[leaf.part] = result.lowest_priority;
+  if (result.placed) return PlaceRest(start, next);
+  statement_->Rollback(start);
+  return false;
+}
+
+bool TreePlanner::PlaceRest(Statement::Checkpoint start, Next next) {
   if (next()) return true;
-  some_placed_ = true;
+  undecided_ = true;
   statement_->Rollback(start);
   return false;
 }

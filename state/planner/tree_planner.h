@@ -49,21 +49,22 @@ class TreePlanner {
 
  private:
   using Next = absl::FunctionRef<bool()>;
-  // Each of these functions places the demand within the region and then calls `next` for the rest. False if either
-  // fails; nothing of the demand is then left on the statement.
+  // One walk over the tree. Each of these functions places the demand within the region and then calls `next` for the
+  // rest. False if either fails; nothing of the demand is then left on the statement. If `jointly_`, a leaf is not
+  // placed but added to `chosen_` with its region.
   bool PlaceAll(const TreeDemand& demand, const Region& region, Next next);
-  bool PlaceRequired(const TreeDemand& demand, const Region& region, Next next);
   bool PlacePreferred(const TreeDemand& demand, const Region& region, Next next);
   bool PlaceInside(const TreeDemand& demand, const Region& region, Next next);
   bool PlaceFlat(const TreeDemand& demand, const Region& region, Next next);
-  // As Place, with every choice of domains and parts placed as a whole. Sets `out_.out_of_tries`.
-  bool PlaceJointly(const TreeDemand& root);
-  // Each of these functions adds the demand and its region to `chosen_`, in every possible way, until `next` places it.
-  bool Choose(const TreeDemand& demand, const Region& region, Next next);
-  bool ChooseInside(const TreeDemand& demand, const Region& region, Next next);
-  bool ChooseChildren(const std::vector<const TreeDemand*>& children, size_t from, int32_t needed, const Region& region,
-                      Next next);
+  // As Place, with every choice of domains and parts placed as a whole.
+  void PlaceJointly(const TreeDemand& root);
+  // Places the demands together, within the tries that are left.
+  GroupPlacement PlaceDemands(absl::Span<const Demand> demands);
+  // Calls `next`. If it fails, takes back what was placed since `start`.
+  bool PlaceRest(Statement::Checkpoint start, Next next);
+  // Places `chosen_` together.
   bool PlaceChosen();
+  // True if the tries are used up: the current choice is then not tried.
   bool IsBudgetSpent();
   bool PlaceChildren(const std::vector<const TreeDemand*>& children, size_t from, int32_t needed, const Region& region,
                      Next next);
@@ -76,8 +77,6 @@ class TreePlanner {
   int32_t PackRun(ClassId cls, int32_t wanted, absl::Span<const std::string> keys, const Region& region,
                   const std::vector<NodeId>* around);
   int32_t SpreadRun(ClassId cls, int32_t wanted, const std::string& key, const Region& region, size_t begin);
-  // The domains in the region for its required domain, tightest first; only that of its existing member, if it has one.
-  std::vector<DomainId> Choices(const TreeDemand& demand, const Region& region);
   // Domains of the label within the region that may hold the demand: that of its existing member, then tightest first.
   std::vector<DomainId> Holding(const TreeDemand& demand, const std::string& key, const Region& region);
   // The domains with a node in the region.
@@ -87,6 +86,9 @@ class TreePlanner {
                                                        const Region& region);
   void ExplainDomains(const TreeDemand& demand, const std::string& key, const Region& region);
 
+  // The largest number of node checks while leaves are placed jointly: about 20 ms.
+  static constexpr int64_t kMaxJointChecks = 2'000'000;
+
   const int32_t max_tries_;
   ClassIndex* const index_;
   Topology* const topology_;
@@ -94,12 +96,12 @@ class TreePlanner {
   Statement* const statement_;
   const Choice choice_;
   TreePlacement out_;
-  bool some_placed_ = false;                      // a part was placed, and rolled back as the rest failed
+  int32_t limit_ = max_tries_;                    // of out_.tries
+  bool undecided_ = false;                        // a part failed without a proof, or was placed and the rest failed
   absl::flat_hash_map<int32_t, int32_t> lowest_;  // by part
+  bool jointly_ = false;                          // each choice is placed as a whole
   std::vector<Demand> chosen_;                    // leaves, with their regions
-  int32_t joint_tries_ = 0;                       // remaining
-  int64_t joint_looks_ = 0;                       // remaining
-  bool undecided_ = false;                        // some choice failed without a proof
+  int64_t joint_checks_ = kMaxJointChecks;        // remaining node checks
 };
 
 }  // namespace muster

@@ -140,23 +140,6 @@ TEST_F(PlaceTogetherTest, NodeLabels_DistinguishEqualNodes) {
   EXPECT_GT(result_.tries, 2) << "two passes do not find it";
 }
 
-// Too many nodes and pods for a search: only the few pods restricted to a zone are searched; the others fill the rest.
-TEST_F(PlaceTogetherTest, LargeGang_SearchesScarceClasses) {
-  const Labels zone = {{"zone", "b"}};
-  AddNode("a1", 7000, zone);
-  AddNode("a2", 7000, zone);
-  for (int i = 0; i < 600; ++i) AddNode(absl::StrCat("n", i), 2000 + i);
-  const ClassId two = Class(2000, zone);
-  std::vector<Candidates> runs = {
-      {Class(1000), 0, 1200}, {two, 0, 2}, {Class(3000, zone), 0, 2}, {Class(4000, zone), 0, 1}};
-  EXPECT_NE(Place({{runs, 1205}}), "");
-  EXPECT_GT(result_.tries, 2) << "two passes do not find it";
-  runs[1].pods = 1;
-  runs.push_back({Class(2001, zone), 0, 1});
-  EXPECT_EQ(Place({{runs, 1205}}), "");
-  EXPECT_FALSE(result_.out_of_tries) << "the zone does not hold them, whatever becomes of the others";
-}
-
 // The second priority level provides only the members that the first leaves open.
 TEST_F(PlaceTogetherTest, SecondLevel_PlacesOnlyNeeded) {
   AddNode("n1", 2000);
