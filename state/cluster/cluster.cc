@@ -11,9 +11,6 @@
 namespace muster {
 namespace {
 
-// The largest number of changes in the log; a reader that is further behind rebuilds its data.
-constexpr size_t kMaxLog = 1 << 16;
-
 bool SamePlacementFacts(const NodeDescription& a, const NodeDescription& b) {
   return a.labels == b.labels && a.taints == b.taints && a.unschedulable == b.unschedulable &&
          a.allocatable == b.allocatable;

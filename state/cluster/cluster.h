@@ -195,6 +195,9 @@ class Cluster {
   [[nodiscard]] bool ReservationFits(NodeId node, ClassId cls) const;
 
   // --- order and change log ---
+  // The largest number of changes in the log; a reader that is further behind rebuilds its data. A search of the
+  // planner makes up to 32,000.
+  static constexpr size_t kMaxLog = 1 << 17;
   // By name (P-4).
   [[nodiscard]] const NodeOrder& order() const { return order_; }
   [[nodiscard]] int64_t log_end() const { return log_start_ + static_cast<int64_t>(log_.size()); }

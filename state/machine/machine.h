@@ -34,7 +34,7 @@
 
 namespace muster {
 
-// The components of a machine that its tests and state/verify read.
+// The components of a machine that its tests read.
 struct MachineRooms {
   const Cluster& cluster;
   const Topology& topology;
@@ -88,7 +88,7 @@ class Machine {
 
   // Valid as long as the machine; what it returns is valid until the next Apply.
   [[nodiscard]] const Reader& reader() const { return reader_; }
-  // For tests and state/verify only.
+  // For tests only.
   [[nodiscard]] MachineRooms rooms() const;
   // Keys of gangs and names of nodes that changed since the last call.
   void TakeChanged(std::vector<std::string>* gangs, std::vector<std::string>* nodes);

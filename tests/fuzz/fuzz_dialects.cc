@@ -5,7 +5,7 @@
 
 #include "k8s-extender/dialects/dialects.h"
 #include "state/machine/machine.h"
-#include "state/verify/invariants.h"
+#include "tests/verify/invariants.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto json = muster::ParseJson(absl::string_view(reinterpret_cast<const char*>(data), size), "fuzz");

@@ -10,8 +10,8 @@
 #include "muster/v1/placement.pb.h"
 #include "service/rpc/reading.h"
 #include "state/machine/machine.h"
-#include "state/verify/invariants.h"
 #include "tests/support/facts.h"
+#include "tests/verify/invariants.h"
 
 namespace {
 

@@ -21,7 +21,6 @@ MAY_INCLUDE = {
     "state/cluster": ["state/base", "state/model"],  # includes no commands
     "state/persistence": [*CORE[:CORE.index("state/persistence")], "muster/store"],
     "state/machine": ["state"],
-    "state/verify": ["state"],
     "state/recording": ["state"],
     "state/whatif": ["state"],
     "state/simulate": ["state"],
@@ -47,8 +46,6 @@ MAY_INCLUDE = {
     "clients/musterctl/replay": ["clients", "service/recorder/segment", "support", "state"],
     "clients": ["clients", "muster/v1", "google/rpc"],
 }
-# Folders that only the named folders may include, besides themselves. Hashes and invariants are for tests.
-ONLY_FOR = {"state/verify": []}
 # The text of a reason and the message of a status are for people. Whether they changed may be compared.
 TEXT = r"(\.text\b(?!\()|\bwhy\b(?!\()|\bmessage\(\))"
 BY_TEXT = "errors and reasons are not recognised by their text: give them a type, as in state/base/problem.h"
@@ -64,7 +61,7 @@ BANS = [
     (r"absl::(Mutex|CondVar|Notification)\b", "", "use support/sync.h: ThreadSanitizer cannot see Debian's absl::Mutex"),
     *[(r"std::ifstream|\bfopen\(|YAML::LoadFile", side, "use ReadFile of support/file.h: a bound, and directories refused")
       for side in ("service/", "k8s-extender/")],
-    *[(r"(\.|->)rooms\(\)", side, "Machine::rooms() is for tests and state/verify: use Machine::reader()")
+    *[(r"(\.|->)rooms\(\)", side, "Machine::rooms() is for tests: use Machine::reader()")
       for side in ("service/", "k8s-extender/", "clients/", "state/recording/", "state/whatif/", "state/simulate/")],
     (r"gangs(_|)(->|\.)SetState\(", "state/(?!binding/pod_lifecycle)", "PodLifecycle::Apply changes the state of a pod"),
     (r"const Gang[&*]", "state/(queueing/|scheduling/|reservations/(backfill|domains|future_res|projected))",
@@ -101,7 +98,7 @@ MAX_LINES = 500
 # than one subject and is split. A struct that only bundles pointers counts as well, for itself and for its class.
 MAX_COMPONENTS = 10
 MANY_COMPONENTS = {}  # by class: a larger number, and why
-# Machine owns them all by value; its rooms() are for tests and state/verify.
+# Machine owns them all by value; its rooms() are for tests.
 NO_USER = {"MachineRooms"}
 
 
@@ -188,9 +185,7 @@ def violations(root, files):
             if include and folder:
                 target = include.group(1)
                 allowed = MAY_INCLUDE[folder] + [folder]
-                private = [room for room, users in ONLY_FOR.items()
-                           if target.startswith(room + "/") and folder not in (room, *users)]
-                if private or not any(target.startswith((a + "/", a + ".")) for a in allowed):
+                if not any(target.startswith((a + "/", a + ".")) for a in allowed):
                     out.append(f"{path}:{number}: {folder} may not include {target}")
             for pattern, where, why in BANS:
                 if re.match(where, str(path)) and re.search(pattern, line.split("//")[0]):
@@ -229,9 +224,9 @@ def self_test():
         ("state/base/a.h", '#include "service/engine/engine.h"', "may not include"),
         ("state/model/a.h", '#include "state/machine/machine.h"', "may not include"),
         ("state/model/b.h", '#include "support/json.h"', "may not include"),
-        ("state/machine/e.cc", '#include "state/verify/hash.h"', "may not include"),
-        ("state/recording/a.cc", '#include "state/verify/hash.h"', "may not include"),
-        ("service/engine/a.cc", '#include "state/verify/invariants.h"', "may not include"),
+        ("state/machine/e.cc", '#include "tests/verify/hash.h"', "may not include"),
+        ("state/recording/a.cc", '#include "tests/verify/hash.h"', "may not include"),
+        ("service/engine/a.cc", '#include "tests/verify/invariants.h"', "may not include"),
         ("service/rpc/b.cc", "machine.rooms().cluster;", "reader()"),
         ("state/queueing/c.cc", "Reason Check(const Gang& gang);", "is a Claim"),
         ("service/http/a.cc", '#include "state/base/check.h"', "may not include"),

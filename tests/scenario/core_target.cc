@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "k8s-extender/dialects/dialects.h"
-#include "state/verify/invariants.h"
+#include "tests/verify/invariants.h"
 
 namespace muster {
 namespace {

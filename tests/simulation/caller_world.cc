@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "state/verify/invariants.h"
+#include "tests/verify/invariants.h"
 
 namespace muster {
 namespace {

@@ -1,5 +1,5 @@
 // LogicalHash differs for states that answer differently, and equal hashes imply equal answers (SPEC P-1).
-#include "state/verify/hash.h"
+#include "tests/verify/hash.h"
 
 #include <gtest/gtest.h>
 

@@ -3,8 +3,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "state/base/check.h"
-#include "state/verify/hash.h"
 #include "tests/simulation/random_world.h"
+#include "tests/verify/hash.h"
 
 namespace muster {
 

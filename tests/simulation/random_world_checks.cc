@@ -2,10 +2,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "state/cluster/statement.h"
-#include "state/verify/hash.h"
-#include "state/verify/invariants.h"
 #include "tests/simulation/random_world.h"
 #include "tests/state/cluster/pod_affinity_twin.h"
+#include "tests/verify/hash.h"
+#include "tests/verify/invariants.h"
 
 namespace muster {
 

@@ -14,9 +14,9 @@
 #include "absl/strings/str_cat.h"
 #include "state/recording/commands.h"
 #include "state/recording/snapshot.h"
-#include "state/verify/invariants.h"
 #include "tests/simulation/random_world.h"
 #include "tests/support/facts.h"
+#include "tests/verify/invariants.h"
 
 namespace muster {
 namespace {

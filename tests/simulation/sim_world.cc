@@ -1,7 +1,7 @@
 #include "tests/simulation/sim_world.h"
 
-#include "state/verify/invariants.h"
 #include "tests/simulation/kinds.h"
+#include "tests/verify/invariants.h"
 
 namespace muster {
 namespace {

@@ -4,9 +4,9 @@
 #include "absl/strings/str_cat.h"
 #include "muster/store/v1/records.pb.h"
 #include "state/base/hash.h"
-#include "state/verify/hash.h"
-#include "state/verify/invariants.h"
 #include "tests/simulation/small_world.h"
+#include "tests/verify/hash.h"
+#include "tests/verify/invariants.h"
 
 namespace muster {
 

@@ -17,9 +17,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "state/recording/snapshot.h"
-#include "state/verify/hash.h"
 #include "tests/service/engine/engine_fixture.h"
 #include "tests/support/warm_libraries.h"
+#include "tests/verify/hash.h"
 
 namespace muster {
 namespace {

@@ -123,7 +123,7 @@ TEST_F(ClassIndexTest, LaggingReader_CatchesUp) {
   const NodeId b = Put("b", 100);
   const ClassId cls = Acquire(1);
   const ClassId other = Acquire(50);
-  for (const int changes : {1, 60, 70, 200, (1 << 16) + 10}) {
+  for (const int changes : {1, 60, 70, 200, static_cast<int>(Cluster::kMaxLog) + 10}) {
     EXPECT_EQ(Best(cls), Scanned(cls));
     for (int i = 0; i < changes; ++i) cluster_.Exclude(other, i % 2 == 0 ? a : b, 1);
     Use(b, other);
@@ -137,7 +137,7 @@ TEST_F(ClassIndexTest, LaggingReader_CatchesUp) {
 
 // With this many nodes the log is shorter than the lag that a reader may have.
 TEST_F(ClassIndexTest, TruncatedLog_RebuildsList) {
-  const int64_t log = 1 << 16;
+  const int64_t log = Cluster::kMaxLog;
   for (int i = 0; i < log / 2 + 100; ++i) Put(absl::StrCat("n", i), 10);
   const ClassId cls = Acquire(8);
   const ClassId other = Acquire(5);

@@ -258,7 +258,7 @@ TEST_F(Log, FullLog_KeepsLatestChanges) {
   EXPECT_EQ(cluster_.log_end(), 0);
   const NodeId a = Put("a", 8);
   const ClassId cls = Acquire(1);
-  const int64_t most = 1 << 16;
+  const int64_t most = Cluster::kMaxLog;
   while (cluster_.log_end() < most) cluster_.Exclude(cls, a, 1);
   EXPECT_EQ(cluster_.log_start(), 0);
   EXPECT_TRUE(cluster_.log_at(0).gained) << "the first: a came";

@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "state/machine/machine.h"
 #include "state/persistence/records.h"
-#include "state/verify/invariants.h"
 #include "tests/support/facts.h"
+#include "tests/verify/invariants.h"
 
 namespace muster {
 namespace {

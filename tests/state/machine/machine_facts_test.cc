@@ -1,7 +1,7 @@
 // SPEC K-13, D-9, D-12, Q-7, S-1, S-6: announced facts about nodes and pods, and their effect on all components.
-#include "state/verify/hash.h"
-#include "state/verify/invariants.h"
 #include "tests/state/machine/machine_fixture.h"
+#include "tests/verify/hash.h"
+#include "tests/verify/invariants.h"
 
 namespace muster {
 namespace {

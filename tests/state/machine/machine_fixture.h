@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "state/machine/machine.h"
-#include "state/verify/invariants.h"
 #include "tests/support/facts.h"
 #include "tests/support/lines.h"
+#include "tests/verify/invariants.h"
 
 namespace muster {
 

@@ -1,6 +1,6 @@
 // Rules that hold across components, as far as scenarios do not have them.
-#include "state/verify/hash.h"
 #include "tests/state/machine/machine_fixture.h"
+#include "tests/verify/hash.h"
 
 namespace muster {
 namespace {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "state/verify/invariants.h"
 #include "tests/support/facts.h"
+#include "tests/verify/invariants.h"
 
 namespace muster {
 namespace {

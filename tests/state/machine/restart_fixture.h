@@ -12,8 +12,8 @@
 
 #include "state/machine/machine.h"
 #include "state/persistence/records.h"
-#include "state/verify/invariants.h"
 #include "tests/support/facts.h"
+#include "tests/verify/invariants.h"
 
 namespace muster {
 

@@ -101,7 +101,7 @@ TEST_F(FutureReservationsTest, CapacityTakenByEarlierGang_ReleasesTerminatingRes
     const Gang& on_running = PutGang(name, 2);
     future_reservations_.Reserve(on_terminating, {{node, cls, 3}}, kTerminating, kNever, kT0);
     future_reservations_.Reserve(on_running, {{node, cls, 2}}, kRunning, kNever, kT0);
-    FutureReservations::Suspended suspended(&cluster_);
+    FutureReservations::Suspended suspended(future_reservations_);
     future_reservations_.Suspend(first, {kNever, FutureReservations::Claimant::Rank::kBlocksQueueFirst}, &suspended);
     ASSERT_EQ(suspended.others.size(), 2);
     future_reservations_.Reserve(first, {{node, cls, 2}}, kTerminating, kNever, kT0);

@@ -376,7 +376,7 @@ TEST_F(PlanningTest, ChangeLogOverrun_BlockedGangIsTriedAgain) {
   Round();
   EXPECT_FALSE(Planned("g"));
   AddNode("m", 2);
-  for (int i = 0; i < (1 << 16) + 9; ++i) {
+  for (size_t i = 0; i < Cluster::kMaxLog + 9; ++i) {
     ChangeNode("n", [i](NodeDescription* node) { node->labels["x"] = absl::StrCat(i); });
   }
   Round();

@@ -1,6 +1,6 @@
 // Values are hashed part by part, as a recording writes them (state/base/archive.h). Pods, nodes and classes are
 // hashed by name, never by an id, which depends on the order of their arrival; counters and positions are omitted.
-#include "state/verify/hash.h"
+#include "tests/verify/hash.h"
 
 #include <concepts>
 #include <map>

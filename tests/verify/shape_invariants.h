@@ -1,6 +1,6 @@
 // The invariants of subgroups and domains, recomputed from the facts of members and nodes (SPEC P-4, P-5).
-#ifndef MUSTER_STATE_VERIFY_SHAPE_INVARIANTS_H_
-#define MUSTER_STATE_VERIFY_SHAPE_INVARIANTS_H_
+#ifndef MUSTER_TESTS_VERIFY_SHAPE_INVARIANTS_H_
+#define MUSTER_TESTS_VERIFY_SHAPE_INVARIANTS_H_
 
 #include <string>
 #include <vector>
@@ -21,4 +21,4 @@ namespace muster {
 
 }  // namespace muster
 
-#endif  // MUSTER_STATE_VERIFY_SHAPE_INVARIANTS_H_
+#endif  // MUSTER_TESTS_VERIFY_SHAPE_INVARIANTS_H_

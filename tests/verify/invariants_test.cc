@@ -1,8 +1,8 @@
 // Tests of the checker: it finds each wrong count, and the hash changes with everything that changes a later answer.
-#include "state/verify/invariants.h"
+#include "tests/verify/invariants.h"
 
-#include "state/verify/hash.h"
 #include "tests/state/machine/machine_fixture.h"
+#include "tests/verify/hash.h"
 
 namespace muster {
 namespace {

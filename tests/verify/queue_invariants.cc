@@ -1,4 +1,4 @@
-#include "state/verify/queue_invariants.h"
+#include "tests/verify/queue_invariants.h"
 
 #include <vector>
 

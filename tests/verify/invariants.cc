@@ -1,4 +1,4 @@
-#include "state/verify/invariants.h"
+#include "tests/verify/invariants.h"
 
 #include <algorithm>
 #include <map>
@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "state/verify/queue_invariants.h"
-#include "state/verify/shape_invariants.h"
+#include "tests/verify/queue_invariants.h"
+#include "tests/verify/shape_invariants.h"
 
 namespace muster {
 namespace {

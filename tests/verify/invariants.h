@@ -1,7 +1,7 @@
 // The invariants of a machine after every command, recomputed from scratch (SPEC Q-7, P-1, G-10). Tests and simulations
 // use them; the process does not.
-#ifndef MUSTER_STATE_VERIFY_INVARIANTS_H_
-#define MUSTER_STATE_VERIFY_INVARIANTS_H_
+#ifndef MUSTER_TESTS_VERIFY_INVARIANTS_H_
+#define MUSTER_TESTS_VERIFY_INVARIANTS_H_
 
 #include "absl/status/status.h"
 #include "state/machine/machine.h"
@@ -13,4 +13,4 @@ namespace muster {
 
 }  // namespace muster
 
-#endif  // MUSTER_STATE_VERIFY_INVARIANTS_H_
+#endif  // MUSTER_TESTS_VERIFY_INVARIANTS_H_

@@ -1,4 +1,4 @@
-#include "state/verify/shape_invariants.h"
+#include "tests/verify/shape_invariants.h"
 
 #include <algorithm>
 

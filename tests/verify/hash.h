@@ -1,7 +1,7 @@
 // Hashes of what a machine knows, independent of the commands that led to it: for tests and simulations, which compare
 // machines with different histories (SPEC P-1). Machines with the same history are compared by recording::StateHash.
-#ifndef MUSTER_STATE_VERIFY_HASH_H_
-#define MUSTER_STATE_VERIFY_HASH_H_
+#ifndef MUSTER_TESTS_VERIFY_HASH_H_
+#define MUSTER_TESTS_VERIFY_HASH_H_
 
 #include <cstdint>
 
@@ -22,4 +22,4 @@ inline constexpr int64_t kFirstTimeMs = 1'000'000;
 
 }  // namespace muster
 
-#endif  // MUSTER_STATE_VERIFY_HASH_H_
+#endif  // MUSTER_TESTS_VERIFY_HASH_H_

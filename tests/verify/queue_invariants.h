@@ -1,6 +1,6 @@
 // The invariants of queues after every command, recomputed from pods and plans (SPEC Q-7).
-#ifndef MUSTER_STATE_VERIFY_QUEUE_INVARIANTS_H_
-#define MUSTER_STATE_VERIFY_QUEUE_INVARIANTS_H_
+#ifndef MUSTER_TESTS_VERIFY_QUEUE_INVARIANTS_H_
+#define MUSTER_TESTS_VERIFY_QUEUE_INVARIANTS_H_
 
 #include <string>
 
@@ -17,4 +17,4 @@ namespace muster {
 
 }  // namespace muster
 
-#endif  // MUSTER_STATE_VERIFY_QUEUE_INVARIANTS_H_
+#endif  // MUSTER_TESTS_VERIFY_QUEUE_INVARIANTS_H_
