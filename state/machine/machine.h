@@ -216,6 +216,7 @@ class Machine {
   QueueStep queue_step_;
   Explanations explanations_;
   Reconciler reconciler_;
+  GangReader gang_reader_;
   Reader reader_;
   const bool persist_queues_;
   int64_t now_ms_ = 0;

@@ -163,7 +163,7 @@ absl::Status RestoredRecords::ReadPromise(const Record& record, bool* known) {
   }
   if (record.kind == kQueues) {
     QueueRules rules;
-    const absl::Status read =
+    absl::Status read =
         ReadMessage<proto::QueuesRecord>(record, [&](const auto& message) { Read(message.queues(), &rules.queues); });
     for (QueueSpec& queue : rules.queues) {
       if (queue.sort != QueueSort::kFair) queue.sort = QueueSort::kFifo;

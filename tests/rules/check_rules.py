@@ -91,7 +91,7 @@ NOT_RECORDED = {
     # Components without a state of their own, and caches.
     "Machine": {"index_", "topology_", "domains_", "eligibility_", "recorder_", "reasons_", "placer_", "future_placer_", "planning_", "plan_lifecycle_", "broken_plans_", "member_filter_", "extender_frontend_",
                 "contention_", "node_search_", "permit_frontend_", "verbs_frontend_", "submissions_frontend_", "gang_facts_",
-                "pod_facts_", "ingest_", "queue_step_", "reconciler_", "reader_"},
+                "pod_facts_", "ingest_", "queue_step_", "reconciler_", "gang_reader_", "reader_"},
 }
 MAX_LINES = 500
 # How many components (the types of Machine's members) a class or struct in state/ may point to: beyond that, it has more
