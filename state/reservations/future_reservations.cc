@@ -203,7 +203,8 @@ bool FutureReservations::ReservationFits(NodeId id, const Reservation& reservati
   const auto held = TerminatingByNode().find(id);
   const ResourceSum awaited = ReservationOn(id, WaitsFor::kRunning);
   const ResourceSum sum = ReservationOn(id, WaitsFor::kTerminating);
-  const Ending ending = held == TerminatingByNode().end() ? Ending() : held->second;
+  static const Ending kNothing;
+  const Ending& ending = held == TerminatingByNode().end() ? kNothing : held->second;
   const bool ports = absl::c_all_of(reservation.places, [&](const Statement::Operation& place) {
     return place.node != id || HasPortsAfter(ending, node, cluster_->pod_class(place.cls).shape->host_ports);
   });
