@@ -52,6 +52,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT MUSTER_SANITIZE)
   set(MUSTER_INLINED --param=inline-unit-growth=300 --param=large-unit-insns=200000)
 endif()
 
+# Code that runs once, or for one user at a terminal, takes these options: it compiles in a fifth less time.
+set(MUSTER_SELDOM_RUN -O1)
+
 # muster_library(NAME SOURCES... DEPS...): a static library. It may link only its DEPS; tests/rules checks that it
 # includes nothing else.
 function(muster_library name)

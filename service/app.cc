@@ -11,11 +11,24 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "k8s-extender/actuator/actuator.h"
+#include "k8s-extender/apiserver/client.h"
+#include "k8s-extender/apiserver/cluster_feed.h"
 #include "k8s-extender/apiserver/token_review.h"
 #include "k8s-extender/dialects/dialects.h"
+#include "k8s-extender/webhook/admission.h"
+#include "k8s-extender/webhook/extender.h"
+#include "service/engine/engine.h"
+#include "service/engine/event_log.h"
 #include "service/http/admin.h"
+#include "service/http/http_listener.h"
+#include "service/recorder/recorder.h"
 #include "service/rpc/rpc_server.h"
+#include "service/security/access.h"
+#include "service/security/tls_context.h"
 #include "service/store/sqlite_store.h"
+#include "service/tracing/otlp_exporter.h"
+#include "service/tracing/trace_log.h"
 #include "state/persistence/facts.h"
 
 namespace muster {
@@ -43,6 +56,10 @@ App::App(Config config, EffectSink* effects, std::function<void()> end)
     : config_(std::move(config)), effects_(effects), end_(std::move(end)) {}
 App::~App() { Stop(); }
 
+Engine& App::engine() { return *engine_; }
+int App::extender_port() const { return extender_listener_->port(); }
+int App::bind_port() const { return bind_listener_->port(); }
+int App::admin_port() const { return admin_listener_->port(); }
 int App::grpc_port() const { return rpc_->port(); }
 
 absl::Status App::StartStore() {

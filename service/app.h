@@ -10,27 +10,29 @@
 #include <thread>
 
 #include "absl/status/status.h"
-#include "k8s-extender/actuator/actuator.h"
-#include "k8s-extender/apiserver/client.h"
-#include "k8s-extender/apiserver/cluster_feed.h"
-#include "k8s-extender/webhook/admission.h"
-#include "k8s-extender/webhook/extender.h"
 #include "service/config/config.h"
-#include "service/engine/engine.h"
-#include "service/engine/event_log.h"
-#include "service/http/http_listener.h"
-#include "service/recorder/recorder.h"
-#include "service/security/access.h"
-#include "service/security/tls_context.h"
-#include "service/store/store.h"
 #include "service/telemetry/metrics.h"
-#include "service/tracing/otlp_exporter.h"
-#include "service/tracing/trace_log.h"
 #include "support/sync.h"
 
 namespace muster {
 
+class Access;
+class Actuator;
+class Admission;
+class ClusterFeed;
+class EffectSink;
+class Engine;
+class EventLog;
+class Extender;
+class HttpListener;
+class KubeClient;
+class OtlpExporter;
+class QueueObjects;
+class Recorder;
 class RpcServer;
+class Store;
+class TlsContext;
+class TraceLog;
 
 class App {
  public:
@@ -48,10 +50,10 @@ class App {
   // Graceful: answers held bind calls, closes the servers, and lets the engine finish the commands that it accepted.
   void Stop();
 
-  [[nodiscard]] Engine& engine() { return *engine_; }
-  [[nodiscard]] int extender_port() const { return extender_listener_->port(); }
-  [[nodiscard]] int bind_port() const { return bind_listener_->port(); }
-  [[nodiscard]] int admin_port() const { return admin_listener_->port(); }
+  [[nodiscard]] Engine& engine();
+  [[nodiscard]] int extender_port() const;
+  [[nodiscard]] int bind_port() const;
+  [[nodiscard]] int admin_port() const;
   [[nodiscard]] int grpc_port() const;
 
  private:

@@ -9,7 +9,7 @@
 #include "service/security/access.h"
 #include "service/security/limits.h"
 #include "service/security/tls_context.h"
-#include "state/machine/machine.h"
+#include "state/machine/settings.h"
 
 namespace muster {
 
