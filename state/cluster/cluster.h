@@ -21,7 +21,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "state/base/hash.h"
 #include "state/base/resources.h"
 #include "state/cluster/node_order.h"
 #include "state/cluster/pod_affinity.h"
@@ -230,9 +229,6 @@ class Cluster {
   // Whether a pod of the class raises (`sign` 1) or lowers (-1) the preference of other pods of the class for its
   // place.
   [[nodiscard]] bool HasSelfPreference(ClassId cls, int32_t sign) const;
-
-  // Adds nodes, charges and learned refusals, by name, in order of names.
-  void Hash(StateHasher* hasher) const;
 
   // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() {

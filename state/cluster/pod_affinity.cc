@@ -82,11 +82,6 @@ std::string PodAffinity::LabelIdentityOf(absl::string_view name_space, absl::str
   return absl::StrCat(name_space, absl::string_view("\0", 1), identity);
 }
 
-void PodAffinity::HashLearned(StateHasher* hasher) const {
-  hasher->Add(selects_unlabelled_);
-  for (const std::string& key : keys_) hasher->Add(key);
-}
-
 const absl::btree_map<NodeId, int64_t>& PodAffinity::ChargedOf(ClassId cls, bool future) const {
   static const absl::btree_map<NodeId, int64_t> kNothing;
   const auto charged = ChargesOf(future).find(cls);

@@ -18,7 +18,6 @@
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
-#include "state/base/hash.h"
 #include "state/cluster/node_filter.h"
 #include "state/model/affinity_terms.h"
 #include "state/model/ids.h"
@@ -62,11 +61,6 @@ class PodAffinity {
   // REQUIRES: AddClass.
   bool Charge(NodeId node, ClassId cls, int32_t times, bool future);
 
-  // The number of pods of the class, by node. `future`: of future reservations.
-  [[nodiscard]] const absl::btree_map<NodeId, int64_t>& ChargedOf(ClassId cls, bool future = false) const;
-  // Adds the learned label keys.
-  void HashLearned(StateHasher* hasher) const;
-
   // --- room ---
   // How many pods of the class, at most `limit`, pod affinity allows on the node. REQUIRES: AddClass.
   [[nodiscard]] int32_t Room(NodeId node, ClassId cls, int32_t limit) const;
@@ -89,8 +83,6 @@ class PodAffinity {
   [[nodiscard]] std::string Obstacle(NodeId node, ClassId cls) const;
   // True if a pod of the class and other pods affect each other within one node only.
   [[nodiscard]] bool Local(ClassId cls) const;
-  // True if a pod of `a` and a pod of `b` never share a node, whichever node it is.
-  [[nodiscard]] bool Repel(ClassId a, ClassId b) const;
   // True if two pods of the class never share this node.
   [[nodiscard]] bool AtMostOneOn(NodeId node, ClassId cls) const;
   // True if a placed pod of the class may enable another one.
@@ -181,6 +173,8 @@ class PodAffinity {
     absl::btree_set<TermId> selected_by;
   };
 
+  // The number of pods of the class, by node. `future`: of future reservations.
+  [[nodiscard]] const absl::btree_map<NodeId, int64_t>& ChargedOf(ClassId cls, bool future) const;
   [[nodiscard]] const Known& Of(ClassId cls) const { return *known_[static_cast<size_t>(cls)]; }
   [[nodiscard]] const Term& TermAt(TermId id) const { return *terms_[static_cast<size_t>(id)]; }
   [[nodiscard]] DomainId DomainOf(NodeId node, const Term& term) const;

@@ -181,16 +181,6 @@ bool PodAffinity::Local(ClassId cls) const {
          std::all_of(known.selected_by.begin(), known.selected_by.end(), local);
 }
 
-bool PodAffinity::Repel(ClassId a, ClassId b) const {
-  const auto repels = [&](ClassId one, ClassId other) {
-    const Known& of = Of(one);
-    return std::any_of(of.anti.begin(), of.anti.end(), [&](TermId id) {
-      return TermAt(id).label == kHostnameLabel && Of(other).selected_by.contains(id);
-    });
-  };
-  return repels(a, b) || repels(b, a);
-}
-
 bool PodAffinity::AtMostOneOn(NodeId node, ClassId cls) const {
   const Known& known = Of(cls);
   return std::any_of(known.anti.begin(), known.anti.end(), [&](TermId id) {

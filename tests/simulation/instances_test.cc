@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "state/planner/planner.h"
+#include "tests/support/cluster_hash.h"
 #include "tests/support/share.h"
 
 namespace muster {
@@ -37,11 +38,6 @@ struct World {
         ++runs.back().pods;
       }
     }
-  }
-  [[nodiscard]] uint64_t Hash() const {
-    StateHasher hasher;
-    cluster.Hash(&hasher);
-    return hasher.value();
   }
   Cluster cluster;
   ClassIndex index{&cluster};
@@ -84,7 +80,7 @@ struct Figures {
 
 void Try(const Instance& instance, bool fits, int32_t budget, Figures* figures) {
   World world(instance);
-  const uint64_t before = world.Hash();
+  const uint64_t before = HashOf(world.cluster);
   {
     Statement statement(&world.cluster);
     const GroupPlacement result = PlaceTogether(world.demands, budget, &world.index, world.cluster, &statement);
@@ -97,12 +93,12 @@ void Try(const Instance& instance, bool fits, int32_t budget, Figures* figures) 
     } else {
       ASSERT_TRUE(result.out_of_tries || !fits) << "reported as proven that it does not fit, but it does";
       ASSERT_FALSE(result.explanation.empty());
-      ASSERT_EQ(world.Hash(), before) << "not placed: nothing is left behind (P-1)";
+      ASSERT_EQ(HashOf(world.cluster), before) << "not placed: nothing is left behind (P-1)";
       ++(fits ? figures->gave_up : figures->proven);
       if (result.out_of_tries && !fits) --figures->proven;
     }
   }
-  ASSERT_EQ(world.Hash(), before);
+  ASSERT_EQ(HashOf(world.cluster), before);
 }
 
 // Placements and messages, with names instead of ids.

@@ -148,7 +148,6 @@ class RandomWorld {
   [[nodiscard]] int64_t ReservedBehind(const Gang& gang, const Gang& head, NodeId node, ResourceId resource) const;
   void ChangeHead();
   [[nodiscard]] int64_t Plans() const;
-  [[nodiscard]] uint64_t ClusterHash() const;
 
   Outcome Apply(const Command& command);
   void TakeOut(const Outcome& outcome);

@@ -4,6 +4,7 @@
 #include "state/cluster/statement.h"
 #include "tests/simulation/random_world.h"
 #include "tests/state/cluster/pod_affinity_twin.h"
+#include "tests/support/cluster_hash.h"
 #include "tests/verify/hash.h"
 #include "tests/verify/invariants.h"
 
@@ -106,14 +107,15 @@ void RandomWorld::Plan() {
   const bool nominated =
       std::any_of(pods_.begin(), pods_.end(), [](const auto& entry) { return !entry.second.nominated_node.empty(); });
   const int64_t plans = Plans();
-  const uint64_t before = ClusterHash();
+  const Cluster& cluster = machine_->rooms().cluster;
+  const uint64_t before = HashOf(cluster);
   const bool reserved = machine_->rooms().future_reservations.HasAnyReservation();
   const std::set<std::string> held = HeldFor();
   Apply(PlanRound{2});
   CheckHeads(held, plans);
   if (nominated || Plans() != plans || reserved || machine_->rooms().future_reservations.HasAnyReservation()) return;
   ++rounds_without_plan_;
-  if (ClusterHash() != before) violation_ = "a round of planning that promised nothing changed the cluster";
+  if (HashOf(cluster) != before) violation_ = "a round of planning that promised nothing changed the cluster";
 }
 
 void RandomWorld::ComeToRest() {
@@ -131,12 +133,6 @@ int64_t RandomWorld::Plans() const {
       newest = std::max(newest, plan->id);
   });
   return newest;
-}
-
-uint64_t RandomWorld::ClusterHash() const {
-  StateHasher hasher;
-  machine_->rooms().cluster.Hash(&hasher);
-  return hasher.value();
 }
 
 Outcome RandomWorld::Apply(const Command& command) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "state/cluster/cluster.h"
+#include "tests/support/cluster_hash.h"
 #include "tests/support/facts.h"
 
 namespace muster {
@@ -17,12 +18,6 @@ inline PodTemplate Wants(ResourceList requests) {
   PodTemplate shape;
   shape.requests = std::move(requests);
   return shape;
-}
-
-inline uint64_t HashOf(const Cluster& cluster) {
-  StateHasher hasher;
-  cluster.Hash(&hasher);
-  return hasher.value();
 }
 
 class ClusterTest : public testing::Test {

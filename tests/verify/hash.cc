@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "state/base/archive.h"
+#include "tests/support/cluster_hash.h"
 
 namespace muster {
 namespace {
@@ -55,19 +55,10 @@ class LogicalHasher {
 
 // Adds the nodes, in order of names.
 void AddNodes(const Cluster& cluster, LogicalHasher* hasher) {
-  cluster.Hash(hasher->hasher());  // charges and learned refusals
-  std::map<std::string, const Node*> nodes;
-  for (NodeId id = 0; id < cluster.node_limit(); ++id) {
-    if (cluster.node(id).known) nodes[cluster.node(id).facts.name] = &cluster.node(id);
-  }
-  for (const auto& [name, node] : nodes) {
-    std::map<std::string, std::vector<int32_t>> ports;
-    for (const PortCharges& held : node->ports) {
-      const HostPort& port = held.port;
-      ports[absl::StrCat(static_cast<int>(port.protocol), "/", port.port, "/", port.ip)] = {held.used, held.reserved,
-                                                                                            held.future_reserved};
-    }
-    hasher->Add(node->facts.unschedulable, node->freshness, node->facts.labels, node->facts.taints, ports);
+  AddCluster(cluster, hasher->hasher());
+  for (const auto& [name, id] : cluster.order().ids()) {
+    const Node& node = cluster.node(id);
+    hasher->Add(node.facts.unschedulable, node.freshness, node.facts.labels, node.facts.taints);
   }
 }
 

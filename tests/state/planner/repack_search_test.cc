@@ -8,16 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "state/planner/planner.h"
+#include "tests/support/cluster_hash.h"
 #include "tests/support/facts.h"
 
 namespace muster {
 namespace repack_search_test {
-
-uint64_t ClusterHashOf(const Cluster& cluster) {
-  StateHasher hasher;
-  cluster.Hash(&hasher);
-  return hasher.value();
-}
 
 class PlaceTogetherTest : public testing::Test {
  protected:
@@ -33,7 +28,7 @@ class PlaceTogetherTest : public testing::Test {
   }
   // "n1:2 n2:1 | n3:1": the pods of each demand by node; empty if they were not placed.
   std::string Place(const std::vector<Demand>& demands, int32_t max_tries = kDefaultTries) {
-    const uint64_t before = ClusterHashOf(cluster_);
+    const uint64_t before = HashOf(cluster_);
     std::vector<std::string> out;
     {
       Statement statement(&cluster_);
@@ -50,9 +45,9 @@ class PlaceTogetherTest : public testing::Test {
         out.push_back(absl::StrJoin(pods, " ", absl::PairFormatter(":")));
       }
       EXPECT_EQ(at, statement.operations().size()) << "every operation belongs to a demand";
-      EXPECT_TRUE(result_.placed || ClusterHashOf(cluster_) == before) << "not placed: nothing is left behind (P-1)";
+      EXPECT_TRUE(result_.placed || HashOf(cluster_) == before) << "not placed: nothing is left behind (P-1)";
     }
-    EXPECT_EQ(ClusterHashOf(cluster_), before);
+    EXPECT_EQ(HashOf(cluster_), before);
     EXPECT_LE(result_.tries, max_tries);
     return absl::StrJoin(out, " | ");
   }
