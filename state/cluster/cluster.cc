@@ -162,10 +162,8 @@ absl::StatusOr<ClassId> Cluster::AcquireClass(const Shared<PodTemplate>& shape, 
   cls->request.Set(kPods, 1);
   cls->pods = 1;
   cls->label_identity = label_identity;
-  cls->has_pod_affinity = !label_identity.required.empty() || !shape->pod_affinity.empty();
-  if (cls->has_pod_affinity) pod_affinity_.AddClass(id, shape->pod_affinity, shape, label_identity.required);
-  cls->has_preferred = !label_identity.preferred.empty() || !shape->preferences.pod_affinity.empty();
-  if (cls->has_preferred) preferred_.AddClass(id, Counted(shape->preferences), shape, label_identity.preferred);
+  cls->has_pod_affinity = pod_affinity_.AddClass(id, *cls);
+  cls->has_preferred = preferred_.AddClass(id, *cls);
   classes_[static_cast<size_t>(id)] = std::move(cls);
   class_ids_.emplace(std::move(key), id);
   return id;
@@ -298,6 +296,28 @@ void Cluster::Log(NodeId node, bool constraints, bool gained) {
     log_.pop_front();
     ++log_start_;
   }
+}
+
+LabelIdentity Cluster::LabelIdentityOf(absl::string_view name_space, absl::string_view labels) const {
+  if (!pod_affinity_.any_learned() && !preferred_.any_learned()) return {};
+  const auto known = namespaces_.find(name_space);
+  const Labels* of_namespace = known == namespaces_.end() ? nullptr : &known->second;
+  return {pod_affinity_.LabelIdentityOf(name_space, labels, of_namespace),
+          preferred_.LabelIdentityOf(name_space, labels, of_namespace)};
+}
+
+bool Cluster::SetNamespace(absl::string_view name, const Labels* labels) {
+  const auto known = namespaces_.find(name);
+  const Labels* before = known == namespaces_.end() ? nullptr : &known->second;
+  const bool distinguishes = pod_affinity_.Distinguishes(before, labels) || preferred_.Distinguishes(before, labels);
+  if (labels == nullptr) {
+    if (before != nullptr) namespaces_.erase(known);
+  } else if (before == nullptr) {
+    namespaces_.emplace(name, *labels);
+  } else {
+    known->second = *labels;
+  }
+  return distinguishes;
 }
 
 }  // namespace muster

@@ -1,4 +1,4 @@
-// Whether pods of a class may use a node, and how many (SPEC P-3).
+// Whether pods of a class may use a node, how many, and with which score (SPEC P-3).
 #include <algorithm>
 #include <limits>
 
@@ -133,6 +133,33 @@ int32_t Cluster::UtilizationScore(NodeId id, ClassId cls) const {
     return offered.id > kPods && node.free.Get(offered.id) > 0 && request.Get(offered.id) == 0;
   });
   return static_cast<int32_t>(sum / count) - (strands ? 1000 : 0);
+}
+
+int64_t Cluster::PreferenceScore(NodeId id, ClassId cls) const {
+  int64_t sum = 0;
+  const std::vector<WeightedPodAffinityTerm>& terms = pod_class(cls).shape->preferences.pod_affinity;
+  for (size_t i = 0; i < terms.size(); ++i) sum += terms[i].weight * preferred_.Near(id, cls, i);
+  return sum;
+}
+
+int64_t Cluster::NodePreferenceScore(NodeId id, ClassId cls) const {
+  // Relative to the largest weight of a term, 100, in the ratio of kube-scheduler's default weights: 3 for taints, 2
+  // for affinity.
+  constexpr int64_t kTaintScore = -150;
+  int64_t sum = kTaintScore * SoftTaints(id, cls);
+  const NodeDescription& facts = node(id).facts;
+  for (const PreferredNode& each : pod_class(cls).shape->preferences.nodes) {
+    if (Matches(each.term, facts.name, facts.labels)) sum += each.weight;
+  }
+  return sum;
+}
+
+bool Cluster::HasSelfPreference(ClassId cls, int32_t sign) const {
+  const std::vector<WeightedPodAffinityTerm>& terms = pod_class(cls).shape->preferences.pod_affinity;
+  for (size_t i = 0; i < terms.size(); ++i) {
+    if (terms[i].weight * sign > 0 && preferred_.SelectsItself(cls, i)) return true;
+  }
+  return false;
 }
 
 bool Cluster::ReservationsExceed(NodeId id) const {

@@ -6,6 +6,7 @@
 #define MUSTER_STATE_CLUSTER_NODE_ORDER_H_
 
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -18,7 +19,20 @@ namespace muster {
 class NodeOrder {
  public:
   // REQUIRES: neither the name nor the id is in the order.
-  void Add(absl::string_view name, int32_t id);
+  void Add(absl::string_view name, int32_t id) {
+    if (static_cast<size_t>(id) >= ranks_.size()) ranks_.resize(static_cast<size_t>(id) + 1);
+    const auto at = ids_.emplace(name, id).first;
+    ++version_;
+    const auto next = std::next(at);
+    int64_t& rank = ranks_[static_cast<size_t>(id)];
+    if (at == ids_.begin()) {
+      rank = next == ids_.end() ? 0 : this->rank(next->second) - kGap;
+      return;
+    }
+    const int64_t before = this->rank(std::prev(at)->second);
+    rank = next == ids_.end() ? before + kGap : before + (this->rank(next->second) - before) / 2;
+    if (rank == before) Renumber();
+  }
   void Remove(absl::string_view name) {
     ids_.erase(ids_.find(name));
     ++version_;
@@ -36,7 +50,14 @@ class NodeOrder {
   static constexpr auto Recorded() { return std::tuple(&NodeOrder::ids_, &NodeOrder::ranks_, &NodeOrder::epoch_); }
 
  private:
-  void Renumber();
+  // The gap between ranks that are assigned in a row; each insertion in the middle halves it.
+  static constexpr int64_t kGap = int64_t{1} << 32;
+
+  void Renumber() {
+    int64_t rank = 0;
+    for (const auto& [name, id] : ids_) ranks_[static_cast<size_t>(id)] = rank += kGap;
+    ++epoch_;
+  }
 
   absl::btree_map<std::string, int32_t> ids_;
   std::vector<int64_t> ranks_;  // by id

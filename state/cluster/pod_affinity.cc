@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "state/base/check.h"
 #include "state/cluster/cluster.h"
@@ -36,7 +37,45 @@ void ForEachSelector(const PodAffinityRules& rules, const Visit& visit) {
   for (const SpreadConstraint& each : rules.spread) visit(each.selector);
 }
 
+// The filter of `spread`. REQUIRES: it is one of the constraints of `shape`.
+NodeFilter FilterOf(const SpreadConstraint& spread, const PodTemplate& shape) {
+  NodeFilter out;
+  for (const SpreadConstraint& other : shape.pod_affinity.spread) {
+    if (other.topology_key != spread.topology_key) out.labels.push_back(other.topology_key);
+  }
+  absl::c_sort(out.labels);
+  out.labels.erase(std::unique(out.labels.begin(), out.labels.end()), out.labels.end());
+  if (spread.honor_affinity) {
+    out.shape.node_selector = shape.node_selector;
+    out.shape.has_affinity = shape.has_affinity;
+    out.shape.affinity = shape.affinity;
+  }
+  out.taints = spread.honor_taints;
+  if (out.taints) out.shape.tolerations = shape.tolerations;
+  return out;
+}
+
 }  // namespace
+
+const std::string* LabelOf(const NodeDescription& node, const std::string& name) {
+  const auto own = node.labels.find(name);
+  if (own != node.labels.end()) return &own->second;
+  return name == kHostnameLabel ? &node.name : nullptr;
+}
+
+std::string NodeFilter::Key() const {
+  if (labels.empty() && shape.node_selector.empty() && !shape.has_affinity && !taints) return "";
+  std::string out = absl::StrCat(labels.size(), taints ? "T" : "-");
+  for (const std::string& label : labels) AppendText(label, &out);
+  absl::StrAppend(&out, shape.Family());
+  return out;
+}
+
+bool NodeFilter::Has(const NodeDescription& node) const {
+  return absl::c_all_of(labels, [&](const std::string& label) { return LabelOf(node, label) != nullptr; }) &&
+         PodSideObstacle(node, shape) == Obstacle::kNone &&
+         (!taints || FirstUntolerated(node.taints, shape.tolerations) == nullptr);
+}
 
 // --- labels ---
 
@@ -103,24 +142,24 @@ const PodAffinity::Label* PodAffinity::AddLabel(const std::string& id, const std
   label.name = name;
   label.filters = !nodes.Key().empty();
   label.filter = std::move(nodes);
-  label.domain_of.assign(static_cast<size_t>(cluster_->node_limit()), kNoTermDomain);
+  label.domain_of.assign(static_cast<size_t>(cluster_->node_limit()), kNoDomain);
   for (NodeId node = 0; node < cluster_->node_limit(); ++node) {
     label.domain_of[static_cast<size_t>(node)] = Place(node, &label);
   }
   return known.get();
 }
 
-PodAffinity::DomainId PodAffinity::Place(NodeId node, Label* label) const {
+DomainId PodAffinity::Place(NodeId node, Label* label) const {
   const Node& of = cluster_->node(node);
-  if (!of.present) return kNoTermDomain;
+  if (!of.present) return kNoDomain;
   const std::string* value = LabelOf(of.facts, label->name);
-  if (value == nullptr || (label->filters && !label->filter.Has(of.facts))) return kNoTermDomain;
+  if (value == nullptr || (label->filters && !label->filter.Has(of.facts))) return kNoDomain;
   return label->ids.try_emplace(*value, static_cast<DomainId>(label->ids.size())).first->second;
 }
 
-PodAffinity::DomainId PodAffinity::DomainOf(NodeId node, const Term& term) const {
+DomainId PodAffinity::DomainOf(NodeId node, const Term& term) const {
   const std::vector<DomainId>& of = term.at->domain_of;
-  return static_cast<size_t>(node) < of.size() ? of[static_cast<size_t>(node)] : kNoTermDomain;
+  return static_cast<size_t>(node) < of.size() ? of[static_cast<size_t>(node)] : kNoDomain;
 }
 
 PodAffinity::TermId PodAffinity::AcquireTerm(const std::string& label, NodeFilter nodes,
@@ -150,7 +189,6 @@ PodAffinity::TermId PodAffinity::AcquireTerm(const std::string& label, NodeFilte
   term.at = AddLabel(where, label, std::move(nodes));
   term.at_id = std::move(where);
   term.id = std::move(text);
-  term.label = label;
   term.indexed = IndexOf(selectors);
   term.by_labels =
       std::any_of(selectors.begin(), selectors.end(), [](const PodSelector& each) { return each.by_labels; });
@@ -180,7 +218,7 @@ void PodAffinity::Connect(TermId id, ClassId cls) {
   for (const bool future : {false, true}) {
     for (const auto& [node, pods] : ChargedOf(cls, future)) {
       const DomainId domain = DomainOf(node, term);
-      if (domain == kNoTermDomain) continue;
+      if (domain == kNoDomain) continue;
       (future ? term.future_pods : term.pods).Add(domain, pods);
       if (!future) ++term.version;
     }
@@ -206,8 +244,11 @@ void PodAffinity::ReleaseTerm(TermId id, bool opens) {
 
 // --- classes ---
 
-void PodAffinity::AddClass(ClassId cls, const PodAffinityRules& rules, const PodTemplate& shape,
-                           absl::string_view label_identity) {
+bool PodAffinity::AddClass(ClassId cls, const PodClass& added) {
+  const PodTemplate& shape = added.shape;
+  const PodAffinityRules rules = preferred_ ? Counted(shape.preferences) : shape.pod_affinity;
+  const absl::string_view label_identity = preferred_ ? added.label_identity.preferred : added.label_identity.required;
+  if (rules.empty() && label_identity.empty()) return false;
   if (static_cast<size_t>(cls) >= known_.size()) known_.resize(static_cast<size_t>(cls) + 1);
   known_[static_cast<size_t>(cls)] = std::make_unique<Known>();
   Known& known = *known_[static_cast<size_t>(cls)];
@@ -239,6 +280,7 @@ void PodAffinity::AddClass(ClassId cls, const PodAffinityRules& rules, const Pod
     known.spread.back().max_skew = each.max_skew;
     known.spread.back().min_domains = each.min_domains;
   }
+  return true;
 }
 
 void PodAffinity::RemoveClass(ClassId cls) {
@@ -263,7 +305,7 @@ void PodAffinity::NoteNode(NodeId node) {
   for (const auto& known : labels_) {
     Label& label = *known.second;
     if (static_cast<size_t>(node) >= label.domain_of.size()) {
-      label.domain_of.resize(static_cast<size_t>(node) + 1, kNoTermDomain);
+      label.domain_of.resize(static_cast<size_t>(node) + 1, kNoDomain);
     }
     const DomainId now = Place(node, &label);
     DomainId& domain = label.domain_of[static_cast<size_t>(node)];
@@ -289,7 +331,7 @@ void PodAffinity::Count(NodeId node, const Known& known, int64_t times, bool fut
     Term& term = *terms_[static_cast<size_t>(id)];
     if (only != nullptr && term.at != only) return;
     const DomainId domain = DomainOf(node, term);
-    if (domain == kNoTermDomain) return;
+    if (domain == kNoDomain) return;
     (term.*counts).Add(domain, times);
     if (!future) ++term.version;
   };
@@ -297,7 +339,7 @@ void PodAffinity::Count(NodeId node, const Known& known, int64_t times, bool fut
   for (const TermId id : known.anti) add(id, future ? &Term::future_holders : &Term::holders);
 }
 
-bool PodAffinity::Charge(NodeId node, ClassId cls, int32_t times, bool future) {
+bool PodAffinity::Charge(NodeId node, ClassId cls, int64_t times, bool future) {
   Charges& charges = future ? future_ : charged_;
   auto& nodes = charges[cls];
   const auto here = nodes.try_emplace(node, 0).first;
@@ -315,7 +357,7 @@ bool PodAffinity::Charge(NodeId node, ClassId cls, int32_t times, bool future) {
 int64_t PodAffinity::Near(NodeId node, ClassId cls, size_t term) const {
   const Term& of = TermAt(Of(cls).anti[term]);
   const DomainId domain = DomainOf(node, of);
-  return domain == kNoTermDomain ? 0 : of.pods.In(domain) + of.future_pods.In(domain);
+  return domain == kNoDomain ? 0 : of.pods.In(domain) + of.future_pods.In(domain);
 }
 
 bool PodAffinity::SelectsItself(ClassId cls, size_t term) const {
@@ -323,33 +365,14 @@ bool PodAffinity::SelectsItself(ClassId cls, size_t term) const {
 }
 
 void PodAffinity::Rebuild() {
-  known_.clear();
-  terms_.clear();
-  unused_.clear();
-  ids_.clear();
-  by_pair_.clear();
-  not_indexed_.clear();
-  classes_by_pair_.clear();
-  labels_.clear();
+  const Charges charged = std::exchange(charged_, {});
+  const Charges of_future = std::exchange(future_, {});
   for (ClassId cls = 0; cls < cluster_->class_limit(); ++cls) {
-    if (!cluster_->has_class(cls)) continue;
-    const PodClass& known = cluster_->pod_class(cls);
-    if (preferred_ && known.has_preferred) {
-      AddClass(cls, Counted(known.shape->preferences), known.shape, known.label_identity.preferred);
-    } else if (!preferred_ && known.has_pod_affinity) {
-      AddClass(cls, known.shape->pod_affinity, known.shape, known.label_identity.required);
-    }
+    if (cluster_->has_class(cls)) AddClass(cls, cluster_->pod_class(cls));
   }
-  // Selected pods were counted as terms were added; pods that reject them were not.
   for (const bool future : {false, true}) {
-    for (const auto& [cls, nodes] : ChargesOf(future)) {
-      for (const auto& [node, pods] : nodes) {
-        for (const TermId id : Of(cls).anti) {
-          Term& term = *terms_[static_cast<size_t>(id)];
-          const DomainId domain = DomainOf(node, term);
-          if (domain != kNoTermDomain) (future ? term.future_holders : term.holders).Add(domain, pods);
-        }
-      }
+    for (const auto& [cls, nodes] : future ? of_future : charged) {
+      for (const auto& [node, pods] : nodes) Charge(node, cls, pods, future);
     }
   }
 }

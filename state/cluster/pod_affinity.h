@@ -18,13 +18,39 @@
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
-#include "state/cluster/node_filter.h"
 #include "state/model/affinity_terms.h"
 #include "state/model/ids.h"
+#include "state/model/node.h"
+#include "state/model/pod_template.h"
 
 namespace muster {
 
 class Cluster;
+struct PodClass;
+
+// Dense for one label: a value of it that some node has.
+using DomainId = int32_t;
+inline constexpr DomainId kNoDomain = -1;
+
+// The label with a different value on each node.
+inline constexpr absl::string_view kHostnameLabel = "kubernetes.io/hostname";
+
+// The node's label of this name; nullptr if it has none. The name of the node stands in for a missing host name label:
+// Kubernetes sets it on every node, but other announcers may not.
+[[nodiscard]] const std::string* LabelOf(const NodeDescription& node, const std::string& name);
+
+// The nodes that count for a topology spread, as in kube-scheduler's node inclusion policies
+// (k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread).
+struct NodeFilter {
+  std::vector<std::string> labels;  // a node has all of these
+  PodTemplate shape;                // node selector, affinity and tolerations only: a node meets the first two
+  bool taints = false;              // and has no taint that the pod does not tolerate
+
+  // A text that is equal exactly for equal filters; empty: every node counts.
+  [[nodiscard]] std::string Key() const;
+  // Whether the node counts.
+  [[nodiscard]] bool Has(const NodeDescription& node) const;
+};
 
 class PodAffinity {
  public:
@@ -49,8 +75,8 @@ class PodAffinity {
                                             const Labels* of_namespace) const;
 
   // --- classes and nodes ---
-  // `shape`: the template of its pods. REQUIRES: the rules are learned; the rules or the label identity are not empty.
-  void AddClass(ClassId cls, const PodAffinityRules& rules, const PodTemplate& shape, absl::string_view label_identity);
+  // False, without a change, if the class has neither rules nor a label identity. REQUIRES: its rules are learned.
+  bool AddClass(ClassId cls, const PodClass& added);
   void RemoveClass(ClassId cls);
   // The node's labels changed, or it was added or removed.
   void NoteNode(NodeId node);
@@ -59,7 +85,7 @@ class PodAffinity {
   // Adds `times` pods of the class to the node, or removes them. True if pods may fit somewhere now that did not
   // before. `future`: pods of a future reservation (P-8): they repel other pods, but no pod may rely on them.
   // REQUIRES: AddClass.
-  bool Charge(NodeId node, ClassId cls, int32_t times, bool future);
+  bool Charge(NodeId node, ClassId cls, int64_t times, bool future);
 
   // --- room ---
   // How many pods of the class, at most `limit`, pod affinity allows on the node. REQUIRES: AddClass.
@@ -85,9 +111,7 @@ class PodAffinity {
   [[nodiscard]] bool Local(ClassId cls) const;
   // True if two pods of the class never share this node.
   [[nodiscard]] bool AtMostOneOn(NodeId node, ClassId cls) const;
-  // True if a placed pod of the class may enable another one.
-  [[nodiscard]] bool SelfEnabling(ClassId cls) const;
-  // True if a placed pod of `placed` may enable a pod of `cls`.
+  // True if a placed pod of `placed` may enable a pod of `cls`, which may be the same class.
   [[nodiscard]] bool MayEnable(ClassId placed, ClassId cls) const;
   // True if pods of the class exclude each other by several labels with domains that may overlap: the first feasible
   // node may then be a bad one.
@@ -105,13 +129,11 @@ class PodAffinity {
     return std::tuple(&PodAffinity::keys_, &PodAffinity::selects_unlabelled_, &PodAffinity::charged_,
                       &PodAffinity::future_);
   }
-  // Rebuilds the derived members.
+  // Builds the derived members. REQUIRES: AddClass was not called.
   void Rebuild();
 
  private:
   using TermId = int32_t;
-  using DomainId = int32_t;
-  static constexpr DomainId kNoTermDomain = -1;
 
   // A node label that terms name, and the filter of the nodes that count.
   struct Label {
@@ -138,8 +160,7 @@ class PodAffinity {
     }
   };
   struct Term {
-    std::string id;  // the term as text
-    std::string label;
+    std::string id;                      // the term as text
     std::string at_id;                   // the key of `at` in labels_
     const Label* at = nullptr;           // in labels_
     std::vector<PodSelector> selectors;  // ANDed
@@ -175,6 +196,11 @@ class PodAffinity {
 
   // The number of pods of the class, by node. `future`: of future reservations.
   [[nodiscard]] const absl::btree_map<NodeId, int64_t>& ChargedOf(ClassId cls, bool future) const;
+  struct Violation {
+    const char* rule = nullptr;  // nullptr: no rule is violated
+    const Term* term = nullptr;
+  };
+
   [[nodiscard]] const Known& Of(ClassId cls) const { return *known_[static_cast<size_t>(cls)]; }
   [[nodiscard]] const Term& TermAt(TermId id) const { return *terms_[static_cast<size_t>(id)]; }
   [[nodiscard]] DomainId DomainOf(NodeId node, const Term& term) const;
@@ -191,8 +217,10 @@ class PodAffinity {
   // False if the selected pods are not known because no namespace is. Such a term is not enforced here.
   [[nodiscard]] bool IsResolvable(const Term& term) const;
   [[nodiscard]] bool AffinitySatisfied(NodeId node, const Known& known, int64_t own) const;
-  [[nodiscard]] bool Rejects(const Term& term, NodeId node) const;
-  [[nodiscard]] int32_t SpreadRoom(NodeId node, ClassId cls, int32_t limit) const;
+  [[nodiscard]] int64_t SpreadRoom(NodeId node, const Spread& spread) const;
+  // The first rule that keeps a pod of the class off the node. `own`: 1 if the pod is charged there already, otherwise
+  // 0. A pod that is charged may stay beside pods of future reservations.
+  [[nodiscard]] Violation FindViolation(NodeId node, const Known& known, int64_t own) const;
 
   const Cluster* const cluster_;
   const bool preferred_;

@@ -14,7 +14,7 @@ int64_t PodAffinity::Least(const Spread& spread) const {
   if (spread.epoch != epoch_) {
     spread.eligible.clear();
     for (const DomainId domain : term.at->domain_of) {
-      if (domain != kNoTermDomain) spread.eligible.push_back(domain);
+      if (domain != kNoDomain) spread.eligible.push_back(domain);
     }
     std::sort(spread.eligible.begin(), spread.eligible.end());
     spread.eligible.erase(std::unique(spread.eligible.begin(), spread.eligible.end()), spread.eligible.end());
@@ -43,67 +43,63 @@ bool PodAffinity::AffinitySatisfied(NodeId node, const Known& known, int64_t own
     if (!IsResolvable(TermAt(id))) return true;
     const DomainId domain = DomainOf(node, TermAt(id));
     const int64_t self = known.selected_by.contains(id) ? own : 0;
-    return domain != kNoTermDomain && (first || TermAt(id).pods.In(domain) > self);
+    return domain != kNoDomain && (first || TermAt(id).pods.In(domain) > self);
   });
 }
 
-int32_t PodAffinity::SpreadRoom(NodeId node, ClassId cls, int32_t limit) const {
-  const Known& known = Of(cls);
-  for (const Spread& each : known.spread) {
-    const Term& term = TermAt(each.term);
+// By how much the count of the node's domain may still grow; below 0: no pod with this constraint may be on the node.
+int64_t PodAffinity::SpreadRoom(NodeId node, const Spread& spread) const {
+  const Term& term = TermAt(spread.term);
+  const DomainId domain = DomainOf(node, term);
+  return domain == kNoDomain ? -1 : spread.max_skew + Least(spread) - term.pods.In(domain);
+}
+
+PodAffinity::Violation PodAffinity::FindViolation(NodeId node, const Known& known, int64_t own) const {
+  for (const TermId id : known.anti) {
+    const Term& term = TermAt(id);
     const DomainId domain = DomainOf(node, term);
-    if (domain == kNoTermDomain) return 0;
-    const int64_t more = each.max_skew + Least(each) - term.pods.In(domain);
+    const int64_t self = own > 0 && known.selected_by.contains(id) ? own : 0;
+    if (term.pods.In(domain) + (own == 0 ? term.future_pods.In(domain) : 0) > self) return {"pod anti-affinity", &term};
+  }
+  const Term* rejecting = nullptr;  // the first by its label, as ids may differ after a restart
+  for (const TermId id : known.selected_by) {
+    const Term& term = TermAt(id);
+    if (term.holders.all + term.future_holders.all == 0) continue;
+    const DomainId domain = DomainOf(node, term);
+    const int64_t self = own > 0 ? std::count(known.anti.begin(), known.anti.end(), id) : 0;
+    if (term.holders.In(domain) + (own == 0 ? term.future_holders.In(domain) : 0) <= self) continue;
+    if (rejecting == nullptr || term.at->name < rejecting->at->name) rejecting = &term;
+  }
+  if (rejecting != nullptr) return {"anti-affinity of other pods", rejecting};
+  if (!known.affinity.empty() && !AffinitySatisfied(node, known, own)) {
+    return {"pod affinity", &TermAt(known.affinity.front())};
+  }
+  for (const Spread& each : known.spread) {
+    const bool grows = own == 0 && known.selected_by.contains(each.term);
+    if (SpreadRoom(node, each) < (grows ? 1 : 0)) return {"topology spread", &TermAt(each.term)};
+  }
+  return {};
+}
+
+int32_t PodAffinity::Room(NodeId node, ClassId cls, int32_t limit) const {
+  const Known& known = Of(cls);
+  if (FindViolation(node, known, /*own=*/0).rule != nullptr) return 0;
+  if (limit == 1 || AtMostOneOn(node, cls)) return 1;
+  for (const Spread& each : known.spread) {
     if (known.selected_by.contains(each.term)) {
-      limit = static_cast<int32_t>(std::clamp<int64_t>(more, 0, limit));
-    } else if (more < 0) {
-      return 0;
+      limit = static_cast<int32_t>(std::min<int64_t>(limit, SpreadRoom(node, each)));
     }
   }
   return limit;
 }
 
-// Whether pods in the node's domain reject pods that the term selects.
-bool PodAffinity::Rejects(const Term& term, NodeId node) const {
-  if (term.holders.all + term.future_holders.all == 0) return false;
-  const DomainId domain = DomainOf(node, term);
-  return term.holders.In(domain) + term.future_holders.In(domain) > 0;
-}
-
-int32_t PodAffinity::Room(NodeId node, ClassId cls, int32_t limit) const {
-  const Known& known = Of(cls);
-  for (const TermId id : known.anti) {
-    const Term& term = TermAt(id);
-    const DomainId domain = DomainOf(node, term);
-    if (domain == kNoTermDomain) continue;
-    if (term.pods.In(domain) + term.future_pods.In(domain) > 0) return 0;
-    if (known.selected_by.contains(id)) limit = std::min(limit, 1);
-  }
-  for (const TermId id : known.selected_by) {
-    const Term& term = TermAt(id);
-    if (Rejects(term, node)) return 0;
-  }
-  if (!known.affinity.empty() && !AffinitySatisfied(node, known, 0)) return 0;
-  return known.spread.empty() ? limit : SpreadRoom(node, cls, limit);
-}
-
 bool PodAffinity::Satisfied(NodeId node, ClassId cls) const {
-  const Known& known = Of(cls);
-  for (const TermId id : known.anti) {
-    const Term& term = TermAt(id);
-    if (term.pods.In(DomainOf(node, term)) > (known.selected_by.contains(id) ? 1 : 0)) return false;
-  }
-  for (const TermId id : known.selected_by) {
-    const Term& term = TermAt(id);
-    const int64_t own = std::count(known.anti.begin(), known.anti.end(), id);
-    if (term.holders.In(DomainOf(node, term)) > own) return false;
-  }
-  if (!known.affinity.empty() && !AffinitySatisfied(node, known, 1)) return false;
-  return std::all_of(known.spread.begin(), known.spread.end(), [&](const Spread& each) {
-    const Term& term = TermAt(each.term);
-    const DomainId domain = DomainOf(node, term);
-    return domain != kNoTermDomain && term.pods.In(domain) - Least(each) <= each.max_skew;
-  });
+  return FindViolation(node, Of(cls), /*own=*/1).rule == nullptr;
+}
+
+std::string PodAffinity::Obstacle(NodeId node, ClassId cls) const {
+  const Violation found = FindViolation(node, Of(cls), /*own=*/0);
+  return found.rule == nullptr ? "" : absl::StrCat(found.rule, " (", found.term->at->name, ")");
 }
 
 bool PodAffinity::HasFeasibleOrder(std::vector<AddedPods> added) const {
@@ -123,7 +119,7 @@ bool PodAffinity::HasFeasibleOrder(std::vector<AddedPods> added) const {
       const Term& term = TermAt(id);
       if (!IsResolvable(term)) return true;
       const DomainId domain = DomainOf(each.node, term);
-      if (domain == kNoTermDomain) return false;
+      if (domain == kNoDomain) return false;
       if (as_first) return known.selected_by.contains(id) && term.pods.all - all_absent[id] <= 0;
       return term.pods.In(domain) - absent[id][domain] > 0;
     });
@@ -145,38 +141,9 @@ bool PodAffinity::HasFeasibleOrder(std::vector<AddedPods> added) const {
   return true;
 }
 
-std::string PodAffinity::Obstacle(NodeId node, ClassId cls) const {
-  const Known& known = Of(cls);
-  const auto named = [](absl::string_view what, const Term& term) { return absl::StrCat(what, " (", term.label, ")"); };
-  for (const TermId id : known.anti) {
-    const Term& term = TermAt(id);
-    const DomainId domain = DomainOf(node, term);
-    if (term.pods.In(domain) + term.future_pods.In(domain) > 0) return named("pod anti-affinity", term);
-  }
-  const Term* refuses = nullptr;  // the first by its label, as ids may differ after a restart
-  for (const TermId id : known.selected_by) {
-    const Term& term = TermAt(id);
-    if (!Rejects(term, node)) continue;
-    if (refuses == nullptr || term.label < refuses->label) refuses = &term;
-  }
-  if (refuses != nullptr) return named("anti-affinity of other pods", *refuses);
-  if (!known.affinity.empty() && !AffinitySatisfied(node, known, 0)) {
-    return named("pod affinity", TermAt(known.affinity.front()));
-  }
-  for (const Spread& each : known.spread) {
-    const Term& term = TermAt(each.term);
-    const DomainId domain = DomainOf(node, term);
-    const int64_t more = each.max_skew + Least(each) - term.pods.In(domain);
-    if (domain == kNoTermDomain || more < (known.selected_by.contains(each.term) ? 1 : 0)) {
-      return named("topology spread", term);
-    }
-  }
-  return "";
-}
-
 bool PodAffinity::Local(ClassId cls) const {
   const Known& known = Of(cls);
-  const auto local = [&](TermId id) { return TermAt(id).label == kHostnameLabel; };
+  const auto local = [&](TermId id) { return TermAt(id).at->name == kHostnameLabel; };
   return known.affinity.empty() && known.spread.empty() && std::all_of(known.anti.begin(), known.anti.end(), local) &&
          std::all_of(known.selected_by.begin(), known.selected_by.end(), local);
 }
@@ -184,11 +151,9 @@ bool PodAffinity::Local(ClassId cls) const {
 bool PodAffinity::AtMostOneOn(NodeId node, ClassId cls) const {
   const Known& known = Of(cls);
   return std::any_of(known.anti.begin(), known.anti.end(), [&](TermId id) {
-    return known.selected_by.contains(id) && DomainOf(node, TermAt(id)) != kNoTermDomain;
+    return known.selected_by.contains(id) && DomainOf(node, TermAt(id)) != kNoDomain;
   });
 }
-
-bool PodAffinity::SelfEnabling(ClassId cls) const { return MayEnable(cls, cls); }
 
 bool PodAffinity::MayEnable(ClassId placed, ClassId cls) const {
   const absl::btree_set<TermId>& selected_by = Of(placed).selected_by;
@@ -202,10 +167,10 @@ bool PodAffinity::OverlappingTopology(ClassId cls) const {
   const Known& known = Of(cls);
   absl::btree_set<absl::string_view> labels;
   for (const TermId id : known.anti) {
-    if (known.selected_by.contains(id)) labels.insert(TermAt(id).label);
+    if (known.selected_by.contains(id)) labels.insert(TermAt(id).at->name);
   }
   for (const Spread& each : known.spread) {
-    if (known.selected_by.contains(each.term)) labels.insert(TermAt(each.term).label);
+    if (known.selected_by.contains(each.term)) labels.insert(TermAt(each.term).at->name);
   }
   return labels.size() > 1;
 }
@@ -215,7 +180,7 @@ std::string PodAffinity::CoLocationKey(ClassId cls) const {
   for (const TermId id : known.affinity) {
     if (!known.selected_by.contains(id) || TermAt(id).pods.all > 0 || !IsResolvable(TermAt(id))) return "";
   }
-  return known.affinity.empty() ? "" : TermAt(known.affinity.front()).label;
+  return known.affinity.empty() ? "" : TermAt(known.affinity.front()).at->name;
 }
 
 }  // namespace muster

@@ -1,21 +1,58 @@
-// Domains of nodes by label, and the room of each domain for pods of a class (SPEC P-4).
+// Domains of nodes by label, the room of each domain for pods of a class, and regions made of domains (SPEC P-4).
 //
-// Updated from the cluster's change log at the next use, as ClassIndex is: a charge changes the sum of one domain,
-// without adding up its nodes again. Data that was dropped to save memory is computed again; results do not depend on
-// it. Not thread-safe.
+// A topology is updated from the cluster's change log at the next use, as ClassIndex is: a charge changes the sum of
+// one domain, without adding up its nodes again. Data that was dropped to save memory is computed again; results do not
+// depend on it. Not thread-safe.
 #ifndef MUSTER_STATE_CLUSTER_TOPOLOGY_H_
 #define MUSTER_STATE_CLUSTER_TOPOLOGY_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
-#include "state/cluster/region.h"
+#include "state/cluster/cluster.h"
 
 namespace muster {
+
+// A part of the cluster: the nodes in a given domain, or in any domain, of each of some labels. Without labels, it is
+// the whole cluster. A value that refers to tables of Topology.
+class Region {
+ public:
+  [[nodiscard]] bool everywhere() const { return bounds_.empty(); }
+  // True if both have the same bounds.
+  friend bool operator==(const Region& a, const Region& b) { return a.bounds_ == b.bounds_; }
+  [[nodiscard]] bool Has(NodeId node) const {
+    return std::all_of(bounds_.begin(), bounds_.end(), [node](const Bound& bound) {
+      const DomainId domain = (*bound.domain_of)[static_cast<size_t>(node)];
+      return bound.domain == kNoDomain ? domain != kNoDomain : domain == bound.domain;
+    });
+  }
+  // The part of this region in any domain of the label.
+  [[nodiscard]] Region InsideAnyDomain(const std::vector<DomainId>* domain_of) const {
+    return Inside(domain_of, kNoDomain);
+  }
+  // The part of this region in the domain. `domain_of`: by NodeId. REQUIRES: it outlives the region.
+  [[nodiscard]] Region Inside(const std::vector<DomainId>* domain_of, DomainId domain) const {
+    Region out = *this;
+    out.bounds_.push_back({domain_of, domain});
+    return out;
+  }
+
+ private:
+  struct Bound {
+    const std::vector<DomainId>* domain_of;
+    DomainId domain;  // kNoDomain: any
+    friend bool operator==(const Bound& a, const Bound& b) {
+      return a.domain_of == b.domain_of && a.domain == b.domain;
+    }
+  };
+  absl::InlinedVector<Bound, 2> bounds_;
+};
 
 class Topology {
  public:

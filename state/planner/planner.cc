@@ -20,7 +20,7 @@ int32_t PlaceRun(ClassId cls, int32_t wanted, ClassIndex* index, const Cluster& 
   }
   int32_t placed = 0;
   // If each pod may enable the next, nodes without room may have room again.
-  const bool self_enabling = cluster.pod_class(cls).has_pod_affinity && cluster.pod_affinity().SelfEnabling(cls);
+  const bool self_enabling = cluster.pod_class(cls).has_pod_affinity && cluster.pod_affinity().MayEnable(cls, cls);
   for (int32_t before = -1; placed < wanted && placed != before;) {
     before = placed;
     for (const ClassIndex::Entry& entry : index->Best(cls)) {

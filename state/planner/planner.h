@@ -12,7 +12,7 @@
 #include "absl/types/span.h"
 #include "state/cluster/class_index.h"
 #include "state/cluster/cluster.h"
-#include "state/cluster/region.h"
+#include "state/cluster/topology.h"
 #include "state/cluster/statement.h"
 #include "state/planner/explain_no_room.h"
 

@@ -74,7 +74,7 @@ int32_t PlacePreferred(ClassId cls, int32_t wanted, ClassIndex* index, const Clu
                        const Region& region) {
   const bool attracts = cluster.HasSelfPreference(cls, /*sign=*/1);
   const bool repels = cluster.HasSelfPreference(cls, /*sign=*/-1);
-  const bool self_enabling = cluster.pod_class(cls).has_pod_affinity && cluster.pod_affinity().SelfEnabling(cls);
+  const bool self_enabling = cluster.pod_class(cls).has_pod_affinity && cluster.pod_affinity().MayEnable(cls, cls);
   int32_t placed = 0;
   for (int32_t before = -1; placed < wanted && placed != before;) {
     before = placed;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "state/base/hash.h"
 #include "state/machine/machine.h"
 
 namespace muster {
