@@ -4,24 +4,27 @@
 #include <limits>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "state/base/check.h"
 
 namespace muster {
 
 void ClassIndex::Fitting::Iterator::Seek() {
-  const PodClass& cls = cluster_->pod_class(cls_);
-  for (; chunk_ < family_->chunks.size(); ++chunk_, at_ = 0, found_ = false) {
-    Chunk& chunk = *family_->chunks[chunk_];
+  const Cluster& cluster = *of_->cluster_;
+  const Family& family = *of_->family_;
+  const PodClass& cls = cluster.pod_class(of_->cls_);
+  for (; chunk_ < family.chunks.size(); ++chunk_, at_ = 0, found_ = false) {
+    Chunk& chunk = *family.chunks[chunk_];
     const auto lacks = [&] {
       for (size_t i = 0; i < chunk.most.size(); ++i) {
-        if (cls.request.Get(family_->resources[i]) > chunk.most[i]) return true;
+        if (cls.request.Get(family.resources[i]) > chunk.most[i]) return true;
       }
       return false;
     };
     if (at_ == 0 && lacks()) continue;
     for (; at_ < chunk.entries.size(); ++at_) {
       const NodeId node = chunk.entries[at_].node;
-      if (cluster_->Room(node, cls_, 1) == 0 || (!cls.excluded.empty() && cls.excluded.contains(node))) continue;
+      if (cluster.Room(node, of_->cls_, 1) == 0 || (!cls.excluded.empty() && cls.excluded.contains(node))) continue;
       found_ = true;
       return;
     }
@@ -29,12 +32,7 @@ void ClassIndex::Fitting::Iterator::Seek() {
     // No node of the chunk fits. With exact maxima, the chunk is skipped the next time.
     chunk.loose = false;
     std::fill(chunk.most.begin(), chunk.most.end(), 0);
-    for (const Entry& entry : chunk.entries) {
-      const Node& node = cluster_->node(entry.node);
-      for (size_t i = 0; i < chunk.most.size(); ++i) {
-        chunk.most[i] = std::max(chunk.most[i], node.free.Get(family_->resources[i]));
-      }
-    }
+    for (const Entry& entry : chunk.entries) Raise(cluster.node(entry.node), family, &chunk);
   }
 }
 
@@ -45,7 +43,6 @@ ClassIndex::Fitting ClassIndex::Best(ClassId cls) {
   if (family == nullptr) {
     known = std::make_unique<Family>();
     family = known.get();
-    family->position = -1;
     keys_.push_back(key);
     if (families_.size() > MaxFamilies()) EvictOneFamily();
   }
@@ -79,8 +76,9 @@ void ClassIndex::EvictOneFamily() {
 
 void ClassIndex::CatchUp(ClassId cls, Family* family) {
   const int64_t behind = cluster_->log_end() - family->position;
+  // A resource name that was released may have another id now.
   if (family->position < cluster_->log_start() || family->rank_epoch != cluster_->order().epoch() ||
-      behind > 2 * int64_t{cluster_->node_limit()} + 64 || !RequestsSameResources(cls, *family)) {
+      behind > 2 * int64_t{cluster_->node_limit()} + 64 || RequestedBy(cls) != family->resources) {
     Rebuild(cls, family);
     return;
   }
@@ -99,53 +97,38 @@ void ClassIndex::CatchUp(ClassId cls, Family* family) {
   }
 }
 
-// A resource name that was released may have another id now.
-bool ClassIndex::RequestsSameResources(ClassId cls, const Family& family) const {
-  auto known = family.resources.begin();
+ClassIndex::Resources ClassIndex::RequestedBy(ClassId cls) const {
+  Resources out;
   for (const ResourceVector::Entry& entry : cluster_->pod_class(cls).request.entries()) {
-    if (entry.amount <= 0) continue;
-    if (known == family.resources.end() || *known != entry.id) return false;
-    ++known;
+    if (entry.amount > 0) out.push_back(entry.id);
   }
-  return known == family.resources.end();
+  return out;
 }
 
-// A learned refusal applies to its class only, not to the family.
-bool ClassIndex::Allows(ClassId cls, NodeId node) const {
-  const Obstacle obstacle = cluster_->FindObstacle(node, cls);
-  return obstacle == Obstacle::kNone || obstacle == Obstacle::kLearned;
-}
-
-bool ClassIndex::HasAnyFree(NodeId node, const Family& family) const {
+void ClassIndex::Refresh(ClassId cls, NodeId node, bool constraints, const Family& family, Listing* listing) const {
+  if (constraints) {
+    // A learned refusal applies to its class only, not to the family.
+    const Obstacle obstacle = cluster_->FindObstacle(node, cls);
+    const bool allowed = obstacle == Obstacle::kNone || obstacle == Obstacle::kLearned;
+    listing->taint_penalty = allowed ? cluster_->TaintPenalty(node, cls) : kNone;
+  }
   const ResourceVector& free = cluster_->node(node).free;
-  return std::all_of(family.resources.begin(), family.resources.end(),
-                     [&](ResourceId resource) { return free.Get(resource) > 0; });
+  const auto has_free = [&](ResourceId resource) { return free.Get(resource) > 0; };
+  listing->score = kNone;
+  if (listing->taint_penalty == kNone || !absl::c_all_of(family.resources, has_free)) return;
+  listing->score = cluster_->UtilizationScore(node, cls) - listing->taint_penalty;
+  listing->rank = cluster_->order().rank(node);
 }
 
 void ClassIndex::Rebuild(ClassId cls, Family* family) {
-  family->resources.clear();
-  for (const ResourceVector::Entry& entry : cluster_->pod_class(cls).request.entries()) {
-    if (entry.amount > 0) family->resources.push_back(entry.id);
-  }
+  family->resources = RequestedBy(cls);
   family->position = cluster_->log_end();
   family->rank_epoch = cluster_->order().epoch();
-  const auto nodes = static_cast<size_t>(cluster_->node_limit());
-  family->allowed.assign(nodes, 0);
-  family->taint_penalty.assign(nodes, 0);
-  family->listed.assign(nodes, 0);
-  family->score.assign(nodes, 0);
-  family->rank.assign(nodes, 0);
+  family->listings.assign(static_cast<size_t>(cluster_->node_limit()), Listing());
   family->chunks.clear();
   family->bounds.clear();
   for (NodeId node = 0; node < cluster_->node_limit(); ++node) {
-    if (!Allows(cls, node)) continue;
-    const auto at = static_cast<size_t>(node);
-    family->allowed[at] = 1;
-    family->taint_penalty[at] = cluster_->TaintPenalty(node, cls);
-    if (!HasAnyFree(node, *family)) continue;
-    family->listed[at] = 1;
-    family->score[at] = cluster_->UtilizationScore(node, cls) - family->taint_penalty[at];
-    family->rank[at] = cluster_->order().rank(node);
+    Refresh(cls, node, /*constraints=*/true, *family, &family->listings[static_cast<size_t>(node)]);
   }
   const std::vector<Entry> entries = Sorted(*family);
   constexpr size_t kFull = kChunk * 3 / 4;  // leaves room for insertions
@@ -156,7 +139,7 @@ void ClassIndex::Rebuild(ClassId cls, Family* family) {
     chunk->entries.assign(entries.begin() + static_cast<std::ptrdiff_t>(begin),
                           entries.begin() + static_cast<std::ptrdiff_t>(end));
     chunk->most.assign(family->resources.size(), 0);
-    for (const Entry& entry : chunk->entries) Raise(entry.node, *family, chunk.get());
+    for (const Entry& entry : chunk->entries) Raise(cluster_->node(entry.node), *family, chunk.get());
     family->bounds.push_back(chunk->entries.front());
     family->chunks.push_back(std::move(chunk));
   }
@@ -164,22 +147,17 @@ void ClassIndex::Rebuild(ClassId cls, Family* family) {
 
 // Names are in order already and there are few scores, so entries are counted instead of compared where that is
 // cheaper.
-std::vector<ClassIndex::Entry> ClassIndex::Sorted(const Family& family) {
+std::vector<ClassIndex::Entry> ClassIndex::Sorted(const Family& family) const {
   constexpr int32_t kMaxScores = 8'192;
-  if (named_ != cluster_->order().version() || by_name_.size() != cluster_->order().ids().size()) {
-    by_name_.clear();
-    for (const auto& [name, node] : cluster_->order().ids()) by_name_.push_back(node);
-    named_ = cluster_->order().version();
-  }
   std::vector<Entry> entries;
   int32_t least = std::numeric_limits<int32_t>::max();
   int32_t most = std::numeric_limits<int32_t>::min();
-  for (const NodeId node : by_name_) {
-    const auto at = static_cast<size_t>(node);
-    if (family.listed[at] == 0) continue;
-    entries.push_back(Entry{-family.score[at], node, family.rank[at]});
-    least = std::min(least, family.score[at]);
-    most = std::max(most, family.score[at]);
+  for (const auto& [name, node] : cluster_->order().ids()) {
+    const Listing& listing = family.listings[static_cast<size_t>(node)];
+    if (!listing.listed()) continue;
+    entries.push_back(listing.EntryOf(node));
+    least = std::min(least, listing.score);
+    most = std::max(most, listing.score);
   }
   if (entries.empty() || least == most) return entries;
   const auto before = [](const Entry& a, const Entry& b) { return a.negative_score < b.negative_score; };
@@ -196,10 +174,9 @@ std::vector<ClassIndex::Entry> ClassIndex::Sorted(const Family& family) {
   return out;
 }
 
-void ClassIndex::Raise(NodeId node, const Family& family, Chunk* chunk) const {
-  const ResourceVector& free = cluster_->node(node).free;
+void ClassIndex::Raise(const Node& node, const Family& family, Chunk* chunk) {
   for (size_t i = 0; i < chunk->most.size(); ++i) {
-    chunk->most[i] = std::max(chunk->most[i], free.Get(family.resources[i]));
+    chunk->most[i] = std::max(chunk->most[i], node.free.Get(family.resources[i]));
   }
 }
 
@@ -210,19 +187,15 @@ size_t ClassIndex::Find(const Entry& entry, const Family& family) {
 
 void ClassIndex::Insert(const Entry& entry, Family* family) const {
   if (family->chunks.empty()) {
-    auto first = std::make_unique<Chunk>();
-    first->entries = {entry};
-    first->most.assign(family->resources.size(), 0);
-    Raise(entry.node, *family, first.get());
-    family->chunks.push_back(std::move(first));
+    family->chunks.push_back(std::make_unique<Chunk>());
+    family->chunks.front()->most.assign(family->resources.size(), 0);
     family->bounds.push_back(entry);
-    return;
   }
   const size_t at = Find(entry, *family);
   Chunk& chunk = *family->chunks[at];
   if (entry < family->bounds[at]) family->bounds[at] = entry;
   chunk.entries.insert(std::upper_bound(chunk.entries.begin(), chunk.entries.end(), entry), entry);
-  Raise(entry.node, *family, &chunk);
+  Raise(cluster_->node(entry.node), *family, &chunk);
   if (chunk.entries.size() <= kChunk) return;
   auto half = std::make_unique<Chunk>();
   half->entries.reserve(kChunk + 1);
@@ -249,36 +222,22 @@ void ClassIndex::Erase(const Entry& entry, Family* family) {
 
 void ClassIndex::Update(ClassId cls, NodeId node, bool constraints, Family* family) {
   const auto at = static_cast<size_t>(node);
-  if (at >= family->score.size()) {
-    family->allowed.resize(at + 1, 0);
-    family->taint_penalty.resize(at + 1, 0);
-    family->listed.resize(at + 1, 0);
-    family->score.resize(at + 1, 0);
-    family->rank.resize(at + 1, 0);
+  if (at >= family->listings.size()) {
+    family->listings.resize(at + 1);
     constraints = true;
   }
-  const bool listed = family->listed[at] != 0;
-  if (constraints) {
-    family->allowed[at] = Allows(cls, node) ? 1 : 0;
-    family->taint_penalty[at] = cluster_->TaintPenalty(node, cls);
-  }
-  const bool lists = family->allowed[at] != 0 && HasAnyFree(node, *family);
-  if (!listed && !lists) return;
+  Listing& now = family->listings[at];
+  const Listing before = now;
+  Refresh(cls, node, constraints, *family, &now);
   // A reused id has the rank of its new name.
-  const Entry before{-family->score[at], node, family->rank[at]};
-  const Entry now{lists ? family->taint_penalty[at] - cluster_->UtilizationScore(node, cls) : 0, node,
-                  cluster_->order().rank(node)};
-  family->listed[at] = lists ? 1 : 0;
-  family->score[at] = -now.negative_score;
-  family->rank[at] = now.rank;
-  if (listed && lists && before.negative_score == now.negative_score && before.rank == now.rank) {
-    Chunk& chunk = *family->chunks[Find(now, *family)];
-    Raise(node, *family, &chunk);
+  if (before.listed() && before.score == now.score && before.rank == now.rank) {
+    Chunk& chunk = *family->chunks[Find(now.EntryOf(node), *family)];
+    Raise(cluster_->node(node), *family, &chunk);
     chunk.loose = true;
     return;
   }
-  if (listed) Erase(before, family);
-  if (lists) Insert(now, family);
+  if (before.listed()) Erase(before.EntryOf(node), family);
+  if (now.listed()) Insert(now.EntryOf(node), family);
 }
 
 }  // namespace muster

@@ -9,6 +9,7 @@
 #define MUSTER_STATE_CLUSTER_CLASS_INDEX_H_
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,16 +40,22 @@ class ClassIndex {
     absl::InlinedVector<int64_t, 4> most;  // by requested resource: no node of the chunk has more free
     bool loose = false;                    // `most` may be above the exact maximum
   };
+  static constexpr int32_t kNone = std::numeric_limits<int32_t>::min();
+  // Whether and where a family lists a node.
+  struct Listing {
+    int32_t taint_penalty = kNone;  // Cluster::TaintPenalty; kNone: there is an obstacle
+    int32_t score = kNone;          // kNone: not listed, because of an obstacle or because a resource has nothing free
+    int64_t rank = 0;               // of a listed node
+    [[nodiscard]] bool listed() const { return score != kNone; }
+    [[nodiscard]] Entry EntryOf(NodeId node) const { return {-score, node, rank}; }
+  };
+  using Resources = absl::InlinedVector<ResourceId, 4>;
   struct Family {
-    int64_t position = 0;
+    int64_t position = -1;  // in the cluster's log
     int64_t rank_epoch = -1;
     int64_t last_used = 0;
-    std::vector<ResourceId> resources;   // requested by its classes
-    std::vector<uint8_t> allowed;        // by NodeId: no obstacle
-    std::vector<int32_t> taint_penalty;  // by NodeId, for allowed nodes: Cluster::TaintPenalty
-    std::vector<uint8_t> listed;         // by NodeId: allowed, and some of every resource is free
-    std::vector<int32_t> score;          // by NodeId: the score it is listed with
-    std::vector<int64_t> rank;           // by NodeId: the rank it is listed with
+    Resources resources;            // requested by its classes
+    std::vector<Listing> listings;  // by NodeId
     std::vector<std::unique_ptr<Chunk>> chunks;
     std::vector<Entry> bounds;  // by chunk: not after its first entry, after all entries of the chunk before
   };
@@ -61,25 +68,20 @@ class ClassIndex {
     struct End {};
     class Iterator {
      public:
-      Iterator(const Cluster* cluster, ClassId cls, const Family* family)
-          : cluster_(cluster), cls_(cls), family_(family) {
-        Seek();
-      }
-      const Entry& operator*() const { return family_->chunks[chunk_]->entries[at_]; }
+      explicit Iterator(const Fitting* of) : of_(of) { Seek(); }
+      const Entry& operator*() const { return of_->family_->chunks[chunk_]->entries[at_]; }
       Iterator& operator++() {
         ++at_;
         Seek();
         return *this;
       }
-      friend bool operator==(const Iterator& it, End) { return it.chunk_ == it.family_->chunks.size(); }
+      bool operator==(End) const { return chunk_ == of_->family_->chunks.size(); }
 
      private:
       // Advances to the next entry that fits, beginning with the current one.
       void Seek();
 
-      const Cluster* cluster_;
-      ClassId cls_;
-      const Family* family_;
+      const Fitting* of_;
       size_t chunk_ = 0;
       size_t at_ = 0;
       bool found_ = false;  // some entry of this chunk fits
@@ -87,7 +89,7 @@ class ClassIndex {
 
     Fitting(const Cluster* cluster, ClassId cls, const Family* family)
         : cluster_(cluster), cls_(cls), family_(family) {}
-    [[nodiscard]] Iterator begin() const { return {cluster_, cls_, family_}; }
+    [[nodiscard]] Iterator begin() const { return Iterator(this); }
     [[nodiscard]] static End end() { return {}; }
 
    private:
@@ -112,17 +114,18 @@ class ClassIndex {
 
   void Rebuild(ClassId cls, Family* family);
   // The listed nodes, in order.
-  [[nodiscard]] std::vector<Entry> Sorted(const Family& family);
+  [[nodiscard]] std::vector<Entry> Sorted(const Family& family) const;
   void CatchUp(ClassId cls, Family* family);
   void Update(ClassId cls, NodeId node, bool constraints, Family* family);
+  // Computes the listing as the node is now. `constraints` false: its taint penalty has not changed.
+  void Refresh(ClassId cls, NodeId node, bool constraints, const Family& family, Listing* listing) const;
   void Insert(const Entry& entry, Family* family) const;
   static void Erase(const Entry& entry, Family* family);
-  [[nodiscard]] bool RequestsSameResources(ClassId cls, const Family& family) const;
+  [[nodiscard]] Resources RequestedBy(ClassId cls) const;
   // The chunk that has the entry, or into which it must be inserted.
   static size_t Find(const Entry& entry, const Family& family);
-  void Raise(NodeId node, const Family& family, Chunk* chunk) const;
-  [[nodiscard]] bool Allows(ClassId cls, NodeId node) const;
-  [[nodiscard]] bool HasAnyFree(NodeId node, const Family& family) const;
+  // Raises the chunk's maxima to what is free on the node.
+  static void Raise(const Node& node, const Family& family, Chunk* chunk);
   [[nodiscard]] size_t MaxFamilies() const;
   void EvictOneFamily();
 
@@ -134,8 +137,6 @@ class ClassIndex {
   int64_t uses_ = 0;
   std::vector<NodeId> changed_;   // scratch of CatchUp: the changed nodes
   std::vector<uint8_t> pending_;  // scratch of CatchUp, by NodeId: 1: changed, 2: its constraints changed
-  std::vector<NodeId> by_name_;   // all nodes, in order of names
-  int64_t named_ = -1;            // the version of the order in by_name_
 };
 
 }  // namespace muster

@@ -22,7 +22,6 @@ class NodeOrder {
   void Add(absl::string_view name, int32_t id) {
     if (static_cast<size_t>(id) >= ranks_.size()) ranks_.resize(static_cast<size_t>(id) + 1);
     const auto at = ids_.emplace(name, id).first;
-    ++version_;
     const auto next = std::next(at);
     int64_t& rank = ranks_[static_cast<size_t>(id)];
     if (at == ids_.begin()) {
@@ -33,18 +32,13 @@ class NodeOrder {
     rank = next == ids_.end() ? before + kGap : before + (this->rank(next->second) - before) / 2;
     if (rank == before) Renumber();
   }
-  void Remove(absl::string_view name) {
-    ids_.erase(ids_.find(name));
-    ++version_;
-  }
+  void Remove(absl::string_view name) { ids_.erase(ids_.find(name)); }
 
   // REQUIRES: the id is in the order.
   [[nodiscard]] int64_t rank(int32_t id) const { return ranks_[static_cast<size_t>(id)]; }
   [[nodiscard]] int64_t epoch() const { return epoch_; }
   // In order of names.
   [[nodiscard]] const absl::btree_map<std::string, int32_t>& ids() const { return ids_; }
-  // Changes whenever a node is added or removed; comparable for this object only.
-  [[nodiscard]] int64_t version() const { return version_; }
 
   // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&NodeOrder::ids_, &NodeOrder::ranks_, &NodeOrder::epoch_); }
@@ -62,7 +56,6 @@ class NodeOrder {
   absl::btree_map<std::string, int32_t> ids_;
   std::vector<int64_t> ranks_;  // by id
   int64_t epoch_ = 0;
-  int64_t version_ = 0;
 };
 
 }  // namespace muster
