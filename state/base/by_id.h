@@ -1,4 +1,4 @@
-// State that one component stores for each object of another component, by the object's dense id.
+// Dense ids of objects, and state that one component stores for each object of another component, by its id.
 //
 // Ids are reused: the component must call Reset when the object is removed. Stored values never move, and the cost of
 // growing does not depend on the values already stored. Not thread-safe.
@@ -11,6 +11,18 @@
 #include <vector>
 
 namespace muster {
+
+// The id of a slot in `table` for a new object: one of the `unused` ids, or else that of a slot that is added.
+template <typename Value>
+[[nodiscard]] int32_t NewId(std::vector<std::unique_ptr<Value>>* table, std::vector<int32_t>* unused) {
+  if (unused->empty()) {
+    table->push_back(nullptr);
+    return static_cast<int32_t>(table->size()) - 1;
+  }
+  const int32_t id = unused->back();
+  unused->pop_back();
+  return id;
+}
 
 template <typename Value>
 class ById {

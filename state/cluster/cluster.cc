@@ -6,6 +6,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "state/base/by_id.h"
 #include "state/base/check.h"
 
 namespace muster {
@@ -20,20 +21,16 @@ bool SamePlacementFacts(const NodeDescription& a, const NodeDescription& b) {
 constexpr int64_t kMinFree = -(int64_t{1} << 62);
 int64_t ClampFree(WideSum left) { return static_cast<int64_t>(std::max<WideSum>(left, kMinFree)); }
 
-int32_t& PodsOf(Node* node, ChargeKind kind) {
-  if (kind == ChargeKind::kFutureReserved) return node->future_reserved_pods;
-  return kind == ChargeKind::kUsed ? node->used_pods : node->reserved_pods;
-}
-
-int32_t& CountOf(PortCharges* port, ChargeKind kind) {
-  if (kind == ChargeKind::kFutureReserved) return port->future_reserved;
-  return kind == ChargeKind::kUsed ? port->used : port->reserved;
-}
-
-ResourceSum& SumsOf(Node* node, ChargeKind kind) {
-  if (kind == ChargeKind::kFutureReserved) return node->future_reserved;
-  return kind == ChargeKind::kUsed ? node->used : node->reserved;
-}
+// Where charges of one kind are counted.
+struct Counters {
+  int32_t Node::*pods;
+  ResourceSum Node::*amounts;
+  int32_t PortCharges::*port;
+};
+constexpr Counters kCounters[] = {{&Node::used_pods, &Node::used, &PortCharges::used},
+                                  {&Node::reserved_pods, &Node::reserved, &PortCharges::reserved},
+                                  {&Node::future_reserved_pods, &Node::future_reserved, &PortCharges::future_reserved}};
+const Counters& CountersOf(ChargeKind kind) { return kCounters[static_cast<size_t>(kind)]; }
 
 }  // namespace
 
@@ -100,15 +97,8 @@ void Cluster::SetFreshness(NodeId id, Freshness freshness) {
 NodeId Cluster::InternNode(absl::string_view name) {
   const NodeId known = FindNode(name);
   if (known != kNoNode) return known;
-  NodeId id;
-  if (unused_nodes_.empty()) {
-    id = static_cast<NodeId>(nodes_.size());
-    nodes_.push_back(std::make_unique<Node>());
-  } else {
-    id = unused_nodes_.back();
-    unused_nodes_.pop_back();
-    mutable_node(id) = Node();
-  }
+  const NodeId id = NewId(&nodes_, &unused_nodes_);
+  nodes_[static_cast<size_t>(id)] = std::make_unique<Node>();
   mutable_node(id).known = true;
   mutable_node(id).facts.name = std::string(name);
   node_ids_.emplace(name, id);
@@ -145,14 +135,7 @@ absl::StatusOr<ClassId> Cluster::AcquireClass(const Shared<PodTemplate>& shape, 
   }
   auto request = names_.ToVector(shape->requests);
   if (!request.ok()) return request.status();
-  ClassId id;
-  if (unused_classes_.empty()) {
-    id = static_cast<ClassId>(classes_.size());
-    classes_.emplace_back();
-  } else {
-    id = unused_classes_.back();
-    unused_classes_.pop_back();
-  }
+  const ClassId id = NewId(&classes_, &unused_classes_);
   auto cls = std::make_unique<PodClass>();
   cls->key = key;
   cls->family = shape->Family();
@@ -234,8 +217,8 @@ void Cluster::Refresh(Node* node) {
 }
 
 void Cluster::Add(Node* node, const PodClass& cls, ChargeKind kind, int32_t times) {
-  PodsOf(node, kind) += times;
-  ResourceSum& sums = SumsOf(node, kind);
+  node->*CountersOf(kind).pods += times;
+  ResourceSum& sums = node->*CountersOf(kind).amounts;
   const bool counted = node->counts();
   for (const auto& [id, amount] : cls.request.entries()) {
     if (amount == 0) continue;
@@ -260,7 +243,7 @@ void Cluster::Charge(NodeId id, ClassId cls, ChargeKind kind, int32_t times, boo
   for (const HostPort& port : c.shape->host_ports) {
     auto held = absl::c_find_if(node.ports, [&](const PortCharges& p) { return p.port == port; });
     if (held == node.ports.end()) held = node.ports.insert(held, PortCharges{port});
-    CountOf(&*held, kind) += times;
+    (*held).*CountersOf(kind).port += times;
   }
   // A bound pod may enable pods with affinity to it. A reservation enables only members of its own gang.
   const bool opens = c.has_pod_affinity && pod_affinity_.Charge(id, cls, times, future) && kind == ChargeKind::kUsed;
@@ -271,12 +254,12 @@ void Cluster::Charge(NodeId id, ClassId cls, ChargeKind kind, int32_t times, boo
 void Cluster::Discharge(NodeId id, ClassId cls, ChargeKind kind, int32_t times, bool gained) {
   const PodClass& c = pod_class(cls);
   Node& node = mutable_node(id);
-  MUSTER_CHECK(times > 0 && PodsOf(&node, kind) >= times);
+  MUSTER_CHECK(times > 0 && node.*CountersOf(kind).pods >= times);
   Add(&node, c, kind, -times);
   for (const HostPort& port : c.shape->host_ports) {
     const auto held = absl::c_find_if(node.ports, [&](const PortCharges& p) { return p.port == port; });
     MUSTER_CHECK(held != node.ports.end());
-    int32_t& count = CountOf(&*held, kind);
+    int32_t& count = (*held).*CountersOf(kind).port;
     MUSTER_CHECK(count >= times);
     count -= times;
     if (held->used + held->reserved + held->future_reserved == 0) node.ports.erase(held);

@@ -5,6 +5,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "state/base/by_id.h"
 #include "state/base/check.h"
 #include "state/cluster/cluster.h"
 
@@ -176,13 +177,7 @@ PodAffinity::TermId PodAffinity::AcquireTerm(const std::string& label, NodeFilte
     known.openers += opens ? 1 : 0;
     return found->second;
   }
-  TermId id = static_cast<TermId>(terms_.size());
-  if (unused_.empty()) {
-    terms_.emplace_back();
-  } else {
-    id = unused_.back();
-    unused_.pop_back();
-  }
+  const TermId id = NewId(&terms_, &unused_);
   found->second = id;
   terms_[static_cast<size_t>(id)] = std::make_unique<Term>();
   Term& term = *terms_[static_cast<size_t>(id)];

@@ -6,6 +6,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "state/base/by_id.h"
 #include "state/base/check.h"
 #include "state/base/enum_names.h"
 
@@ -13,17 +14,6 @@ namespace muster {
 namespace {
 
 bool LaterKey(const Gang* a, const Gang* b) { return b->key < a->key; }
-
-template <typename Thing>
-int32_t NewId(std::vector<std::unique_ptr<Thing>>* table, std::vector<int32_t>* unused) {
-  if (unused->empty()) {
-    table->push_back(nullptr);
-    return static_cast<int32_t>(table->size()) - 1;
-  }
-  const int32_t id = unused->back();
-  unused->pop_back();
-  return id;
-}
 
 }  // namespace
 

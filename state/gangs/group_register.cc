@@ -33,12 +33,7 @@ void GroupRegister::Set(int32_t gang, const std::string& key, const std::vector<
 
 GroupId GroupRegister::Intern(const std::vector<std::string>& ids) {
   if (const auto known = by_ids_.find(ids); known != by_ids_.end()) return known->second;
-  if (unused_.empty()) {
-    unused_.push_back(static_cast<GroupId>(lists_.size()));
-    lists_.emplace_back();
-  }
-  const GroupId id = unused_.back();
-  unused_.pop_back();
+  const GroupId id = NewId(&lists_, &unused_);
   auto list = std::make_unique<List>();
   list->serial = changes_;  // unique: Set just incremented it
   list->ids = ids;
