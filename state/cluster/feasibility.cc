@@ -3,30 +3,27 @@
 #include <limits>
 
 #include "absl/algorithm/container.h"
+#include "state/base/enum_names.h"
 #include "state/cluster/cluster.h"
 
 namespace muster {
+namespace {
+
+// Whether a charge on the node uses one of the ports.
+bool AnyTaken(const std::vector<HostPort>& ports, const Node& node) {
+  return absl::c_any_of(ports, [&](const HostPort& port) {
+    return absl::c_any_of(node.ports, [&](const PortCharges& held) { return Conflicts(held.port, port); });
+  });
+}
+
+}  // namespace
 
 absl::string_view ObstaclePhrase(Obstacle obstacle) {
-  switch (obstacle) {
-    case Obstacle::kNone:
-      return "none";
-    case Obstacle::kAbsent:
-      return "the node is gone";
-    case Obstacle::kStale:
-      return "not announced since musterd started";
-    case Obstacle::kUnschedulable:
-      return "marked unschedulable";
-    case Obstacle::kTaint:
-      return "a taint the pod does not tolerate";
-    case Obstacle::kSelector:
-      return "node selector";
-    case Obstacle::kAffinity:
-      return "node affinity";
-    case Obstacle::kLearned:
-      return "refused by another filter of kube-scheduler";
-  }
-  return "";
+  static constexpr EnumNames<Obstacle, kObstacles> kPhrases{
+      {"none", "the node is gone", "not announced since musterd started", "marked unschedulable",
+       "a taint the pod does not tolerate", "node selector", "node affinity",
+       "refused by another filter of kube-scheduler"}};
+  return kPhrases.Of(obstacle);
 }
 
 Obstacle PodSideObstacle(const NodeDescription& node, const PodTemplate& shape) {
@@ -65,11 +62,7 @@ int32_t Cluster::RoomIgnoringOtherNodes(NodeId id, ClassId cls, int32_t limit) c
   const Node& node = this->node(id);
   const PodClass& c = pod_class(cls);
   if (!c.shape->host_ports.empty()) {
-    for (const PortCharges& held : node.ports) {
-      for (const HostPort& port : c.shape->host_ports) {
-        if (Conflicts(held.port, port)) return 0;
-      }
-    }
+    if (AnyTaken(c.shape->host_ports, node)) return 0;
     limit = std::min(limit, 1);
   }
   if (limit > 1 && c.has_pod_affinity && pod_affinity_.AtMostOneOn(id, cls)) limit = 1;
@@ -91,10 +84,8 @@ bool Cluster::FitsReplacing(NodeId id, ClassId cls, ClassId gone) const {
   ResourceSum regained;
   regained.AddTimes(pod_class(gone).request, 1);
   if (!FitsAfterRelease(id, cls, regained)) return false;
-  const bool collides = absl::c_any_of(pod_class(cls).shape->host_ports, [&](const HostPort& port) {
-    return absl::c_any_of(node(id).ports, [&](const PortCharges& held) { return Conflicts(held.port, port); });
-  });
-  return !collides && (!pod_class(cls).has_pod_affinity || pod_affinity_.Room(id, cls, 1) > 0);
+  return !AnyTaken(pod_class(cls).shape->host_ports, node(id)) &&
+         (!pod_class(cls).has_pod_affinity || pod_affinity_.Room(id, cls, 1) > 0);
 }
 
 int32_t Cluster::SoftTaints(NodeId id, ClassId cls) const {

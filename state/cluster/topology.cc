@@ -4,20 +4,19 @@
 #include <limits>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 
 namespace muster {
 
-const Topology::Level& Topology::At(absl::string_view key) { return *Find(key); }
-
-Topology::Level* Topology::Find(absl::string_view key) {
+const Topology::Level& Topology::At(absl::string_view key) {
   std::unique_ptr<Level>& known = known_[key];
   if (known == nullptr) {
     known = std::make_unique<Level>();
     known->key = std::string(key);
   }
   CatchUp(known.get());
-  return known.get();
+  return *known;
 }
 
 DomainId Topology::DomainOf(absl::string_view key, NodeId node) {
@@ -122,13 +121,13 @@ void Topology::CatchUp(ClassId cls, ClassRoom* of) {
 }
 
 const std::vector<int64_t>& Topology::Rooms(absl::string_view key, ClassId cls) {
-  Level* const level = Find(key);
+  const Level* const level = &At(key);
   // A valid sum is based on the current domain of every node. So all levels are updated before any sum changes.
   std::unique_ptr<ClassRoom>& known = classes_[cluster_->pod_class(cls).key];
   if (known == nullptr) {
     known = std::make_unique<ClassRoom>();
   } else {
-    for (const auto& [other, sum] : known->sums) CatchUp(other);
+    for (const auto& [other, sum] : known->sums) At(other->key);
   }
   ClassRoom* const of = known.get();
   of->last_used = ++uses_;
@@ -142,17 +141,11 @@ const std::vector<int64_t>& Topology::Rooms(absl::string_view key, ClassId cls) 
       if (domain != kNoDomain) sum.rooms[static_cast<size_t>(domain)] += of->room[node];
     }
   }
-  if (classes_.size() > kMaxClasses) Forget();
-  return sum.rooms;
-}
-
-// Drops the class that was not used for longest.
-void Topology::Forget() {
-  auto oldest = classes_.begin();
-  for (auto each = classes_.begin(); each != classes_.end(); ++each) {
-    if (each->second->last_used < oldest->second->last_used) oldest = each;
+  if (classes_.size() > kMaxClasses) {
+    const auto used_earlier = [](const auto& a, const auto& b) { return a.second->last_used < b.second->last_used; };
+    classes_.erase(absl::c_min_element(classes_, used_earlier));
   }
-  classes_.erase(oldest);
+  return sum.rooms;
 }
 
 }  // namespace muster

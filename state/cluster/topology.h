@@ -32,11 +32,8 @@ class Region {
       return bound.domain == kNoDomain ? domain != kNoDomain : domain == bound.domain;
     });
   }
-  // The part of this region in any domain of the label.
-  [[nodiscard]] Region InsideAnyDomain(const std::vector<DomainId>* domain_of) const {
-    return Inside(domain_of, kNoDomain);
-  }
-  // The part of this region in the domain. `domain_of`: by NodeId. REQUIRES: it outlives the region.
+  // The part of this region in the domain; kNoDomain: in any domain of the label. `domain_of`: by NodeId. REQUIRES: it
+  // outlives the region.
   [[nodiscard]] Region Inside(const std::vector<DomainId>* domain_of, DomainId domain) const {
     Region out = *this;
     out.bounds_.push_back({domain_of, domain});
@@ -74,7 +71,7 @@ class Topology {
 
   [[nodiscard]] const std::vector<std::string>& levels() const { return levels_; }
   // The domains of a label now. Valid until the next change of the cluster; the address stays the same.
-  [[nodiscard]] const Level& At(absl::string_view key);
+  const Level& At(absl::string_view key);
   // The number of pods of `cls` that each domain of the label has room for, by DomainId. Valid until the next call.
   [[nodiscard]] const std::vector<int64_t>& Rooms(absl::string_view key, ClassId cls);
   // The level before `key`, which is wider; empty if there is none.
@@ -91,18 +88,16 @@ class Topology {
       int64_t epoch = -1;
       std::vector<int64_t> rooms;  // by DomainId
     };
-    absl::flat_hash_map<Level*, Sum> sums;
+    absl::flat_hash_map<const Level*, Sum> sums;
   };
   static constexpr size_t kMaxClasses = 256;
 
-  [[nodiscard]] Level* Find(absl::string_view key);
   void CatchUp(Level* level);
   void Rebuild(Level* level);
   void Assign(NodeId node, Level* level);
   [[nodiscard]] std::string NameFor(NodeId node, const Level& level) const;
   void CatchUp(ClassId cls, ClassRoom* of);
   [[nodiscard]] int32_t RoomOn(NodeId node, ClassId cls) const;
-  void Forget();
 
   const Cluster* cluster_;
   const std::vector<std::string> levels_;

@@ -85,8 +85,7 @@ Region Domains::For(const Claim& claim, int32_t leaf, int32_t excluded_slot) con
   if (!claim.rules.domains) return region;
   ForEachRequiredDomain(claim, leaf, OccupiedPlaces(claim, excluded_slot),
                         [&](int32_t /*subgroup*/, const std::vector<DomainId>& domain_of, DomainId domain) {
-                          region = domain == kNoDomain ? region.InsideAnyDomain(&domain_of)
-                                                       : region.Inside(&domain_of, domain);
+                          region = region.Inside(&domain_of, domain);
                         });
   return region;
 }
