@@ -39,21 +39,16 @@ void ClassIndex::Fitting::Iterator::Seek() {
 ClassIndex::Fitting ClassIndex::Best(ClassId cls) {
   const std::string& key = cluster_->pod_class(cls).family;
   std::unique_ptr<Family>& known = families_[key];
-  Family* family = known.get();
-  if (family == nullptr) {
+  if (known == nullptr) {
     known = std::make_unique<Family>();
-    family = known.get();
     keys_.push_back(key);
-    if (families_.size() > MaxFamilies()) EvictOneFamily();
+    const auto nodes = std::max<size_t>(1, static_cast<size_t>(cluster_->node_limit()));
+    if (families_.size() > std::max(kMinFamilies, kMaxBytes / (nodes * kBytesPerNode))) EvictOneFamily();
   }
+  Family* const family = known.get();
   family->last_used = ++uses_;
   CatchUp(cls, family);
   return {cluster_, cls, family};
-}
-
-size_t ClassIndex::MaxFamilies() const {
-  const size_t nodes = std::max<size_t>(1, static_cast<size_t>(cluster_->node_limit()));
-  return std::max(kMinFamilies, kMaxBytes / (nodes * kBytesPerNode));
 }
 
 // Drops the family unused for longest among a few that are drawn at random. If somewhat more families than fit are used

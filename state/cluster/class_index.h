@@ -98,11 +98,9 @@ class ClassIndex {
     const Family* family_;
   };
 
-  // The memory limit of the lists, and the number of lists that are retained in any case. The size of a list is
-  // proportional to the number of nodes.
+  // The memory limit of the lists, and the number of lists that are retained in any case.
   static constexpr size_t kMaxBytes = size_t{128} << 20;
   static constexpr size_t kMinFamilies = 64;
-  static constexpr size_t kBytesPerNode = 44;
 
   explicit ClassIndex(Cluster* cluster) : cluster_(cluster) {}
 
@@ -111,6 +109,7 @@ class ClassIndex {
 
  private:
   static constexpr size_t kChunk = 64;
+  static constexpr size_t kBytesPerNode = 44;  // of a list
 
   void Rebuild(ClassId cls, Family* family);
   // The listed nodes, in order.
@@ -126,7 +125,6 @@ class ClassIndex {
   static size_t Find(const Entry& entry, const Family& family);
   // Raises the chunk's maxima to what is free on the node.
   static void Raise(const Node& node, const Family& family, Chunk* chunk);
-  [[nodiscard]] size_t MaxFamilies() const;
   void EvictOneFamily();
 
   Cluster* cluster_;

@@ -37,20 +37,9 @@ const Counters& CountersOf(ChargeKind kind) { return kCounters[static_cast<size_
 absl::StatusOr<bool> Cluster::UpsertNode(const NodeDescription& facts) {
   if (absl::Status amounts = CheckAmounts(facts.allocatable); !amounts.ok()) return amounts;
   const NodeId id = InternNode(facts.name);
-  Node& node = mutable_node(id);
-  if (node.present && SamePlacementFacts(node.facts, facts)) return false;
-  CountFree(node, -1);
-  if (!node.present) ++present_nodes_;
-  node.present = true;
-  node.facts = facts;
-  const absl::StatusOr<ResourceVector> allocatable = names_.ToVector(facts.allocatable);
-  names_.Release(node.allocatable);
-  node.allocatable = *allocatable;
+  if (node(id).present && SamePlacementFacts(node(id).facts, facts)) return false;
+  SetFacts(id, /*present=*/true, facts);
   ClearExclusions(id);
-  Refresh(&node);
-  CountFree(node, 1);
-  pod_affinity_.NoteNode(id);
-  preferred_.NoteNode(id);
   Log(id, /*constraints=*/true, /*gained=*/true);
   return true;
 }
@@ -58,21 +47,33 @@ absl::StatusOr<bool> Cluster::UpsertNode(const NodeDescription& facts) {
 void Cluster::RemoveNode(absl::string_view name) {
   const NodeId id = FindNode(name);
   if (id == kNoNode || !node(id).present) return;
-  Node& node = mutable_node(id);
-  CountFree(node, -1);
-  if (node.freshness != Freshness::kCurrent) --stale_nodes_;
-  node.present = false;
-  node.freshness = Freshness::kCurrent;
-  --present_nodes_;
-  names_.Release(node.allocatable);
-  node.allocatable.Clear();
-  node.facts = NodeDescription{.name = node.facts.name, .labels = {}, .taints = {}, .allocatable = {}};
-  Refresh(&node);
-  pod_affinity_.NoteNode(id);
-  preferred_.NoteNode(id);
+  SetFacts(id, /*present=*/false, {.name = node(id).facts.name, .labels = {}, .taints = {}, .allocatable = {}});
+  if (std::exchange(mutable_node(id).freshness, Freshness::kCurrent) != Freshness::kCurrent) --stale_nodes_;
   // The pods on the node no longer count for pod affinity.
   Log(id, /*constraints=*/true, /*gained=*/pod_affinity_.any_learned());
   RemoveIfUnused(id);
+}
+
+void Cluster::SetFacts(NodeId id, bool present, const NodeDescription& facts) {
+  Node& node = mutable_node(id);
+  CountFree(node, -1);
+  present_nodes_ += (present ? 1 : 0) - (node.present ? 1 : 0);
+  node.present = present;
+  node.facts = facts;
+  const absl::StatusOr<ResourceVector> allocatable = names_.ToVector(facts.allocatable);
+  names_.Release(node.allocatable);
+  node.allocatable = *allocatable;
+  node.free.Clear();
+  const auto set_free = [&node](const auto& amounts) {
+    for (const auto& entry : amounts.entries()) node.free.Set(entry.id, ClampFree(node.Left(entry.id)));
+  };
+  set_free(node.allocatable);
+  set_free(node.used);
+  set_free(node.reserved);
+  set_free(node.future_reserved);
+  CountFree(node, 1);
+  pod_affinity_.NoteNode(id);
+  preferred_.NoteNode(id);
 }
 
 void Cluster::SetFreshness(NodeId id, Freshness freshness) {
@@ -191,81 +192,59 @@ int64_t Cluster::ExpireExclusions(int64_t now_ms) {
   if (exclusions_ == 0) return next;
   for (auto& cls : classes_) {
     if (cls == nullptr) continue;
-    for (auto entry = cls->excluded.begin(); entry != cls->excluded.end();) {
-      if (entry->second > now_ms) {
-        next = std::min(next, entry->second);
-        ++entry;
-        continue;
+    exclusions_ -= static_cast<int64_t>(absl::erase_if(cls->excluded, [&](const auto& entry) {
+      if (entry.second > now_ms) {
+        next = std::min(next, entry.second);
+        return false;
       }
-      Log(entry->first, /*constraints=*/true, /*gained=*/true);
-      entry = cls->excluded.erase(entry);
-      --exclusions_;
-    }
+      Log(entry.first, /*constraints=*/true, /*gained=*/true);
+      return true;
+    }));
   }
   return next;
 }
 
-void Cluster::Refresh(Node* node) {
-  node->free.Clear();
-  const auto set_free = [node](const auto& amounts) {
-    for (const auto& entry : amounts.entries()) node->free.Set(entry.id, ClampFree(node->Left(entry.id)));
-  };
-  set_free(node->allocatable);
-  set_free(node->used);
-  set_free(node->reserved);
-  set_free(node->future_reserved);
-}
-
-void Cluster::Add(Node* node, const PodClass& cls, ChargeKind kind, int32_t times) {
-  node->*CountersOf(kind).pods += times;
-  ResourceSum& sums = node->*CountersOf(kind).amounts;
-  const bool counted = node->counts();
-  for (const auto& [id, amount] : cls.request.entries()) {
+bool Cluster::Add(NodeId id, ClassId cls, ChargeKind kind, int32_t times) {
+  const PodClass& c = pod_class(cls);
+  const Counters& counters = CountersOf(kind);
+  Node& node = mutable_node(id);
+  node.*counters.pods += times;
+  const bool counted = node.counts();
+  for (const auto& [resource, amount] : c.request.entries()) {
     if (amount == 0) continue;
     const WideSum change = WideSum{amount} * times;
-    sums.Add(id, change);
-    const int64_t before = node->free.Get(id);
+    (node.*counters.amounts).Add(resource, change);
+    const int64_t before = node.free.Get(resource);
     // The previous value is exact unless it was clamped.
-    const int64_t after = ClampFree(before == kMinFree ? node->Left(id) : before - change);
-    node->free.Set(id, after);
-    if (counted) total_free_.Add(id, WideSum{std::max<int64_t>(0, after)} - std::max<int64_t>(0, before));
+    const int64_t after = ClampFree(before == kMinFree ? node.Left(resource) : before - change);
+    node.free.Set(resource, after);
+    if (counted) total_free_.Add(resource, WideSum{std::max<int64_t>(0, after)} - std::max<int64_t>(0, before));
   }
+  for (const HostPort& port : c.shape->host_ports) {
+    auto held = absl::c_find_if(node.ports, [&](const PortCharges& p) { return p.port == port; });
+    if (held == node.ports.end()) held = node.ports.insert(held, PortCharges{port});
+    int32_t& count = (*held).*counters.port;
+    count += times;
+    MUSTER_CHECK(count >= 0);
+    if (held->used + held->reserved + held->future_reserved == 0) node.ports.erase(held);
+  }
+  if (c.has_preferred) preferred_.Charge(id, cls, times, /*future=*/false);
+  return c.has_pod_affinity && pod_affinity_.Charge(id, cls, times, kind == ChargeKind::kFutureReserved);
 }
 
 void Cluster::Charge(NodeId id, ClassId cls, ChargeKind kind, int32_t times, bool again) {
   MUSTER_CHECK(node(id).known);
   MUSTER_CHECK(times > 0);
-  const PodClass& c = pod_class(cls);
-  const bool future = kind == ChargeKind::kFutureReserved;
-  MUSTER_CHECK(!future || !c.has_pod_affinity || pod_affinity_.OnlyRepels(cls));
-  Node& node = mutable_node(id);
-  Add(&node, c, kind, times);
-  for (const HostPort& port : c.shape->host_ports) {
-    auto held = absl::c_find_if(node.ports, [&](const PortCharges& p) { return p.port == port; });
-    if (held == node.ports.end()) held = node.ports.insert(held, PortCharges{port});
-    (*held).*CountersOf(kind).port += times;
-  }
+  MUSTER_CHECK(kind != ChargeKind::kFutureReserved || !pod_class(cls).has_pod_affinity ||
+               pod_affinity_.OnlyRepels(cls));
   // A bound pod may enable pods with affinity to it. A reservation enables only members of its own gang.
-  const bool opens = c.has_pod_affinity && pod_affinity_.Charge(id, cls, times, future) && kind == ChargeKind::kUsed;
-  if (c.has_preferred) preferred_.Charge(id, cls, times, /*future=*/false);
+  const bool opens = Add(id, cls, kind, times) && kind == ChargeKind::kUsed;
   Log(id, /*constraints=*/false, /*gained=*/opens && !again);
 }
 
 void Cluster::Discharge(NodeId id, ClassId cls, ChargeKind kind, int32_t times, bool gained) {
-  const PodClass& c = pod_class(cls);
-  Node& node = mutable_node(id);
-  MUSTER_CHECK(times > 0 && node.*CountersOf(kind).pods >= times);
-  Add(&node, c, kind, -times);
-  for (const HostPort& port : c.shape->host_ports) {
-    const auto held = absl::c_find_if(node.ports, [&](const PortCharges& p) { return p.port == port; });
-    MUSTER_CHECK(held != node.ports.end());
-    int32_t& count = (*held).*CountersOf(kind).port;
-    MUSTER_CHECK(count >= times);
-    count -= times;
-    if (held->used + held->reserved + held->future_reserved == 0) node.ports.erase(held);
-  }
-  if (c.has_pod_affinity) pod_affinity_.Charge(id, cls, -times, kind == ChargeKind::kFutureReserved);
-  if (c.has_preferred) preferred_.Charge(id, cls, -times, /*future=*/false);
+  MUSTER_CHECK(times > 0 && node(id).*CountersOf(kind).pods >= times);
+  Add(id, cls, kind, -times);
   // K-6: a learned refusal holds until the node changes. A pod that leaves is a change. A released reservation is not,
   // as kube-scheduler never saw it.
   const bool changed = gained && kind == ChargeKind::kUsed && ClearExclusions(id);

@@ -245,11 +245,13 @@ class Cluster {
 
  private:
   void Log(NodeId node, bool constraints, bool gained);
-  void Refresh(Node* node);
+  // REQUIRES: the amounts of `facts` are in range.
+  void SetFacts(NodeId id, bool present, const NodeDescription& facts);
   // Adds `times` times the node's amounts to the totals of free and allocatable amounts.
   void CountFree(const Node& node, int64_t times);
-  // Charges `times` times the request of `cls`.
-  void Add(Node* node, const PodClass& cls, ChargeKind kind, int32_t times);
+  // Adds `times` charges, or takes them off if it is negative. True if pods with affinity may fit somewhere now that
+  // did not before.
+  bool Add(NodeId node, ClassId cls, ChargeKind kind, int32_t times);
   Node& mutable_node(NodeId id) { return *nodes_[static_cast<size_t>(id)]; }
   void RemoveIfUnused(NodeId id);
   // Removes the learned refusals on the node; returns whether there were any.

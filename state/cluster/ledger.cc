@@ -3,14 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "state/base/check.h"
 
 namespace muster {
-
-bool Ledger::Reserves(int32_t pod) const {
-  const PodCharge& charge = pods_.Of(pod);
-  return charge.node != kNoNode && charge.kind == ChargeKind::kReserved;
-}
 
 void Ledger::ChargePod(int32_t pod, NodeId node, ClassId cls, ChargeKind kind) {
   if (cls == kNoClass) return;
@@ -37,8 +33,7 @@ void Ledger::ClearInFlight(int32_t pod) {
 }
 
 void Ledger::ExpireUnobservedBinds(int64_t now_ms) {
-  for (auto at = unobserved_binds_.begin(); at != unobserved_binds_.end();)
-    at = at->second <= now_ms ? unobserved_binds_.erase(at) : std::next(at);
+  absl::erase_if(unobserved_binds_, [&](const auto& bind) { return bind.second <= now_ms; });
 }
 
 void Ledger::DischargePod(int32_t pod, bool gained) {
@@ -96,11 +91,10 @@ void Ledger::SetClaimPayer(int32_t claim, Payer payer) {
 void Ledger::BookPromise(int32_t claim, ClassId cls, int32_t pods) {
   Claim& of = claims_[claim];
   Book(of.payer, cls, pods);
-  auto entry =
-      std::find_if(of.promised.begin(), of.promised.end(), [&](const auto& each) { return each.first == cls; });
+  auto entry = absl::c_find_if(of.promised, [&](const auto& each) { return each.first == cls; });
   if (entry == of.promised.end()) {
     // Reuses an entry with count 0, so that there are only as many entries as the claim has classes at once.
-    entry = std::find_if(of.promised.begin(), of.promised.end(), [](const auto& each) { return each.second == 0; });
+    entry = absl::c_find_if(of.promised, [](const auto& each) { return each.second == 0; });
     if (entry == of.promised.end()) entry = of.promised.insert(entry, {cls, 0});
     entry->first = cls;
   }
@@ -120,7 +114,7 @@ void Ledger::AddPromise(int32_t claim, NodeId node, ClassId cls, int32_t pods) {
     promised_.push_back(node);
   }
   const auto same = [&](const Promise& p) { return p.claim == claim && p.cls == cls; };
-  auto entry = std::find_if(here.made.begin(), here.made.end(), same);
+  auto entry = absl::c_find_if(here.made, same);
   if (entry == here.made.end()) entry = here.made.insert(entry, Promise{claim, cls, 0});
   entry->pods += pods;
   cluster_->RetainClass(cls, pods);
@@ -130,7 +124,7 @@ void Ledger::AddPromise(int32_t claim, NodeId node, ClassId cls, int32_t pods) {
 void Ledger::RemovePromise(int32_t claim, NodeId node, ClassId cls) {
   Promises& here = promises_[node];
   const auto same = [&](const Promise& p) { return p.claim == claim && p.cls == cls; };
-  const auto entry = std::find_if(here.made.begin(), here.made.end(), same);
+  const auto entry = absl::c_find_if(here.made, same);
   MUSTER_CHECK(entry != here.made.end() && entry->pods > 0);
   MarkNode(node);
   if (--entry->pods > 0) return;
@@ -179,7 +173,7 @@ std::vector<std::string> Ledger::TakeChanged() {
     is_changed_[static_cast<size_t>(node)] = 0;
   }
   changed_.clear();
-  std::sort(names.begin(), names.end());
+  absl::c_sort(names);
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }

@@ -52,7 +52,9 @@ class Ledger {
 
   // --- pods ---
   [[nodiscard]] const PodCharge& ChargeOf(int32_t pod) const { return pods_.Of(pod); }
-  [[nodiscard]] bool Reserves(int32_t pod) const;
+  [[nodiscard]] bool Reserves(int32_t pod) const {
+    return pods_.Of(pod).node != kNoNode && pods_.Of(pod).kind == ChargeKind::kReserved;
+  }
   // Charges the pod there and discharges it from its previous place. Does nothing for kNoClass.
   void ChargePod(int32_t pod, NodeId node, ClassId cls, ChargeKind kind);
   // `gained` false: the amount is about to be charged again.

@@ -27,15 +27,7 @@ std::string IndexOf(const std::vector<PodSelector>& selectors) {
 }
 
 bool SelectsUnlabelled(const PodSelector& selector) {
-  return std::all_of(selector.requirements.begin(), selector.requirements.end(),
-                     [](const SelectorRequirement& each) { return Meets(each, nullptr); });
-}
-
-template <typename Visit>
-void ForEachSelector(const PodAffinityRules& rules, const Visit& visit) {
-  for (const PodAffinityTerm& term : rules.affinity) visit(term.selector);
-  for (const PodAffinityTerm& term : rules.anti_affinity) visit(term.selector);
-  for (const SpreadConstraint& each : rules.spread) visit(each.selector);
+  return absl::c_all_of(selector.requirements, [](const SelectorRequirement& each) { return Meets(each, nullptr); });
 }
 
 // The filter of `spread`. REQUIRES: it is one of the constraints of `shape`.
@@ -82,14 +74,17 @@ bool NodeFilter::Has(const NodeDescription& node) const {
 
 bool PodAffinity::Learn(const PodAffinityRules& rules) {
   bool more = false;
-  ForEachSelector(rules, [&](const PodSelector& selector) {
+  const auto learn = [&](const PodSelector& selector) {
     if (!selector.all_namespaces && !selector.by_labels && selector.namespaces.empty()) return;  // it selects no pod
     if (SelectsUnlabelled(selector)) more = !std::exchange(selects_unlabelled_, true) || more;
     for (const SelectorRequirement& each : selector.requirements) more = keys_.insert(each.key).second || more;
     if (!selector.by_labels) return;
     more = keys_.insert(NamespaceKey("")).second || more;
     for (const SelectorRequirement& each : selector.namespace_labels) more = keys_.insert(each.key).second || more;
-  });
+  };
+  for (const PodAffinityTerm& term : rules.affinity) learn(term.selector);
+  for (const PodAffinityTerm& term : rules.anti_affinity) learn(term.selector);
+  for (const SpreadConstraint& each : rules.spread) learn(each.selector);
   return more;
 }
 
@@ -97,7 +92,7 @@ bool PodAffinity::Distinguishes(const Labels* a, const Labels* b) const {
   if (!by_namespaces() || (a == nullptr && b == nullptr)) return false;
   if (a == nullptr || b == nullptr) return true;
   const auto named_in_one = [this](const Labels& one, const Labels& other) {
-    return std::any_of(one.begin(), one.end(), [&](const auto& label) {
+    return absl::c_any_of(one, [&](const auto& label) {
       const auto same = other.find(label.first);
       return (same == other.end() || same->second != label.second) && keys_.contains(NamespaceKey(label.first));
     });
@@ -131,8 +126,8 @@ const absl::btree_map<NodeId, int64_t>& PodAffinity::ChargedOf(ClassId cls, bool
 // --- terms ---
 
 bool PodAffinity::Means(const Term& term, const Known& known) {
-  return std::all_of(term.selectors.begin(), term.selectors.end(),
-                     [&](const PodSelector& selector) { return Matches(selector, known.name_space, known.labels); });
+  return absl::c_all_of(term.selectors,
+                        [&](const PodSelector& selector) { return Matches(selector, known.name_space, known.labels); });
 }
 
 const PodAffinity::Label* PodAffinity::AddLabel(const std::string& id, const std::string& name, NodeFilter nodes) {
@@ -185,8 +180,7 @@ PodAffinity::TermId PodAffinity::AcquireTerm(const std::string& label, NodeFilte
   term.at_id = std::move(where);
   term.id = std::move(text);
   term.indexed = IndexOf(selectors);
-  term.by_labels =
-      std::any_of(selectors.begin(), selectors.end(), [](const PodSelector& each) { return each.by_labels; });
+  term.by_labels = absl::c_any_of(selectors, [](const PodSelector& each) { return each.by_labels; });
   term.selectors = std::move(selectors);
   term.users = 1;
   term.openers = opens ? 1 : 0;
@@ -344,9 +338,7 @@ bool PodAffinity::Charge(NodeId node, ClassId cls, int64_t times, bool future) {
   if (nodes.empty()) charges.erase(cls);
   const Known& known = Of(cls);
   Count(node, known, times, future, nullptr);
-  return times > 0 && !future && std::any_of(known.selected_by.begin(), known.selected_by.end(), [&](TermId id) {
-           return TermAt(id).openers > 0;
-         });
+  return times > 0 && !future && absl::c_any_of(known.selected_by, [&](TermId id) { return TermAt(id).openers > 0; });
 }
 
 int64_t PodAffinity::Near(NodeId node, ClassId cls, size_t term) const {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "state/cluster/cluster.h"
 #include "state/cluster/pod_affinity.h"
@@ -16,7 +17,7 @@ int64_t PodAffinity::Least(const Spread& spread) const {
     for (const DomainId domain : term.at->domain_of) {
       if (domain != kNoDomain) spread.eligible.push_back(domain);
     }
-    std::sort(spread.eligible.begin(), spread.eligible.end());
+    absl::c_sort(spread.eligible);
     spread.eligible.erase(std::unique(spread.eligible.begin(), spread.eligible.end()), spread.eligible.end());
     spread.epoch = epoch_;
   }
@@ -36,10 +37,10 @@ bool PodAffinity::IsResolvable(const Term& term) const { return !term.by_labels 
 // Whether the affinity is satisfied on the node. `own`: how many of the counted pods are the pod itself.
 bool PodAffinity::AffinitySatisfied(NodeId node, const Known& known, int64_t own) const {
   // The first of the pods that require each other may be on any node with the labels of all terms.
-  const bool first = std::all_of(known.affinity.begin(), known.affinity.end(), [&](TermId id) {
+  const bool first = absl::c_all_of(known.affinity, [&](TermId id) {
     return !IsResolvable(TermAt(id)) || (known.selected_by.contains(id) && TermAt(id).pods.all <= own);
   });
-  return std::all_of(known.affinity.begin(), known.affinity.end(), [&](TermId id) {
+  return absl::c_all_of(known.affinity, [&](TermId id) {
     if (!IsResolvable(TermAt(id))) return true;
     const DomainId domain = DomainOf(node, TermAt(id));
     const int64_t self = known.selected_by.contains(id) ? own : 0;
@@ -66,7 +67,7 @@ PodAffinity::Violation PodAffinity::FindViolation(NodeId node, const Known& know
     const Term& term = TermAt(id);
     if (term.holders.all + term.future_holders.all == 0) continue;
     const DomainId domain = DomainOf(node, term);
-    const int64_t self = own > 0 ? std::count(known.anti.begin(), known.anti.end(), id) : 0;
+    const int64_t self = own > 0 ? absl::c_count(known.anti, id) : 0;
     if (term.holders.In(domain) + (own == 0 ? term.future_holders.In(domain) : 0) <= self) continue;
     if (rejecting == nullptr || term.at->name < rejecting->at->name) rejecting = &term;
   }
@@ -115,7 +116,7 @@ bool PodAffinity::HasFeasibleOrder(std::vector<AddedPods> added) const {
   for (const AddedPods& each : added) count(each, 1);
   const auto can_place = [&](const AddedPods& each, bool as_first) {
     const Known& known = Of(each.cls);
-    return std::all_of(known.affinity.begin(), known.affinity.end(), [&](TermId id) {
+    return absl::c_all_of(known.affinity, [&](TermId id) {
       const Term& term = TermAt(id);
       if (!IsResolvable(term)) return true;
       const DomainId domain = DomainOf(each.node, term);
@@ -132,8 +133,8 @@ bool PodAffinity::HasFeasibleOrder(std::vector<AddedPods> added) const {
       return placeable;
     });
     if (added.size() < before) continue;
-    const auto first = std::find_if(added.begin(), added.end(),
-                                    [&](const AddedPods& each) { return can_place(each, /*as_first=*/true); });
+    const auto first =
+        absl::c_find_if(added, [&](const AddedPods& each) { return can_place(each, /*as_first=*/true); });
     if (first == added.end()) return false;
     count(*first, -1);
     added.erase(first);
@@ -144,23 +145,21 @@ bool PodAffinity::HasFeasibleOrder(std::vector<AddedPods> added) const {
 bool PodAffinity::Local(ClassId cls) const {
   const Known& known = Of(cls);
   const auto local = [&](TermId id) { return TermAt(id).at->name == kHostnameLabel; };
-  return known.affinity.empty() && known.spread.empty() && std::all_of(known.anti.begin(), known.anti.end(), local) &&
-         std::all_of(known.selected_by.begin(), known.selected_by.end(), local);
+  return known.affinity.empty() && known.spread.empty() && absl::c_all_of(known.anti, local) &&
+         absl::c_all_of(known.selected_by, local);
 }
 
 bool PodAffinity::AtMostOneOn(NodeId node, ClassId cls) const {
   const Known& known = Of(cls);
-  return std::any_of(known.anti.begin(), known.anti.end(), [&](TermId id) {
-    return known.selected_by.contains(id) && DomainOf(node, TermAt(id)) != kNoDomain;
-  });
+  return absl::c_any_of(
+      known.anti, [&](TermId id) { return known.selected_by.contains(id) && DomainOf(node, TermAt(id)) != kNoDomain; });
 }
 
 bool PodAffinity::MayEnable(ClassId placed, ClassId cls) const {
   const absl::btree_set<TermId>& selected_by = Of(placed).selected_by;
   const auto means = [&](TermId id) { return selected_by.contains(id); };
-  return std::any_of(Of(cls).affinity.begin(), Of(cls).affinity.end(), means) ||
-         std::any_of(Of(cls).spread.begin(), Of(cls).spread.end(),
-                     [&](const Spread& each) { return means(each.term); });
+  return absl::c_any_of(Of(cls).affinity, means) ||
+         absl::c_any_of(Of(cls).spread, [&](const Spread& each) { return means(each.term); });
 }
 
 bool PodAffinity::OverlappingTopology(ClassId cls) const {

@@ -7,6 +7,7 @@
 #ifndef MUSTER_STATE_CLUSTER_STATEMENT_H_
 #define MUSTER_STATE_CLUSTER_STATEMENT_H_
 
+#include <utility>
 #include <vector>
 
 #include "state/cluster/cluster.h"
@@ -57,11 +58,7 @@ class Statement {
     }
   }
   // Hands the allocations to the caller. REQUIRES: nothing is taken off the cluster.
-  [[nodiscard]] std::vector<Operation> Commit() {
-    std::vector<Operation> out;
-    out.swap(operations_);
-    return out;
-  }
+  [[nodiscard]] std::vector<Operation> Commit() { return std::exchange(operations_, {}); }
   [[nodiscard]] const std::vector<Operation>& operations() const { return operations_; }
 
  private:

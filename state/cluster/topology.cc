@@ -25,7 +25,7 @@ DomainId Topology::DomainOf(absl::string_view key, NodeId node) {
 }
 
 std::string Topology::ParentLevel(absl::string_view key) const {
-  const auto found = std::find(levels_.begin(), levels_.end(), key);
+  const auto found = absl::c_find(levels_, key);
   return found == levels_.end() || found == levels_.begin() ? "" : *(found - 1);
 }
 
@@ -35,7 +35,7 @@ std::string Topology::NameFor(NodeId node, const Level& level) const {
   if (!of.present) return "";
   const std::string* own = LabelOf(of.facts, level.key);
   if (own == nullptr) return "";
-  if (own == &of.facts.name || std::find(levels_.begin(), levels_.end(), level.key) == levels_.end()) return *own;
+  if (own == &of.facts.name || !absl::c_linear_search(levels_, level.key)) return *own;
   std::string name;
   for (const std::string& key : levels_) {
     const auto value = of.facts.labels.find(key);
@@ -53,7 +53,7 @@ void Topology::Assign(NodeId node, Level* level) {
   ++level->epoch;
   if (domain != kNoDomain) {
     std::vector<NodeId>& left = level->nodes[static_cast<size_t>(domain)];
-    left.erase(std::find(left.begin(), left.end(), node));
+    left.erase(absl::c_find(left, node));
     domain = kNoDomain;
   }
   if (name.empty()) return;
