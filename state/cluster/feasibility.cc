@@ -1,6 +1,5 @@
 // Whether pods of a class may use a node, how many, and with which score (SPEC P-3).
 #include <algorithm>
-#include <limits>
 
 #include "absl/algorithm/container.h"
 #include "state/base/enum_names.h"

@@ -1,6 +1,5 @@
 #include "state/cluster/topology.h"
 
-#include <algorithm>
 #include <limits>
 #include <utility>
 
