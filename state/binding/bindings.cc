@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -325,6 +326,124 @@ void Bindings::ExpireHold(const Pod& pod, ApplyContext* ctx) {
                                           plan == nullptr ? 0 : plan->held, " of ", plan == nullptr ? 0 : plan->size(),
                                           " members were at the barrier; the pod will be tried again")},
                             ctx);
+}
+
+// --- permits (G-4, G-7, G-8) ---
+
+void Bindings::Permit(const Pod& pod, int64_t start, ApplyContext* ctx) {
+  r_.pod_lifecycle->Apply(pod, {.event = PodEvent::kPermitted, .start = start}, ctx);
+}
+
+void Bindings::OnPermitCallerGone(const Pod& pod, ApplyContext* ctx) {
+  const Reason gone{ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " released its node")};
+  r_.pod_lifecycle->Apply(pod, {PodEvent::kReturned, gone}, ctx);
+}
+
+bool Bindings::VerifyQuorum(const Gang& gang, ApplyContext* ctx) {
+  if (!r_.eligibility->GroupQuorum(gang)) return false;
+  for (const Gang* each : r_.eligibility->GroupOf(gang)) {
+    if (r_.plans->Of(*each) == nullptr) EndBlockedWaits(*each, ctx);
+  }
+  return r_.eligibility->GroupQuorum(gang);
+}
+
+// Ends the waits of members that can no longer use their node.
+void Bindings::EndBlockedWaits(const Gang& gang, ApplyContext* ctx) {
+  const std::vector<const Pod*> waiting(gang.in(MemberState::kWaiting).begin(), gang.in(MemberState::kWaiting).end());
+  for (const Pod* pod : waiting) {
+    const NodeId node = r_.pod_lifecycle->Of(*pod).node;
+    const Obstacle obstacle = r_.cluster->FindObstacle(node, pod->cls);
+    if (obstacle == Obstacle::kNone) continue;
+    const std::string name = r_.cluster->node(node).facts.name;
+    r_.pod_lifecycle->EndWait(*pod,
+                              {ReasonCode::kWithdrawn,
+                               absl::StrCat("node ", name, " can no longer take the pod: ", ObstaclePhrase(obstacle))},
+                              ctx);
+  }
+}
+
+void Bindings::PermitIfQuorum(const Gang& gang, ApplyContext* ctx) {
+  if (r_.plans->Of(gang) != nullptr || gang.count(MemberState::kWaiting) == 0) return;
+  if (gang.once_satisfied()) {
+    PermitBeyondQuorum(gang, ctx);
+  } else if (VerifyQuorum(gang, ctx)) {
+    PermitGroup(gang, ctx);
+  }
+}
+
+// G-8: the members of a gang whose quorum was met need not wait any more; each is permitted by itself.
+void Bindings::PermitBeyondQuorum(const Gang& gang, ApplyContext* ctx) {
+  EndBlockedWaits(gang, ctx);
+  const std::vector<const Pod*> waiting(gang.in(MemberState::kWaiting).begin(), gang.in(MemberState::kWaiting).end());
+  for (const Pod* pod : waiting) Permit(*pod, /*start=*/0, ctx);
+}
+
+void Bindings::PermitGroup(const Gang& gang, ApplyContext* ctx) {
+  Group together;
+  for (const Gang* each : r_.eligibility->GroupOf(gang)) {
+    const Plan* plan = r_.plans->Of(*each);  // a gang with a plan is committed with its plan
+    if (plan == nullptr || (plan->committed && each == &gang)) together.push_back(each);
+  }
+  const int64_t start = r_.plans->NewId(ctx);
+  r_.pod_lifecycle->RecordStart(together, start, /*deadline_ms=*/0, ctx);
+  for (const Gang* each : together) PermitWaiting(*each, start, ctx);
+}
+
+// G-4: permits every waiting pod; the gang becomes satisfied.
+void Bindings::PermitWaiting(const Gang& gang, int64_t start, ApplyContext* ctx) {
+  const std::vector<const Pod*> waiting(gang.in(MemberState::kWaiting).begin(), gang.in(MemberState::kWaiting).end());
+  r_.plan_lifecycle->OnQuorumStarted(gang);
+  if (r_.plans->Of(gang) == nullptr) OnFullyBound(gang);
+  for (const Pod* pod : waiting) Permit(*pod, start, ctx);
+  r_.gangs->Touch(gang);
+}
+
+// --- after a restart (K-13) ---
+
+bool Bindings::RestoreCommitment(const Pod& pod, const Commitment& commitment, ApplyContext* ctx) {
+  const bool possible = pod.state == MemberState::kPending && pod.cls != kNoClass && !commitment.node.empty() &&
+                        (pod.gang == nullptr || !pod.gang->submitted);
+  if (!possible) return false;
+  if (!commitment.permitted) {
+    const bool alone = pod.gang == nullptr && commitment.gang.empty();
+    const NodeId sent_to = r_.cluster->FindNode(commitment.node);
+    if (!alone || !RestoreSentBinding(pod, sent_to, ctx)) return false;
+    r_.pod_lifecycle->OnCommitRecorded(pod, /*start=*/0);
+    return true;
+  }
+  // InternNode: the node may be absent for a while, but the permitted pod is bound there all the same.
+  const NodeId node = r_.cluster->InternNode(commitment.node);
+  r_.pod_lifecycle->OnCommitRecorded(pod, commitment.start);
+  r_.pod_lifecycle->SetBindWithin(pod, commitment.bind_within_ms);
+  r_.pod_lifecycle->Apply(pod, {.event = PodEvent::kRestoredPermit, .node = node}, ctx);
+  return true;
+}
+
+// Restores a binding that may have been sent. False: the node cannot take the pod any more.
+bool Bindings::RestoreSentBinding(const Pod& pod, NodeId node, ApplyContext* ctx) {
+  if (node == kNoNode || r_.cluster->FindObstacle(node, pod.cls) != Obstacle::kNone) return false;
+  if (r_.ledger->Reserves(pod.id)) r_.ledger->DischargePod(pod.id, /*gained=*/false);
+  if (!r_.cluster->FitsAfterRelease(node, pod.cls, {})) {
+    r_.pod_lifecycle->RestoreNomination(pod);
+    return false;
+  }
+  r_.pod_lifecycle->SetByPermit(pod, false);
+  r_.pod_lifecycle->Apply(
+      pod, {.event = PodEvent::kRestored, .node = node, .until_ms = ctx->now_ms() + settings_.answer_limit_ms}, ctx);
+  return true;
+}
+
+void Bindings::RebindRestored(const Pod& pod, HoldToken token, ApplyContext* ctx) {
+  r_.pod_lifecycle->Rebind(pod, token, ctx->now_ms() + settings_.answer_limit_ms, ctx);
+}
+
+void Bindings::ReleaseRestored(const Pod& pod, ApplyContext* ctx) {
+  MUSTER_CHECK(r_.pod_lifecycle->IsRestored(pod));
+  const bool affects_others = r_.broken_plans->AffectsOtherNodes(pod);
+  r_.pod_lifecycle->ClearBinding(pod);
+  const Reason gone{ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " released its node")};
+  r_.pod_lifecycle->Apply(pod, {PodEvent::kReturned, gone}, ctx);
+  if (affects_others) r_.broken_plans->WithdrawElsewhere(/*all=*/false, ctx);
 }
 
 }  // namespace muster

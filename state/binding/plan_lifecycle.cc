@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "state/base/check.h"
 #include "state/base/text.h"
@@ -16,6 +16,9 @@ constexpr int64_t kBackoffStartMs = 1'000;
 // kube-scheduler may have used older facts than Muster, so the first retry is early.
 constexpr int64_t kUnplaceableStartMs = 250;
 constexpr int64_t kBackoffMaxMs = 60'000;
+// The time in which kube-scheduler tries a pod again after its activation was observed, unless it ignores the
+// activation.
+constexpr int64_t kSuspicionMs = 1'000;
 
 }  // namespace
 
@@ -250,6 +253,166 @@ void PlanLifecycle::ReleaseGroup(const Gang& gang, const Reason& reason, ApplyCo
     if (each != &gang && each->root_cause.empty()) r_.gangs->SetRootCause(*each, gang.root_cause);
     r_.gangs->Touch(*each);
   }
+}
+
+// --- time ---
+
+void PlanLifecycle::StopIdleClock(const Gang& gang, int64_t now_ms) {
+  if (r_.plans->Of(gang) == nullptr && gang.count(MemberState::kWaiting) == 0) r_.clock->Stop(gang, now_ms);
+}
+
+int64_t PlanLifecycle::Deadline(const Gang& gang) const {
+  int64_t due = r_.clock->Deadline(gang);
+  if (const Submission* submission = r_.submissions->Of(gang); submission != nullptr) {
+    due = std::min(due, submission->expires_ms);
+  } else if (const Plan* plan = r_.plans->Of(gang); plan != nullptr) {
+    due = std::min({due, plan->next_activation_ms, plan->reactivate_ms, plan->suspect_deadline_ms});
+    if (!plan->committed) due = std::min(due, plan->last_arrival_ms + plan_idle_ms_);
+    if (plan->committed && gang.durable.future_slots_until_ms != 0)
+      due = std::min(due, gang.durable.future_slots_until_ms);
+  }
+  return due;
+}
+
+void PlanLifecycle::OnTime(const Gang& gang, ApplyContext* ctx) {
+  if (gang.submitted) return;
+  const int64_t now_ms = ctx->now_ms();
+  if (r_.clock->Deadline(gang) <= now_ms) return ExpireWait(gang, ctx);
+  const Plan* plan = r_.plans->Of(gang);
+  if (plan == nullptr) return;
+  if (!plan->committed && plan->last_arrival_ms + plan_idle_ms_ <= now_ms) return WithdrawIdle(gang, *plan, ctx);
+  if (plan->committed && gang.durable.future_slots_until_ms != 0 && gang.durable.future_slots_until_ms <= now_ms) {
+    ExpireFutureSlots(gang, *plan, ctx);
+  }
+  plan = r_.plans->Of(gang);
+  if (plan == nullptr) return;
+  if (plan->suspect_deadline_ms <= now_ms) return WithdrawSuspected(gang, ctx);
+  if (plan->reactivate_ms <= now_ms) {
+    r_.plans->OnReactivated(gang);
+    r_.activations->ActivateMembers(gang, *plan, *r_.plans, /*again=*/false, ctx);
+    r_.gangs->Touch(gang);
+  }
+  if (plan->next_activation_ms > now_ms) return;
+  r_.plans->ScheduleActivation(gang, now_ms);
+  r_.activations->ActivateMembers(gang, *plan, *r_.plans, /*again=*/true, ctx);
+  r_.gangs->Touch(gang);  // its reason may now name what delays the members
+}
+
+// P-7: future members did not arrive within the gang's wait time. Releases their slots and notifies the owner of the
+// first member.
+void PlanLifecycle::ExpireFutureSlots(const Gang& gang, const Plan& plan, ApplyContext* ctx) {
+  // Slots of members that exist and whose scheduler has not asked for them.
+  RetainUnclaimedSlots(gang);
+  if (plan.future_slots == 0) return ReleaseFutureSlots(gang);
+  const Reason reason{ReasonCode::kWithdrawn,
+                      absl::StrCat("gang ", gang.key, ": ", plan.future_slots,
+                                   plan.future_slots == 1 ? " member" : " members", " did not arrive within ",
+                                   WriteDuration(gang.rules.wait_time_ms), " of the start; their slots were released")};
+  for (const MemberState state : {MemberState::kRunning, MemberState::kBound, MemberState::kCommitted}) {
+    if (gang.in(state).empty()) continue;
+    r_.activations->NotifyOwner(**gang.in(state).begin(), /*warning=*/true, reason, ctx);
+    break;
+  }
+  ReleaseFutureSlots(gang);
+}
+
+// K-5: suspected members - kube-scheduler had refused them for reasons of its own - were activated and not tried again.
+void PlanLifecycle::WithdrawSuspected(const Gang& gang, ApplyContext* ctx) {
+  r_.plans->SetSuspectDeadline(gang, kNever);
+  const std::vector<const Pod*> pending(gang.in(MemberState::kPending).begin(), gang.in(MemberState::kPending).end());
+  for (const Pod* pod : pending) {
+    const Plan* plan = r_.plans->Of(gang);
+    if (plan == nullptr) return;
+    if (!plan->committed && r_.activations->IsSuspected(*pod, plan->id)) OnUnplaceable(*pod, ctx);
+  }
+}
+
+// P-11: no member arrived at the barrier within plan_idle_ms.
+void PlanLifecycle::WithdrawIdle(const Gang& gang, const Plan& plan, ApplyContext* ctx) {
+  if (gang.root_cause.empty()) {
+    const auto arrived = std::count_if(plan.slots.begin(), plan.slots.end(), [this](const Slot& slot) {
+      return slot.pod != nullptr && r_.pod_lifecycle->Of(*slot.pod).arrived;
+    });
+    const std::string gated = r_.activations->StillGated(gang, plan.id);
+    r_.gangs->SetRootCause(gang, absl::StrCat(arrived, " of ", plan.size(), " members arrived within ",
+                                              plan_idle_ms_ / 1000, " s", gated.empty() ? "" : "; ", gated));
+  }
+  const Group together = r_.plans->PeersOf(gang);
+  Withdraw(gang, ReasonCode::kWithdrawn, absl::StrCat("the plan was withdrawn: ", gang.root_cause), ctx);
+  for (const Gang* each : together) Requeue(*each, ctx->now_ms());
+}
+
+// --- what kube-scheduler reports on a member (G-3, K-5, K-7, K-14) ---
+
+// K-14: kube-scheduler may have asked about a pod, and been refused, before Muster reads that the gate is gone. The
+// next activation then patches the annotation.
+void PlanLifecycle::OnGateChanged(const Pod& pod, bool was_gated, bool may_activate, ApplyContext* ctx) {
+  if (pod.facts.our_gate) return;
+  const bool refused = r_.activations->Of(pod).unschedulable;
+  if (was_gated || !refused) r_.activations->SetActivated(pod, false);
+  const bool parked = was_gated && refused && pod.state == MemberState::kPending && may_activate;
+  if (!parked || !r_.gangs->Serves(pod)) return;
+  if (pod.gang == nullptr) return r_.activations->Activate(pod, kNoNode, 0, ctx);
+  ActivateOpenPlan(*pod.gang, ctx);
+}
+
+void PlanLifecycle::ActivateOpenPlan(const Gang& gang, ApplyContext* ctx) {
+  const Plan* plan = r_.plans->Of(gang);
+  const bool open = plan != nullptr && !plan->committed;
+  if (open) r_.activations->ActivateMembers(gang, *plan, *r_.plans, /*again=*/false, ctx);
+}
+
+void PlanLifecycle::OnUnschedulable(const Pod& pod, ApplyContext* ctx) {
+  const Gang& gang = *pod.gang;
+  const Plan* plan = r_.plans->Of(gang);
+  const bool has_open_plan = plan != nullptr && !plan->committed;
+  if (has_open_plan && r_.activations->HasObservedActivation(pod, plan->id)) {
+    r_.activations->SetUnschedulable(pod, true);
+    return OnUnplaceable(pod, ctx);
+  }
+  if (has_open_plan && r_.activations->Of(pod).plan == plan->id) {
+    return r_.activations->MarkUnschedulable(pod);  // its activation is in flight
+  }
+  r_.activations->SetUnschedulable(pod, true);
+  if (plan == nullptr && HasUnmodelledReason(SchedulerMessage(pod))) r_.gangs->SetUnplaceable(pod, true);
+  ActivateOpenPlan(gang, ctx);  // kube-scheduler tried the pod before the plan existed
+}
+
+// The activation for the gang's plan has reached a suspected pod: kube-scheduler may not try it again. Sets the time
+// after which it is unplaceable.
+void PlanLifecycle::OnCalled(const Pod& pod, int64_t now_ms) {
+  const Plan* plan = pod.gang == nullptr ? nullptr : r_.plans->Of(*pod.gang);
+  if (plan == nullptr || plan->committed || !r_.activations->IsSuspected(pod, plan->id)) return;
+  r_.plans->SetSuspectDeadline(*pod.gang, std::min(plan->suspect_deadline_ms, now_ms + kSuspicionMs));
+  r_.gangs->Touch(*pod.gang);
+}
+
+void PlanLifecycle::ReconcileExtras(const Gang& gang, ApplyContext* ctx) {
+  const bool alone = r_.eligibility->SchedulesIndividually(gang);
+  r_.pod_lifecycle->ReconcileNominations(gang, alone);
+  if (alone) ActivateExtras(gang, ctx);
+}
+
+// Activates members beyond the quorum, except those that would be refused again. If each reconciliation activated all
+// of them, their calls would touch the gang and cause the next one (K-7).
+void PlanLifecycle::ActivateExtras(const Gang& gang, ApplyContext* ctx) {
+  const Plan* plan = r_.plans->Of(gang);
+  const bool activates = plan != nullptr && std::min(plan->next_activation_ms, plan->reactivate_ms) != kNever;
+  bool full = false;
+  absl::flat_hash_map<ClassId, bool> known;  // the answer is the same for all pods of a class
+  r_.activations->ActivateExtras(
+      gang,
+      [&](const Pod& pod) {
+        if (r_.pod_lifecycle->RetryAt(pod) > 0) return false;
+        // The plan activates pods that have a slot, less often the longer no scheduler offers the slot's node.
+        if (activates && (r_.plans->SlotIndex(pod) >= 0 || r_.plans->HasSlotFor(pod))) return false;
+        const auto [fits, fresh] = known.try_emplace(pod.cls, true);
+        if (fresh) fits->second = r_.queues->Check(pod).none();
+        full = full || !fits->second;
+        return fits->second;
+      },
+      ctx);
+  if (full) r_.queues->AddRefused(gang);
 }
 
 }  // namespace muster

@@ -63,7 +63,7 @@ class PlanLifecycle {
   // D-11: withdraws the plan of its gang if the pod must be placed before the members of the plan.
   void OnMemberJoined(const Pod& pod, ApplyContext* ctx);
 
-  // --- what kube-scheduler reports (scheduler_signals.cc) ---
+  // --- what kube-scheduler reports ---
   // Muster's gate may have been removed. `may_activate`: all facts were read.
   void OnGateChanged(const Pod& pod, bool was_gated, bool may_activate, ApplyContext* ctx);
   // No node can take the pending member, for a reason that is not Muster's.
@@ -87,7 +87,7 @@ class PlanLifecycle {
   // Ends the waits of all members of the group (G-3, G-7).
   void ReleaseGroup(const Gang& gang, const Reason& reason, ApplyContext* ctx);
 
-  // --- time (plan_timers.cc) ---
+  // --- time ---
   // Stops the wait clock of a gang that holds no capacity.
   void StopIdleClock(const Gang& gang, int64_t now_ms);
   // Handles the deadlines that have been reached, but for that of a submission.

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "state/base/check.h"
 
 namespace muster {
@@ -295,6 +297,123 @@ absl::string_view ToString(BindingPhase phase) {
       return "Failed";
   }
   return "";
+}
+
+// --- commit records, until the outcome is known (S-2, K-13) ---
+
+void PodLifecycle::RecordStart(const Group& gangs, int64_t plan, int64_t deadline_ms, ApplyContext* ctx) {
+  Start start;
+  start.plan = plan;
+  start.deadline_ms = deadline_ms;
+  for (const Gang* gang : gangs) {
+    const auto index = static_cast<int32_t>(start.gangs.size());
+    start.gangs.push_back(gang->key);
+    for (const Pod* pod : gang->in(MemberState::kWaiting)) {
+      start.places.push_back({pod->facts.uid, r_.cluster->node(Of(*pod).node).facts.name, index});
+    }
+  }
+  ctx->ReserveRecords(start.places.size() + 1);
+  WriteStartRecord(start, ctx);
+}
+
+void PodLifecycle::RecordCommit(const Pod& pod, int64_t start, bool permitted, ApplyContext* ctx) {
+  Commitment commitment;
+  commitment.uid = pod.facts.uid;
+  commitment.node = r_.cluster->node(Of(pod).node).facts.name;
+  if (pod.gang != nullptr) commitment.gang = pod.gang->key;
+  commitment.start = start;
+  commitment.permitted = permitted;
+  if (permitted) commitment.bind_within_ms = PermissionOf(pod).bind_within_ms;
+  if (Of(pod).recorded && Of(pod).start != start) EraseCommitRecord(pod, ctx);
+  OnCommitRecorded(pod, start);
+  WriteCommitRecord(commitment, ctx);
+}
+
+void PodLifecycle::OnCommitRecorded(const Pod& pod, int64_t start) {
+  State& state = states_[pod.id];
+  if (!state.recorded && start > 0) ++started_[start];
+  state.recorded = true;
+  state.start = start;
+}
+
+void PodLifecycle::EraseCommitRecord(const Pod& pod, ApplyContext* ctx) {
+  if (!Of(pod).recorded) return;
+  State& state = states_[pod.id];
+  state.recorded = false;
+  DeleteCommitRecord(pod.facts.uid, ctx);
+  const int64_t start = std::exchange(state.start, 0);
+  if (start == 0) return;
+  const auto commits = started_.find(start);
+  MUSTER_CHECK(commits != started_.end());
+  if (--commits->second > 0) return;
+  started_.erase(commits);
+  DeleteStartRecord(start, ctx);
+}
+
+// --- what kube-scheduler reports on a pod (K-3, K-7, K-14) ---
+
+void PodLifecycle::OnAdded(const Pod& pod, ApplyContext* ctx) {
+  const bool asked = r_.activations->TakeUnknownQuery(pod.facts.uid);
+  if (asked) r_.activations->MarkUnschedulable(pod);
+  if (pod.state != MemberState::kPending) return;
+  if (pod.gang != nullptr) {
+    if (pod.facts.unschedulable.empty()) return;
+    r_.activations->MarkUnschedulable(pod);  // kube-scheduler has refused it
+    return r_.gangs->SetUnplaceable(pod, HasUnmodelledReason(SchedulerMessage(pod)));
+  }
+  const bool served = r_.gangs->Serves(pod);
+  for (const std::string& ignored : pod.facts.gang.ignored) {
+    if (served) r_.activations->NotifyOwner(pod, /*warning=*/true, {ReasonCode::kNotAGang, ignored}, ctx);
+  }
+  if (asked) r_.activations->Activate(pod, kNoNode, 0, ctx);
+  if (!pod.facts.nominated_node.empty()) r_.nominations->Add(pod);
+  // A lone pod waits for no gang: remove the gate, which no other component would do.
+  if (pod.facts.our_gate && served) r_.activations->Activate(pod, kNoNode, 0, ctx);
+}
+
+void PodLifecycle::OnChanged(const Pod& pod, bool shape, ApplyContext* ctx) {
+  EndWait(pod, {ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " was changed")}, ctx);
+  ReleaseSlot(pod);
+  if (shape) r_.activations->RemoveGuarded(pod);  // its scheduler tries a changed pod again by itself
+}
+
+void PodLifecycle::OnNominationChanged(const Pod& pod, bool gang_changed, bool nomination) {
+  if (pod.gang != nullptr) {
+    if (nomination) EndNomination(pod);  // its reconciliation adds it again
+    return;
+  }
+  if (!gang_changed && !nomination) return;
+  if (r_.ledger->Reserves(pod.id)) r_.ledger->DischargePod(pod.id, /*gained=*/true);
+  if (pod.facts.nominated_node.empty() || pod.state != MemberState::kPending) {
+    r_.nominations->Remove(pod);
+  } else {
+    r_.nominations->Add(pod);
+  }
+}
+
+void PodLifecycle::EndNomination(const Pod& pod) {
+  if (r_.nominations->Remove(pod) && r_.ledger->Reserves(pod.id)) r_.ledger->DischargePod(pod.id, /*gained=*/true);
+}
+
+void PodLifecycle::ActivateAfterReading(const Pod& pod, ApplyContext* ctx) {
+  const bool gated = pod.facts.our_gate || pod.facts.other_gates;
+  const bool asked = pod.state == MemberState::kPending || IsRestored(pod);
+  if (!asked || gated || !r_.gangs->Serves(pod)) return;
+  // The condition on the pod may arrive later than all other facts.
+  const bool parked = !pod.facts.unschedulable.empty() || r_.activations->Of(pod).unschedulable;
+  if (pod.gang != nullptr || parked) r_.activations->Activate(pod, kNoNode, 0, ctx);
+  r_.activations->SetUnschedulable(pod, pod.gang != nullptr);
+}
+
+// K-3: the plan decides the nodes of members that are not scheduled individually.
+void PodLifecycle::ReconcileNominations(const Gang& gang, bool alone) {
+  if (!alone && r_.nominations->uids().empty()) return;
+  for (const Pod* pod : gang.in(MemberState::kPending)) {
+    if (pod->facts.nominated_node.empty()) continue;
+    const bool nominated = r_.nominations->uids().contains(pod->facts.uid);
+    if (alone && !nominated) r_.nominations->Add(*pod);
+    if (!alone && nominated) EndNomination(*pod);
+  }
 }
 
 }  // namespace muster

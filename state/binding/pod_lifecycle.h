@@ -203,7 +203,7 @@ class PodLifecycle {
   // Its scheduler binds it to the same node: sends the binding. REQUIRES: IsRestored.
   void Rebind(const Pod& pod, HoldToken token, int64_t answer_by_ms, ApplyContext* ctx);
 
-  // --- announcements (scheduler_signals.cc) ---
+  // --- announcements ---
   // The pod is new and has joined its gang.
   void OnAdded(const Pod& pod, ApplyContext* ctx);
   // The pod leaves its wait and its slot because its facts or its gang change. `shape`: its class may change.
