@@ -125,8 +125,8 @@ void Activations::Activate(const Pod& pod, NodeId hint, int64_t plan, ApplyConte
   ctx->EmitEffect(std::move(call));
 }
 
-void Activations::ActivateMembers(const Gang& gang, const Plan& plan, const Plans& plans, bool again,
-                                  ApplyContext* ctx) {
+void Activations::ActivateMembers(const Gang& gang, const Plans& plans, bool again, ApplyContext* ctx) {
+  const Plan& plan = *plans.Of(gang);
   const auto needs_activation = [&](const Pod* pod, bool has_slot) {
     return pod->facts.our_gate || Of(*pod).unschedulable || (again && has_slot);
   };
@@ -165,18 +165,6 @@ void Activations::ActivateExtras(const Gang& gang, absl::FunctionRef<bool(const 
   }
 }
 
-std::vector<absl::string_view> Activations::Guarded() const {
-  std::vector<absl::string_view> uids;
-  for (const auto& [cls, pods] : guarded_) {
-    for (const PodId id : pods) {
-      const Pod* pod = gangs_->PodAt(id);
-      uids.push_back(pod == nullptr ? absl::string_view() : absl::string_view(pod->facts.uid));
-    }
-  }
-  std::sort(uids.begin(), uids.end());
-  return uids;
-}
-
 void Activations::AddGuarded(const Pod& pod) {
   RemoveGuarded(pod);
   guarded_[pod.cls].insert(pod.id);
@@ -206,17 +194,14 @@ void Activations::ActivateGuarded(ApplyContext* ctx) {
   }
 }
 
-void Activations::ActivateGuardedIf(const std::function<bool(ClassId)>& fits, ApplyContext* ctx) {
+void Activations::ActivateGuardedIf(absl::FunctionRef<bool(ClassId)> fits, ApplyContext* ctx) {
   std::vector<const Pod*> activated;
-  for (auto entry = guarded_.begin(); entry != guarded_.end();) {
-    if (!fits(entry->first)) {
-      ++entry;
-      continue;
-    }
-    for (const PodId id : entry->second) activated.push_back(&gangs_->pod(id));
-    entry = guarded_.erase(entry);
-  }
-  std::sort(activated.begin(), activated.end(), [](const Pod* a, const Pod* b) { return a->facts.uid < b->facts.uid; });
+  absl::erase_if(guarded_, [&](const auto& of_class) {
+    if (!fits(of_class.first)) return false;
+    for (const PodId id : of_class.second) activated.push_back(&gangs_->pod(id));
+    return true;
+  });
+  absl::c_sort(activated, [](const Pod* a, const Pod* b) { return a->facts.uid < b->facts.uid; });
   for (const Pod* pod : activated) {
     states_[pod->id].guarded = kNoClass;
     if (pod->state != MemberState::kPending) continue;

@@ -7,7 +7,6 @@
 #define MUSTER_STATE_BARRIER_ACTIVATIONS_H_
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <tuple>
 
@@ -69,8 +68,9 @@ class Activations {
 
   [[nodiscard]] const State& Of(const Pod& pod) const { return states_.Of(pod.id); }
 
-  // UIDs of guarded pods, in order; "" for a removed pod, which would violate an invariant.
-  [[nodiscard]] std::vector<absl::string_view> Guarded() const;
+  // Guarded pods, by their class.
+  using Guarded = absl::btree_map<ClassId, absl::btree_set<PodId>>;
+  [[nodiscard]] const Guarded& guarded() const { return guarded_; }
   // UIDs that a scheduler asked about before the pod was announced, oldest first.
   [[nodiscard]] const absl::btree_map<int64_t, std::string>& unknown_queries() const { return unknown_queries_; }
 
@@ -111,8 +111,9 @@ class Activations {
   // --- activating ---
   // `hint`: a node to nominate; kNoNode: none. `plan`: the plan that it is activated for; 0: none.
   void Activate(const Pod& pod, NodeId hint, int64_t plan, ApplyContext* ctx);
-  // Activates the members that the plan has slots for. `again`: also members that were activated before.
-  void ActivateMembers(const Gang& gang, const Plan& plan, const Plans& plans, bool again, ApplyContext* ctx);
+  // Activates the members that the gang's plan has slots for. `again`: also members that were activated before.
+  // REQUIRES: a plan.
+  void ActivateMembers(const Gang& gang, const Plans& plans, bool again, ApplyContext* ctx);
   // A sentence about the members that were activated for the plan and still have Muster's gate, because the API server
   // has not removed it; empty: there are none.
   [[nodiscard]] std::string StillGated(const Gang& gang, int64_t plan) const;
@@ -130,13 +131,13 @@ class Activations {
 
  private:
   // Activates the guarded pods of the classes for which `fits` returns true.
-  void ActivateGuardedIf(const std::function<bool(ClassId)>& fits, ApplyContext* ctx);
+  void ActivateGuardedIf(absl::FunctionRef<bool(ClassId)> fits, ApplyContext* ctx);
 
   Gangs* gangs_;
   const Cluster* cluster_;
   bool nominate_;
   ById<State> states_;
-  absl::btree_map<ClassId, absl::btree_set<PodId>> guarded_;
+  Guarded guarded_;
   int64_t gain_position_ = 0;  // in the cluster's log: changes before it were handled
   absl::btree_map<int64_t, std::string> unknown_queries_;
   absl::flat_hash_map<std::string, int64_t> unknown_query_turns_;  // UID -> key in unknown_queries_

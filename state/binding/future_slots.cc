@@ -11,16 +11,18 @@ namespace muster {
 
 // The first future slot of the pod's subgroup that suits the pod, preferably of its class; -1: none.
 int32_t PlanLifecycle::FindFutureSlot(const Pod& pod) const {
-  const std::vector<Slot>& slots = r_.plans->Of(*pod.gang)->slots;
-  const auto suits = [&](const Slot& slot) {
-    if (!slot.is_future || slot.leaf != pod.leaf) return false;
-    return slot.cls == pod.cls ||
-           (r_.cluster->FitsReplacing(slot.node, pod.cls, slot.cls) && r_.queues->CheckReplacing(pod, slot.cls).none());
-  };
-  const auto same =
-      std::find_if(slots.begin(), slots.end(), [&](const Slot& slot) { return slot.cls == pod.cls && suits(slot); });
-  const auto found = same != slots.end() ? same : std::find_if(slots.begin(), slots.end(), suits);
-  return found == slots.end() ? -1 : static_cast<int32_t>(found - slots.begin());
+  const Plan& plan = *r_.plans->Of(*pod.gang);
+  int32_t other = -1;  // of another class
+  for (int32_t i = 0; i < plan.size(); ++i) {
+    const Slot& slot = plan.slots[static_cast<size_t>(i)];
+    if (!slot.is_future || slot.leaf != pod.leaf) continue;
+    if (slot.cls == pod.cls) return i;
+    if (other < 0 && r_.cluster->FitsReplacing(slot.node, pod.cls, slot.cls) &&
+        r_.queues->CheckReplacing(pod, slot.cls).none()) {
+      other = i;
+    }
+  }
+  return other;
 }
 
 // Assigns future slots to members without a slot; returns whether any was assigned.
@@ -48,11 +50,7 @@ void PlanLifecycle::TrimFutureSlots(const Gang& gang) {
   for (const Pod* pod : gang.in(MemberState::kPending)) {
     if (r_.gangs->Plannable(*pod) && r_.plans->SlotIndex(*pod) < 0) static_cast<void>(places.TakeFor(*pod));
   }
-  for (const int32_t slot : places.Remaining()) {
-    if (gang.future_classes[static_cast<size_t>(slots[static_cast<size_t>(slot)].leaf)] != kNoClass) {
-      r_.plans->ReserveFutureSlot(gang, slot);
-    }
-  }
+  RetainSlots(gang, places);
   for (const Subgroup& node : gang.rules.tree.nodes) {
     if (!node.future_template.has_value()) continue;
     const auto open = static_cast<int32_t>(absl::c_count_if(slots, [&](const Slot& slot) {
@@ -69,35 +67,31 @@ void PlanLifecycle::TrimFutureSlots(const Gang& gang) {
 
 void PlanLifecycle::ReconcileFutureSlots(const Gang& gang, ApplyContext* ctx) {
   const Plan* plan = r_.plans->Of(gang);
-  if (plan == nullptr || (plan->future_slots == 0 && gang.durable.future_slots_until_ms == 0)) return;
+  if (plan == nullptr) return;
+  const bool reserves = plan->committed && gang.durable.future_slots_until_ms != 0;
+  if (plan->future_slots == 0 && !reserves) return;
+  if (plan->committed && (gang.active() == 0 || plan->shape != ShapeOf(gang.rules))) return ReleaseFutureSlots(gang);
+  const bool assigned = AssignFutureSlots(gang, ctx->now_ms());
   if (plan->committed) {
-    if (gang.active() == 0 || plan->shape != ShapeOf(gang.rules)) return ReleaseFutureSlots(gang);
-    const bool assigned = AssignFutureSlots(gang, ctx->now_ms());
     TrimFutureSlots(gang);
     r_.pod_lifecycle->RemovePlanIfDone(gang);
-    plan = r_.plans->Of(gang);
-    if (assigned && plan != nullptr) r_.activations->ActivateMembers(gang, *plan, *r_.plans, /*again=*/false, ctx);
-    return;
+    if (r_.plans->Of(gang) == nullptr) return;
+  } else {
+    std::vector<int32_t> due = gang.quorum().FutureMembersByLeaf();
+    for (const Slot& slot : plan->slots) due[static_cast<size_t>(slot.leaf)] -= slot.is_future ? 1 : 0;
+    if (absl::c_any_of(due, [](int32_t left) { return left != 0; })) {
+      return Withdraw(gang, ReasonCode::kWithdrawn, "a new member does not fit the slot that was reserved for it", ctx);
+    }
   }
-  if (plan->future_slots == 0) return;
-  const bool assigned = AssignFutureSlots(gang, ctx->now_ms());
-  std::vector<int32_t> due = gang.quorum().FutureMembersByLeaf();
-  for (const Slot& slot : plan->slots) due[static_cast<size_t>(slot.leaf)] -= slot.is_future ? 1 : 0;
-  if (absl::c_any_of(due, [](int32_t left) { return left != 0; })) {
-    return Withdraw(gang, ReasonCode::kWithdrawn, "a new member does not fit the slot that was reserved for it", ctx);
-  }
-  if (assigned) r_.activations->ActivateMembers(gang, *plan, *r_.plans, /*again=*/false, ctx);
+  if (assigned) r_.activations->ActivateMembers(gang, *r_.plans, /*again=*/false, ctx);
 }
 
-// Turns free slots that no pod has claimed into future slots, so that they stay reserved. REQUIRES: a committed plan.
-void PlanLifecycle::RetainUnclaimedSlots(const Gang& gang) {
+// Turns the free slots that are left into future slots, so that they stay reserved. REQUIRES: a committed plan.
+void PlanLifecycle::RetainSlots(const Gang& gang, const FreeSlots& places) {
   const std::vector<Slot>& slots = r_.plans->Of(gang)->slots;
-  for (size_t i = 0; i < slots.size(); ++i) {
-    const Slot& slot = slots[i];
-    const bool open = slot.state == SlotState::kFree && slot.pod == nullptr && !slot.is_future;
-    if (open && gang.future_classes[static_cast<size_t>(slot.leaf)] != kNoClass) {
-      r_.plans->ReserveFutureSlot(gang, static_cast<int32_t>(i));
-    }
+  for (const int32_t slot : places.Remaining()) {
+    const int32_t leaf = slots[static_cast<size_t>(slot)].leaf;
+    if (gang.future_classes[static_cast<size_t>(leaf)] != kNoClass) r_.plans->ReserveFutureSlot(gang, slot);
   }
 }
 

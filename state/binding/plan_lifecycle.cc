@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "state/base/check.h"
@@ -12,7 +13,6 @@
 namespace muster {
 namespace {
 
-constexpr int64_t kBackoffStartMs = 1'000;
 // kube-scheduler may have used older facts than Muster, so the first retry is early.
 constexpr int64_t kUnplaceableStartMs = 250;
 constexpr int64_t kBackoffMaxMs = 60'000;
@@ -37,8 +37,8 @@ void PlanLifecycle::Adopt(const Gang& gang, int64_t id, absl::Span<const Stateme
   }
   r_.clock->Start(gang, /*by_plan=*/true, ctx->now_ms());
   // Unplaceable members are tried again if there are too few other members.
-  if (any_unplaceable && !CanOthersTake(gang, *r_.plans->Of(gang))) r_.gangs->ClearUnplaceable(gang);
-  r_.activations->ActivateMembers(gang, *r_.plans->Of(gang), *r_.plans, /*again=*/false, ctx);
+  if (any_unplaceable && !CanOthersTake(gang)) r_.gangs->ClearUnplaceable(gang);
+  r_.activations->ActivateMembers(gang, *r_.plans, /*again=*/false, ctx);
 }
 
 // Assigns every slot to a pod at once: no scheduler asks for the pods of a submitted gang.
@@ -150,20 +150,18 @@ void PlanLifecycle::OnMemberLost(const Gang& gang, ApplyContext* ctx) {
   if (plan == nullptr) return;
   if (plan->committed) {
     // P-7: another member that arrived may take the slot of the lost one.
-    if (gang.durable.future_slots_until_ms != 0)
-      r_.activations->ActivateMembers(gang, *plan, *r_.plans, /*again=*/false, ctx);
+    if (gang.durable.future_slots_until_ms != 0) r_.activations->ActivateMembers(gang, *r_.plans, /*again=*/false, ctx);
     return;
   }
   if (gang.submitted) {
     // Its caller has seen the node of each member, so members must not be exchanged.
-    const bool lost =
-        std::any_of(plan->slots.begin(), plan->slots.end(), [](const Slot& s) { return s.pod == nullptr; });
+    const bool lost = absl::c_any_of(plan->slots, [](const Slot& slot) { return slot.pod == nullptr; });
     if (lost) Withdraw(gang, ReasonCode::kWithdrawn, "a member left or changed", ctx);
     return;
   }
-  if (CanOthersTake(gang, *plan) && r_.eligibility->PlanReason(gang, ctx->now_ms()).none()) {
-    return r_.activations->ActivateMembers(gang, *plan, *r_.plans, /*again=*/false,
-                                           ctx);  // the replacement may be unschedulable
+  if (CanOthersTake(gang) && r_.eligibility->PlanReason(gang, ctx->now_ms()).none()) {
+    // The replacement may be unschedulable.
+    return r_.activations->ActivateMembers(gang, *r_.plans, /*again=*/false, ctx);
   }
   Withdraw(gang, ReasonCode::kWithdrawn, "a member left or changed", ctx);
 }
@@ -184,17 +182,18 @@ void PlanLifecycle::OnUnplaceable(const Pod& pod, ApplyContext* ctx) {
   r_.gangs->SetUnplaceable(pod, true);
   if (r_.plans->SlotIndex(pod) < 0 && !r_.plans->HasSlotFor(pod)) return;  // no slot waits for it
   r_.pod_lifecycle->ReleaseSlot(pod);
-  if (CanOthersTake(gang, *plan)) return r_.activations->ActivateMembers(gang, *plan, *r_.plans, /*again=*/false, ctx);
+  if (CanOthersTake(gang)) return r_.activations->ActivateMembers(gang, *r_.plans, /*again=*/false, ctx);
   r_.gangs->SetRootCause(
       gang, absl::StrCat("kube-scheduler found no node for member ", pod.facts.name, ": ", SchedulerMessage(pod)));
   const std::string why = gang.root_cause;
   const Group together = r_.plans->PeersOf(gang);
   Withdraw(gang, ReasonCode::kMemberUnschedulable, why, ctx);
-  for (const Gang* each : together) RequeueWithBackoff(*each, kUnplaceableStartMs, ctx->now_ms());
+  for (const Gang* each : together) Requeue(*each, ctx->now_ms(), kUnplaceableStartMs);
 }
 
-bool PlanLifecycle::CanOthersTake(const Gang& gang, const Plan& plan) const {
-  FreeSlots places(plan);
+// Members without a slot fill all free slots of the gang's plan.
+bool PlanLifecycle::CanOthersTake(const Gang& gang) const {
+  FreeSlots places(*r_.plans->Of(gang));
   for (const Pod* pod : gang.in(MemberState::kPending)) {
     if (r_.plans->SlotIndex(*pod) >= 0 || !r_.gangs->Plannable(*pod) || pod->unplaceable) continue;
     if (places.TakeFor(*pod) >= 0 && places.empty()) return true;
@@ -202,9 +201,7 @@ bool PlanLifecycle::CanOthersTake(const Gang& gang, const Plan& plan) const {
   return places.empty();
 }
 
-void PlanLifecycle::Requeue(const Gang& gang, int64_t now_ms) { RequeueWithBackoff(gang, kBackoffStartMs, now_ms); }
-
-void PlanLifecycle::RequeueWithBackoff(const Gang& gang, int64_t first_ms, int64_t now_ms) {
+void PlanLifecycle::Requeue(const Gang& gang, int64_t now_ms, int64_t first_ms) {
   const int32_t doublings = std::min(gang.durable.requeues, 16);
   r_.gangs->SetRequeues(gang, std::min(gang.durable.requeues + 1, 1 << 20));
   r_.gangs->SetRetry(gang, now_ms + std::min(kBackoffMaxMs, first_ms << doublings));
@@ -217,7 +214,7 @@ void PlanLifecycle::ExpireWait(const Gang& gang, ApplyContext* ctx) {
                                    " ran out before the gang could start")};
   if (r_.plans->Of(gang) != nullptr) Withdraw(gang, ReasonCode::kTimedOut, "the wait time ran out", ctx);
   Group together = r_.eligibility->Unplaced(gang);
-  if (std::find(together.begin(), together.end(), &gang) == together.end()) together.push_back(&gang);
+  if (!absl::c_linear_search(together, &gang)) together.push_back(&gang);
   for (const Gang* each : together) {
     r_.pod_lifecycle->EndAllWaits(*each, reason, ctx);
     r_.clock->Stop(*each, ctx->now_ms());
@@ -289,12 +286,12 @@ void PlanLifecycle::OnTime(const Gang& gang, ApplyContext* ctx) {
   if (plan->suspect_deadline_ms <= now_ms) return WithdrawSuspected(gang, ctx);
   if (plan->reactivate_ms <= now_ms) {
     r_.plans->OnReactivated(gang);
-    r_.activations->ActivateMembers(gang, *plan, *r_.plans, /*again=*/false, ctx);
+    r_.activations->ActivateMembers(gang, *r_.plans, /*again=*/false, ctx);
     r_.gangs->Touch(gang);
   }
   if (plan->next_activation_ms > now_ms) return;
   r_.plans->ScheduleActivation(gang, now_ms);
-  r_.activations->ActivateMembers(gang, *plan, *r_.plans, /*again=*/true, ctx);
+  r_.activations->ActivateMembers(gang, *r_.plans, /*again=*/true, ctx);
   r_.gangs->Touch(gang);  // its reason may now name what delays the members
 }
 
@@ -302,7 +299,7 @@ void PlanLifecycle::OnTime(const Gang& gang, ApplyContext* ctx) {
 // first member.
 void PlanLifecycle::ExpireFutureSlots(const Gang& gang, const Plan& plan, ApplyContext* ctx) {
   // Slots of members that exist and whose scheduler has not asked for them.
-  RetainUnclaimedSlots(gang);
+  RetainSlots(gang, FreeSlots(plan));
   if (plan.future_slots == 0) return ReleaseFutureSlots(gang);
   const Reason reason{ReasonCode::kWithdrawn,
                       absl::StrCat("gang ", gang.key, ": ", plan.future_slots,
@@ -330,7 +327,7 @@ void PlanLifecycle::WithdrawSuspected(const Gang& gang, ApplyContext* ctx) {
 // P-11: no member arrived at the barrier within plan_idle_ms.
 void PlanLifecycle::WithdrawIdle(const Gang& gang, const Plan& plan, ApplyContext* ctx) {
   if (gang.root_cause.empty()) {
-    const auto arrived = std::count_if(plan.slots.begin(), plan.slots.end(), [this](const Slot& slot) {
+    const auto arrived = absl::c_count_if(plan.slots, [this](const Slot& slot) {
       return slot.pod != nullptr && r_.pod_lifecycle->Of(*slot.pod).arrived;
     });
     const std::string gated = r_.activations->StillGated(gang, plan.id);
@@ -358,8 +355,7 @@ void PlanLifecycle::OnGateChanged(const Pod& pod, bool was_gated, bool may_activ
 
 void PlanLifecycle::ActivateOpenPlan(const Gang& gang, ApplyContext* ctx) {
   const Plan* plan = r_.plans->Of(gang);
-  const bool open = plan != nullptr && !plan->committed;
-  if (open) r_.activations->ActivateMembers(gang, *plan, *r_.plans, /*again=*/false, ctx);
+  if (plan != nullptr && !plan->committed) r_.activations->ActivateMembers(gang, *r_.plans, /*again=*/false, ctx);
 }
 
 void PlanLifecycle::OnUnschedulable(const Pod& pod, ApplyContext* ctx) {

@@ -78,8 +78,9 @@ class PlanLifecycle {
   // whose future slots do not match the gang's future members is withdrawn.
   void ReconcileFutureSlots(const Gang& gang, ApplyContext* ctx);
 
-  // G-6: puts the gang back behind its equals, with exponential back-off.
-  void Requeue(const Gang& gang, int64_t now_ms);
+  static constexpr int64_t kBackoffStartMs = 1'000;
+  // G-6: puts the gang back behind its equals, with exponential back-off from `first_ms` on.
+  void Requeue(const Gang& gang, int64_t now_ms, int64_t first_ms = kBackoffStartMs);
   // G-6: the gang's wait time ran out: ends the waits and releases the reservations of the gang and its group.
   void ExpireWait(const Gang& gang, ApplyContext* ctx);
   // Marks every member as timed out and notifies its owner.
@@ -96,19 +97,18 @@ class PlanLifecycle {
   [[nodiscard]] int64_t Deadline(const Gang& gang) const;
 
  private:
-  void RequeueWithBackoff(const Gang& gang, int64_t first_ms, int64_t now_ms);
   void AssignSlots(const Gang& gang, int64_t now_ms);
   void ActivateOpenPlan(const Gang& gang, ApplyContext* ctx);
   void ActivateExtras(const Gang& gang, ApplyContext* ctx);
   void ReleaseUncommittedSlots(const Gang& gang, const Reason& reason, ApplyContext* ctx);
-  [[nodiscard]] bool CanOthersTake(const Gang& gang, const Plan& plan) const;
+  [[nodiscard]] bool CanOthersTake(const Gang& gang) const;
   [[nodiscard]] bool PlannedWithOthers(const Gang& gang) const;
   void WithdrawIdle(const Gang& gang, const Plan& plan, ApplyContext* ctx);
   void WithdrawSuspected(const Gang& gang, ApplyContext* ctx);
   bool AssignFutureSlots(const Gang& gang, int64_t now_ms);
   [[nodiscard]] int32_t FindFutureSlot(const Pod& pod) const;
   void TrimFutureSlots(const Gang& gang);
-  void RetainUnclaimedSlots(const Gang& gang);
+  void RetainSlots(const Gang& gang, const FreeSlots& places);
   void ReleaseFutureSlots(const Gang& gang);
   void ExpireFutureSlots(const Gang& gang, const Plan& plan, ApplyContext* ctx);
 

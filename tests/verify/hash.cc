@@ -92,7 +92,11 @@ void AddCommon(const MachineRooms& rooms, LogicalHasher* hasher) {
   unobserved.erase("");  // removed nodes
   hasher->Add(refused, unread, unobserved);
   hasher->Add(rooms.slot_filter.refusals_until_ms(), rooms.capacity_guard.victims(), rooms.nominations.uids());
-  hasher->Add(rooms.future_reservations.terminating(), rooms.activations.Guarded());
+  std::set<std::string> guarded;
+  for (const auto& [cls, pods] : rooms.activations.guarded()) {
+    for (const PodId id : pods) guarded.insert(rooms.gangs.pod(id).facts.uid);
+  }
+  hasher->Add(rooms.future_reservations.terminating(), guarded);
   hasher->Add(rooms.activations.unknown_queries().size());
   for (const auto& [turn, uid] : rooms.activations.unknown_queries()) hasher->Add(uid);
   AddFinished(rooms.submissions, hasher);

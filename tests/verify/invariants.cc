@@ -157,10 +157,12 @@ absl::Status CheckSets(const Gangs& gangs, const Nominations& nominations, const
       return Broken("pod ", uid, " is counted as nominated and is not");
     }
   }
-  for (const absl::string_view uid : activations.Guarded()) {
-    const Pod* pod = gangs.FindPod(uid);
-    if (pod == nullptr || activations.Of(*pod).guarded != pod->cls) {
-      return Broken("pod ", uid, " was guarded and is gone, or is another");
+  for (const auto& [cls, pods] : activations.guarded()) {
+    for (const PodId id : pods) {
+      const Pod* pod = gangs.PodAt(id);
+      if (pod == nullptr || activations.Of(*pod).guarded != cls || pod->cls != cls) {
+        return Broken("pod ", id, " was guarded and is gone, or is another");
+      }
     }
   }
   for (const auto& [turn, uid] : activations.unknown_queries()) {

@@ -22,7 +22,7 @@ class ActivationsTest : public RoomsTest {
     return *plans_.Of(gang);
   }
   Lines ActivateMembers(const Gang& gang, bool again) {
-    activations_.ActivateMembers(gang, *plans_.Of(gang), plans_, again, At(kT0));
+    activations_.ActivateMembers(gang, plans_, again, At(kT0));
     return Done();
   }
 };

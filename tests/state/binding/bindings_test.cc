@@ -45,7 +45,7 @@ TEST_F(BindingsTest, Commit_BindingsHaveDeadlinesOfTheirCalls) {
   EXPECT_EQ(Done(), (Lines{"bind g-1 to n by 45007", "bind g-2 to n by 45012", "keep start/1", "keep commit/g-1",
                            "keep commit/g-2"}));
   EXPECT_FALSE(nominations_.Remove(PodAt("g-1")));
-  EXPECT_TRUE(activations_.Guarded().empty()) << "g-2 waits for no promise of others any more";
+  EXPECT_TRUE(activations_.guarded().empty()) << "g-2 waits for no promise of others any more";
   const Pod& lone = PutLone("a", 1);
   pod_lifecycle_.SetByPermit(lone, true);  // a Permit call asked about it before
   bindings_.BindSingle(lone, cluster_.FindNode("n"), 9, At(kT0 + 20));
