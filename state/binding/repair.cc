@@ -39,24 +39,22 @@ void Repair::RefreshCompletion(const Gang& gang, bool waits, int64_t now_ms) {
   if (!begun && partially_bound) states_[gang.id].completion_deadline_ms = now_ms + gang.rules.wait_time_ms;
 }
 
-// K-13: other gangs have waited for this partially bound gang, or for its group, for its own wait time.
+// K-13: other gangs have waited for this partially bound gang, or for its group, for its own wait time. Each partially
+// bound gang of the group is evicted or left as it is, by its policy.
 void Repair::AbandonGroup(const Gang& gang, ApplyContext* ctx) {
   states_[gang.id].completion_deadline_ms = kNever;
   for (const Gang* each : eligibility_->GroupOf(gang)) {
-    if (each->partially_bound()) AbandonPartial(*each, ctx);
+    if (!each->partially_bound()) continue;
+    if (each->rules.on_member_failure == OnMemberFailure::kAll) {
+      Evict(*each,
+            absl::StrCat("its gang is partially bound, and there was no room for the rest within ",
+                         WriteDuration(each->rules.wait_time_ms)),
+            ctx);
+    } else {
+      gangs_->SetPartialAbandoned(*each, true);
+      gangs_->Touch(*each);
+    }
   }
-}
-
-// The gang could not be completed: evicted or left as it is, by its policy.
-void Repair::AbandonPartial(const Gang& gang, ApplyContext* ctx) {
-  if (gang.rules.on_member_failure == OnMemberFailure::kAll) {
-    return Evict(gang,
-                 absl::StrCat("its gang is partially bound, and there was no room for the rest within ",
-                              WriteDuration(gang.rules.wait_time_ms)),
-                 ctx);
-  }
-  gangs_->SetPartialAbandoned(gang, true);
-  gangs_->Touch(gang);
 }
 
 void Repair::ResumeAfterRestart(const Gang& gang, ApplyContext* ctx) {

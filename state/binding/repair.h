@@ -77,7 +77,6 @@ class Repair {
     int64_t evict_again_ms = kNever;  // when members that still exist are evicted once more
   };
   void AbandonGroup(const Gang& gang, ApplyContext* ctx);
-  void AbandonPartial(const Gang& gang, ApplyContext* ctx);
   void Evict(const Gang& gang, absl::string_view why, ApplyContext* ctx);
   void EvictMembers(const Gang& gang, absl::string_view why, ApplyContext* ctx);
 
