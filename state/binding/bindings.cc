@@ -190,7 +190,6 @@ void Bindings::OnBound(const Pod& pod, PodEvent event, ApplyContext* ctx) {
   const bool as_asked = pending && binding.node == node;
   pods.EndWait(pod, {ReasonCode::kGone, absl::StrCat("the pod was bound to node ", node, " by another client")}, ctx);
   if (as_asked && pods.Of(pod).holds.empty()) MarkUnobservedBind(pod, ctx->now_ms());
-  pods.ClearFailures(pod);
   if (pending) {
     pods.SetBindingResult(pod, as_asked ? BindingPhase::kSucceeded : BindingPhase::kFailed, binding.reason, kNever);
   }
@@ -314,7 +313,7 @@ void Bindings::OnTime(const Pod& pod, ApplyContext* ctx) {
                                    r_.cluster->node(pods.Of(pod).node).facts.name, " and not bound within ",
                                    pods.PermissionOf(pod).bind_within_ms / 1000, " s; its slot was released")};
   ctx->EmitEffect(EmitPodEvent{RefOf(pod), /*warning=*/true, reason});
-  OnPermitCallerGone(pod, ctx);
+  ReturnNode(pod, ctx);
 }
 
 // K-5: the hold reached its own bound.
@@ -334,7 +333,7 @@ void Bindings::Permit(const Pod& pod, int64_t start, ApplyContext* ctx) {
   r_.pod_lifecycle->Apply(pod, {.event = PodEvent::kPermitted, .start = start}, ctx);
 }
 
-void Bindings::OnPermitCallerGone(const Pod& pod, ApplyContext* ctx) {
+void Bindings::ReturnNode(const Pod& pod, ApplyContext* ctx) {
   const Reason gone{ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " released its node")};
   r_.pod_lifecycle->Apply(pod, {PodEvent::kReturned, gone}, ctx);
 }
@@ -365,17 +364,12 @@ void Bindings::EndBlockedWaits(const Gang& gang, ApplyContext* ctx) {
 void Bindings::PermitIfQuorum(const Gang& gang, ApplyContext* ctx) {
   if (r_.plans->Of(gang) != nullptr || gang.count(MemberState::kWaiting) == 0) return;
   if (gang.once_satisfied()) {
-    PermitBeyondQuorum(gang, ctx);
+    // G-8: its members need not wait any more; each is permitted by itself.
+    EndBlockedWaits(gang, ctx);
+    PermitWaiting(gang, /*start=*/0, ctx);
   } else if (VerifyQuorum(gang, ctx)) {
     PermitGroup(gang, ctx);
   }
-}
-
-// G-8: the members of a gang whose quorum was met need not wait any more; each is permitted by itself.
-void Bindings::PermitBeyondQuorum(const Gang& gang, ApplyContext* ctx) {
-  EndBlockedWaits(gang, ctx);
-  const std::vector<const Pod*> waiting(gang.in(MemberState::kWaiting).begin(), gang.in(MemberState::kWaiting).end());
-  for (const Pod* pod : waiting) Permit(*pod, /*start=*/0, ctx);
 }
 
 void Bindings::PermitGroup(const Gang& gang, ApplyContext* ctx) {
@@ -386,16 +380,18 @@ void Bindings::PermitGroup(const Gang& gang, ApplyContext* ctx) {
   }
   const int64_t start = r_.plans->NewId(ctx);
   r_.pod_lifecycle->RecordStart(together, start, /*deadline_ms=*/0, ctx);
-  for (const Gang* each : together) PermitWaiting(*each, start, ctx);
+  for (const Gang* each : together) {
+    r_.plan_lifecycle->OnQuorumStarted(*each);
+    if (r_.plans->Of(*each) == nullptr) OnFullyBound(*each);
+    PermitWaiting(*each, start, ctx);
+    r_.gangs->Touch(*each);
+  }
 }
 
-// G-4: permits every waiting pod; the gang becomes satisfied.
+// G-4: permits every waiting pod.
 void Bindings::PermitWaiting(const Gang& gang, int64_t start, ApplyContext* ctx) {
   const std::vector<const Pod*> waiting(gang.in(MemberState::kWaiting).begin(), gang.in(MemberState::kWaiting).end());
-  r_.plan_lifecycle->OnQuorumStarted(gang);
-  if (r_.plans->Of(gang) == nullptr) OnFullyBound(gang);
   for (const Pod* pod : waiting) Permit(*pod, start, ctx);
-  r_.gangs->Touch(gang);
 }
 
 // --- after a restart (K-13) ---
@@ -427,22 +423,22 @@ bool Bindings::RestoreSentBinding(const Pod& pod, NodeId node, ApplyContext* ctx
     r_.pod_lifecycle->RestoreNomination(pod);
     return false;
   }
-  r_.pod_lifecycle->SetByPermit(pod, false);
   r_.pod_lifecycle->Apply(
       pod, {.event = PodEvent::kRestored, .node = node, .until_ms = ctx->now_ms() + settings_.answer_limit_ms}, ctx);
   return true;
 }
 
 void Bindings::RebindRestored(const Pod& pod, HoldToken token, ApplyContext* ctx) {
-  r_.pod_lifecycle->Rebind(pod, token, ctx->now_ms() + settings_.answer_limit_ms, ctx);
+  MUSTER_CHECK(r_.pod_lifecycle->IsRestored(pod));
+  r_.pod_lifecycle->AddHold(pod, token);
+  r_.pod_lifecycle->SetAnswerBy(pod, ctx->now_ms() + settings_.answer_limit_ms);
+  r_.pod_lifecycle->Apply(pod, {.event = PodEvent::kRebound}, ctx);
 }
 
 void Bindings::ReleaseRestored(const Pod& pod, ApplyContext* ctx) {
   MUSTER_CHECK(r_.pod_lifecycle->IsRestored(pod));
   const bool affects_others = r_.broken_plans->AffectsOtherNodes(pod);
-  r_.pod_lifecycle->ClearBinding(pod);
-  const Reason gone{ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " released its node")};
-  r_.pod_lifecycle->Apply(pod, {PodEvent::kReturned, gone}, ctx);
+  ReturnNode(pod, ctx);
   if (affects_others) r_.broken_plans->WithdrawElsewhere(/*all=*/false, ctx);
 }
 

@@ -73,8 +73,8 @@ class Bindings {
   void PermitGroup(const Gang& gang, ApplyContext* ctx);
   // Permits members that wait without a plan if their quorum is met now: a smaller minimum may permit them (C-114).
   void PermitIfQuorum(const Gang& gang, ApplyContext* ctx);
-  // Ends a permit: the caller returned the node, or did not bind the pod in time. The pod becomes pending.
-  void OnPermitCallerGone(const Pod& pod, ApplyContext* ctx);
+  // The pod returns the node that it was committed to: its caller released the node, or did not bind the pod in time.
+  void ReturnNode(const Pod& pod, ApplyContext* ctx);
   // All members of the start are bound: resets the number of requeues and ends the repair.
   void OnFullyBound(const Gang& gang);
 
@@ -107,7 +107,6 @@ class Bindings {
   void Commit(const Gang& gang, ApplyContext* ctx);
   void CommitPod(const Pod& pod, NodeId node, ApplyContext* ctx);
   void EndBlockedWaits(const Gang& gang, ApplyContext* ctx);
-  void PermitBeyondQuorum(const Gang& gang, ApplyContext* ctx);
   void PermitWaiting(const Gang& gang, int64_t start, ApplyContext* ctx);
   bool RestoreSentBinding(const Pod& pod, NodeId node, ApplyContext* ctx);
   void OnBound(const Pod& pod, PodEvent event, ApplyContext* ctx);

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "state/base/check.h"
+#include "state/base/enum_names.h"
 
 namespace muster {
 
@@ -66,7 +67,7 @@ const PodLifecycle::Row& PodLifecycle::RowOf(PodEvent event) {
   using R = CommitRecord;
   using Q = Queue;
   // clang-format off
-  static constexpr std::array<Row, 17> kTransitions = {{
+  static constexpr std::array<Row, 18> kTransitions = {{
     // event                   from                 to               slot, charge calls       record     sends  queue
     {E::kArrived,              kPending,            S::kWaiting,     P::kHold,    H::kKeep,   R::kKeep,  false, Q::kTried},
     {E::kArrivedOnNode,        kPending,            S::kWaiting,     P::kWait,    H::kKeep,   R::kKeep,  false, Q::kKeep},
@@ -74,6 +75,7 @@ const PodLifecycle::Row& PodLifecycle::RowOf(PodEvent event) {
     {E::kCommitted,            kPending | kWaiting, S::kCommitted,   P::kUse,     H::kKeep,   R::kWrite, true,  Q::kScheduled},
     {E::kPermitted,            kPending | kWaiting, S::kCommitted,   P::kUse,     H::kAnswer, R::kWrite, false, Q::kPermitted},
     {E::kRestored,             kPending,            S::kCommitted,   P::kUse,     H::kKeep,   R::kKeep,  false, Q::kKeep},
+    {E::kRebound,              kCommitted,          S::kCommitted,   P::kKeep,    H::kKeep,   R::kKeep,  true,  Q::kTried},
     {E::kRestoredPermit,       kPending,            S::kCommitted,   P::kUse,     H::kAnswer, R::kKeep,  false, Q::kPermitted},
     {E::kBindRefused,          kCommitted,          S::kPending,     P::kReopen,  H::kAnswer, R::kKeep,  false, Q::kUnschedulable},
     {E::kBindRefusedForGood,   kCommitted,          S::kPending,     P::kRelease, H::kAnswer, R::kErase, false, Q::kUnschedulable},
@@ -106,6 +108,7 @@ void PodLifecycle::Apply(const Pod& pod, const PodTransition& by, ApplyContext* 
   state.until_ms = by.event == PodEvent::kArrived ? by.until_ms : kNever;
   state.restored_until_ms = by.event == PodEvent::kRestored ? by.until_ms : kNever;
   state.permission.bind_by_ms = kNever;
+  if (by.event == PodEvent::kReturned) state.binding = Binding();
   const MemberState to = row.to.value_or(pod.state);
   if (to == MemberState::kCommitted) {
     const bool permitted = by.event == PodEvent::kPermitted || by.event == PodEvent::kRestoredPermit;
@@ -163,6 +166,7 @@ void PodLifecycle::ApplyPlace(const Pod& pod, const Row& row) {
       ReleaseSlot(pod);
       return r_.ledger->ClearInFlight(pod.id);
     case Place::kArrive:
+      states_[pod.id].failures = 0;
       return r_.ledger->ClearInFlight(pod.id);
   }
 }
@@ -228,15 +232,6 @@ void PodLifecycle::SetBindingResult(const Pod& pod, BindingPhase phase, absl::st
   r_.deadlines->MarkDirty(pod.id);
 }
 
-void PodLifecycle::Rebind(const Pod& pod, HoldToken token, int64_t answer_by_ms, ApplyContext* ctx) {
-  MUSTER_CHECK(IsRestored(pod));
-  states_[pod.id].restored_until_ms = kNever;
-  AddHold(pod, token);
-  SetAnswerBy(pod, answer_by_ms);
-  r_.activations->SetUnschedulable(pod, false);
-  Send(pod, ctx);
-}
-
 bool PodLifecycle::RemoveHold(const Pod& pod, HoldToken token) {
   std::vector<HoldToken>& holds = states_[pod.id].holds;
   const auto hold = std::find(holds.begin(), holds.end(), token);
@@ -282,21 +277,12 @@ int64_t PodLifecycle::Deadline(const Pod& pod) const {
   if (pod.state == MemberState::kWaiting) return Of(pod).until_ms;
   if (pod.state == MemberState::kPending && RetryAt(pod) > 0) return RetryAt(pod);
   if (pod.state != MemberState::kCommitted) return kNever;
-  return std::min({BindingOf(pod).next_try_ms, PermissionOf(pod).bind_by_ms, RestoredUntil(pod)});
+  return std::min({BindingOf(pod).next_try_ms, PermissionOf(pod).bind_by_ms, Of(pod).restored_until_ms});
 }
 
 absl::string_view ToString(BindingPhase phase) {
-  switch (phase) {
-    case BindingPhase::kNone:
-      return "None";
-    case BindingPhase::kPending:
-      return "Pending";
-    case BindingPhase::kSucceeded:
-      return "Succeeded";
-    case BindingPhase::kFailed:
-      return "Failed";
-  }
-  return "";
+  static constexpr EnumNames<BindingPhase, 4> kNames{{"None", "Pending", "Succeeded", "Failed"}};
+  return kNames.Of(phase);
 }
 
 // --- commit records, until the outcome is known (S-2, K-13) ---
@@ -366,7 +352,7 @@ void PodLifecycle::OnAdded(const Pod& pod, ApplyContext* ctx) {
     if (served) r_.activations->NotifyOwner(pod, /*warning=*/true, {ReasonCode::kNotAGang, ignored}, ctx);
   }
   if (asked) r_.activations->Activate(pod, kNoNode, 0, ctx);
-  if (!pod.facts.nominated_node.empty()) r_.nominations->Add(pod);
+  RestoreNomination(pod);
   // A lone pod waits for no gang: remove the gate, which no other component would do.
   if (pod.facts.our_gate && served) r_.activations->Activate(pod, kNoNode, 0, ctx);
 }
@@ -378,17 +364,9 @@ void PodLifecycle::OnChanged(const Pod& pod, bool shape, ApplyContext* ctx) {
 }
 
 void PodLifecycle::OnNominationChanged(const Pod& pod, bool gang_changed, bool nomination) {
-  if (pod.gang != nullptr) {
-    if (nomination) EndNomination(pod);  // its reconciliation adds it again
-    return;
-  }
-  if (!gang_changed && !nomination) return;
-  if (r_.ledger->Reserves(pod.id)) r_.ledger->DischargePod(pod.id, /*gained=*/true);
-  if (pod.facts.nominated_node.empty() || pod.state != MemberState::kPending) {
-    r_.nominations->Remove(pod);
-  } else {
-    r_.nominations->Add(pod);
-  }
+  if (!nomination && (pod.gang != nullptr || !gang_changed)) return;
+  EndNomination(pod);
+  if (pod.state == MemberState::kPending) RestoreNomination(pod);  // that of a member: the reconciliation of its gang
 }
 
 void PodLifecycle::EndNomination(const Pod& pod) {

@@ -61,6 +61,7 @@ enum class PodEvent : uint8_t {
   kCommitted,           // Muster binds it from now on, even if its caller leaves
   kPermitted,           // its caller may bind it
   kRestored,            // after a restart: its binding may have been sent
+  kRebound,             // its scheduler binds a restored pod to the same node: the binding is sent
   kRestoredPermit,      // after a restart: its caller may still bind it
   kBindRefused,         // the API server refused the binding: its gang keeps the slot
   kBindRefusedForGood,  // the API server refused the binding, and the pod keeps no slot
@@ -167,8 +168,6 @@ class PodLifecycle {
   void SetBindingResult(const Pod& pod, BindingPhase phase, absl::string_view reason, int64_t next_try_ms);
   // Counts one more consecutive failure and returns their number.
   int32_t CountFailure(const Pod& pod) { return ++states_[pod.id].failures; }
-  void ClearFailures(const Pod& pod) { states_[pod.id].failures = 0; }
-  void ClearBinding(const Pod& pod) { states_[pod.id].binding = Binding(); }
   // The name of the node that a committed pod is committed to.
   [[nodiscard]] const std::string& CommittedNode(const Pod& pod) const {
     return BindingOf(pod).phase == BindingPhase::kPending ? BindingOf(pod).node : PermissionOf(pod).node;
@@ -183,8 +182,6 @@ class PodLifecycle {
   void MarkPermitted(const Pod& pod) { states_[pod.id].permission.given = true; }
 
   // --- commit records, until the outcome is known (S-2, K-13) ---
-  // The start that the pod's commit record is part of; 0: none; -1: the pod has no commit record.
-  [[nodiscard]] int64_t RecordedStart(const Pod& pod) const { return Of(pod).recorded ? Of(pod).start : -1; }
   // Writes the start record, which precedes the commit records: every waiting pod with its node.
   // REQUIRES: every waiting pod has a node.
   void RecordStart(const Group& gangs, int64_t plan, int64_t deadline_ms, ApplyContext* ctx);
@@ -197,11 +194,7 @@ class PodLifecycle {
   // The previous process may have sent the pod's binding, so its capacity stays charged for a while. Nothing is sent
   // unless its scheduler asks again. The scheduler does not know of the binding and may use the capacity for pods that
   // it does not ask Muster about.
-  [[nodiscard]] bool IsRestored(const Pod& pod) const { return RestoredUntil(pod) != kNever; }
-  // When the capacity of a restored pod is released; kNever: the pod is not restored.
-  [[nodiscard]] int64_t RestoredUntil(const Pod& pod) const { return Of(pod).restored_until_ms; }
-  // Its scheduler binds it to the same node: sends the binding. REQUIRES: IsRestored.
-  void Rebind(const Pod& pod, HoldToken token, int64_t answer_by_ms, ApplyContext* ctx);
+  [[nodiscard]] bool IsRestored(const Pod& pod) const { return Of(pod).restored_until_ms != kNever; }
 
   // --- announcements ---
   // The pod is new and has joined its gang.

@@ -98,7 +98,7 @@ void VerbsFrontend::OnUnreserve(const Pod& pod, UnreserveCause cause, ApplyConte
       holds_something = holds_something || r_.plans->Of(*each) != nullptr || each->count(MemberState::kWaiting) > 0;
     }
   }
-  if (pod.state == MemberState::kCommitted) r_.bindings->OnPermitCallerGone(pod, ctx);
+  if (pod.state == MemberState::kCommitted) r_.bindings->ReturnNode(pod, ctx);
   r_.pod_lifecycle->EndWait(pod, {ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " released its node")}, ctx);
   if (gang == nullptr) return;
   r_.gangs->MarkPreFilterPassed(pod, kNever);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "state/base/check.h"
+#include "state/base/enum_names.h"
 
 namespace muster {
 namespace {
@@ -25,19 +26,9 @@ size_t BytesOf(const std::string& id, const SubmissionReply& reply) {
 }  // namespace
 
 absl::string_view ToString(SubmissionReply::State state) {
-  switch (state) {
-    case SubmissionReply::State::kWaiting:
-      return "Waiting";
-    case SubmissionReply::State::kPlanned:
-      return "Planned";
-    case SubmissionReply::State::kConfirmed:
-      return "Confirmed";
-    case SubmissionReply::State::kAbandoned:
-      return "Abandoned";
-    case SubmissionReply::State::kExpired:
-      return "Expired";
-  }
-  return "";
+  static constexpr EnumNames<SubmissionReply::State, 5> kNames{
+      {"Waiting", "Planned", "Confirmed", "Abandoned", "Expired"}};
+  return kNames.Of(state);
 }
 
 const Gang* Submissions::Find(const std::string& id) const {

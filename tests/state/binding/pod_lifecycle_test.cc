@@ -55,7 +55,8 @@ TEST_P(PodLifecycleWayTest, Events_ChangeStateSlotChargeHoldsAndRecord) {
   EXPECT_EQ(ReservedOn("n"), way.reserved);
   EXPECT_EQ(pod_lifecycle_.held_binds(), way.held);
   EXPECT_EQ(Done(), way.done);
-  EXPECT_EQ(pod_lifecycle_.RecordedStart(pod), way.recorded ? 7 : -1);
+  EXPECT_EQ(pod_lifecycle_.Of(pod).recorded, way.recorded);
+  EXPECT_EQ(pod_lifecycle_.Of(pod).start, way.recorded ? 7 : 0);
   EXPECT_EQ(pod_lifecycle_.Of(pod).until_ms, way.held == 0 ? kNever : kT0 + 5);
 }
 
