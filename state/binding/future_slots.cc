@@ -60,7 +60,7 @@ void PlanLifecycle::TrimFutureSlots(const Gang& gang) {
     const int32_t due = gang.quorum().LeafAt(static_cast<size_t>(node.leaf)).Missing(/*was_satisfied=*/false) - open;
     auto spare = static_cast<int32_t>(absl::c_count_if(slots, is_future)) - std::max(0, due);
     for (; spare > 0; --spare) {
-      r_.plans->ReleaseFutureSlot(gang, static_cast<int32_t>(absl::c_find_if(slots, is_future) - slots.begin()));
+      r_.plans->ReleaseFreeSlot(gang, static_cast<int32_t>(absl::c_find_if(slots, is_future) - slots.begin()));
     }
   }
 }
@@ -100,7 +100,7 @@ void PlanLifecycle::ReleaseFutureSlots(const Gang& gang) {
   const std::vector<Slot>& slots = r_.plans->Of(gang)->slots;
   const auto is_future = [](const Slot& slot) { return slot.is_future; };
   for (auto at = absl::c_find_if(slots, is_future); at != slots.end(); at = absl::c_find_if(slots, is_future)) {
-    r_.plans->ReleaseFutureSlot(gang, static_cast<int32_t>(at - slots.begin()));
+    r_.plans->ReleaseFreeSlot(gang, static_cast<int32_t>(at - slots.begin()));
   }
   r_.gangs->SetFutureSlotsUntil(gang, 0);
   r_.pod_lifecycle->RemovePlanIfDone(gang);

@@ -43,9 +43,7 @@ void PlanLifecycle::Adopt(const Gang& gang, int64_t id, absl::Span<const Stateme
 
 // Assigns every slot to a pod at once: no scheduler asks for the pods of a submitted gang.
 void PlanLifecycle::AssignSlots(const Gang& gang, int64_t now_ms) {
-  const Plan& plan = *r_.plans->Of(gang);
-  r_.plans->CancelActivation(gang);
-  FreeSlots places(plan);
+  FreeSlots places(*r_.plans->Of(gang));
   for (const Pod* pod : gang.in(MemberState::kPending)) {
     if (!r_.gangs->Plannable(*pod)) continue;
     if (const int32_t place = places.TakeFor(*pod); place >= 0) r_.plans->Offer(*pod, place);

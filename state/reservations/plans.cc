@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/container/inlined_vector.h"
 #include "state/base/check.h"
 #include "state/persistence/records.h"
 
@@ -13,45 +12,6 @@ namespace {
 constexpr int64_t kFirstReactivationDelayMs = 250;
 constexpr int64_t kMaxReactivationDelayMs = 8'000;
 constexpr int64_t kIdsPerRecord = 1'000;
-
-// The priorities of the members of each class and leaf, in the order in which the planner places them: the highest
-// first (D-11). Most claims have a single run.
-class Priorities {
- public:
-  struct Left {
-    int32_t priority;
-    int32_t pods;
-    bool future;
-  };
-  using OfClass = absl::InlinedVector<Left, 2>;  // in reverse order: Next takes the last entry
-
-  explicit Priorities(const std::vector<Candidates>& candidates) : single_(candidates.size() == 1) {
-    if (single_) {
-      const Candidates& run = candidates.front();
-      of_single_.push_back({run.priority, run.pods, run.future});
-      return;
-    }
-    for (const Candidates& run : candidates) {
-      OfClass& of_class = left_[{run.cls, run.leaf}];
-      const bool more = !of_class.empty() && of_class.back().priority == run.priority;
-      if (!more || of_class.back().future != run.future) of_class.push_back({run.priority, 0, run.future});
-      of_class.back().pods += run.pods;
-    }
-    for (auto& [cls, of_class] : left_) std::reverse(of_class.begin(), of_class.end());
-  }
-  [[nodiscard]] OfClass* Of(ClassId cls, int32_t leaf) { return single_ ? &of_single_ : &left_[{cls, leaf}]; }
-  static Left Next(OfClass* of_class) {
-    MUSTER_CHECK(!of_class->empty());  // the planner places no more pods than there are candidates
-    const Left next = of_class->back();
-    if (--of_class->back().pods == 0) of_class->pop_back();
-    return next;
-  }
-
- private:
-  const bool single_;
-  OfClass of_single_;
-  absl::btree_map<std::pair<ClassId, int32_t>, OfClass> left_;
-};
 
 }  // namespace
 
@@ -150,27 +110,31 @@ void Plans::Make(const Claim& claim, int64_t id, int64_t now_ms, absl::Span<cons
   plan->lowest_priority = lowest_priority;
   plan->uses_holds = uses_holds;
   plan->shape = ShapeOf(claim.rules);
-  Priorities priorities(candidates);
+  // By class and leaf: the members that have no slot yet, in the reverse of the order in which the planner places them,
+  // the highest priority first (D-11).
+  absl::btree_map<std::pair<ClassId, int32_t>, std::vector<Candidates>> members;
+  for (auto run = candidates.rbegin(); run != candidates.rend(); ++run) members[{run->cls, run->leaf}].push_back(*run);
   size_t pods = 0;
   for (const Statement::Operation& operation : operations) pods += static_cast<size_t>(operation.pods);
   plan->slots.reserve(pods);
   for (const Statement::Operation& operation : operations) {
     ledger_->AdoptSlots(claim.id, operation.node, operation.cls, operation.pods);
-    Priorities::OfClass* of_class = priorities.Of(operation.cls, operation.part);
+    std::vector<Candidates>& runs = members[{operation.cls, operation.part}];
     for (int32_t i = 0; i < operation.pods; ++i) {
+      MUSTER_CHECK(!runs.empty());  // the planner places no more pods than there are candidates
       Slot& slot = plan->slots.emplace_back();
       slot.cls = operation.cls;
       slot.node = operation.node;
       slot.leaf = operation.part;
-      const Priorities::Left next = Priorities::Next(of_class);
-      slot.priority = next.priority;
-      slot.is_future = next.future;
-      plan->future_slots += next.future ? 1 : 0;
+      slot.priority = runs.back().priority;
+      slot.is_future = runs.back().future;
+      plan->future_slots += slot.is_future ? 1 : 0;
+      if (--runs.back().pods == 0) runs.pop_back();
     }
   }
   if (uses_holds) promised_holds_ += plan->present();
   plans_[claim.id] = std::move(plan);
-  ScheduleActivation(claim, now_ms);
+  if (uses_holds) ScheduleActivation(claim, now_ms);
 }
 
 void Plans::Commit(const Claim& claim) {
@@ -194,8 +158,8 @@ std::vector<Slot> Plans::ReleaseUncommitted(const Claim& claim) {
   for (const Slot& slot : plan.slots) (slot.state == SlotState::kCommitted ? committed : open).push_back(slot);
   for (const Slot& slot : open) {
     if (slot.pod != nullptr) slots_.Reset(slot.pod->id);
+    ledger_->ReleaseSlot(claim.id, slot.node, slot.cls, /*gained=*/true);
   }
-  for (const Slot& slot : open) ledger_->ReleaseSlot(claim.id, slot.node, slot.cls, /*gained=*/true);
   const auto future_slots = std::exchange(plan.future_slots, 0);
   plan.slots = std::move(committed);
   plan.held = 0;
@@ -270,15 +234,6 @@ void Plans::ReserveFutureSlot(const Claim& claim, int32_t slot) {
   --promised_holds_;
 }
 
-void Plans::ReleaseFutureSlot(const Claim& claim, int32_t slot) {
-  Plan& plan = MutablePlan(claim);
-  const auto at = static_cast<size_t>(slot);
-  MUSTER_CHECK(plan.slots[at].is_future);
-  ledger_->ReleaseSlot(claim.id, plan.slots[at].node, plan.slots[at].cls, /*gained=*/true);
-  RemoveSlot(&plan, at);
-  --plan.future_slots;
-}
-
 // The last slot moves to the index of the removed one.
 void Plans::RemoveSlot(Plan* plan, size_t at) {
   plan->slots[at] = plan->slots.back();
@@ -290,10 +245,15 @@ void Plans::RemoveSlot(Plan* plan, size_t at) {
 void Plans::ReleaseFreeSlot(const Claim& claim, int32_t slot) {
   Plan& plan = MutablePlan(claim);
   const auto at = static_cast<size_t>(slot);
-  MUSTER_CHECK(!plan.committed && plan.slots[at].state == SlotState::kFree && !plan.slots[at].is_future);
-  ledger_->ReleaseSlot(claim.id, plan.slots[at].node, plan.slots[at].cls, /*gained=*/true);
+  const Slot released = plan.slots[at];
+  MUSTER_CHECK(released.state == SlotState::kFree && (released.is_future || !plan.committed));
+  ledger_->ReleaseSlot(claim.id, released.node, released.cls, /*gained=*/true);
   RemoveSlot(&plan, at);
-  if (plan.uses_holds) --promised_holds_;
+  if (released.is_future) {
+    --plan.future_slots;
+  } else if (plan.uses_holds) {
+    --promised_holds_;
+  }
 }
 
 bool Plans::Release(const Pod& pod) {
@@ -330,8 +290,6 @@ void Plans::MarkBound(const Pod& pod) {
   slot.cls = kNoClass;  // the pod's class may change or be removed
   slots_.Reset(pod.id);
 }
-
-void Plans::OnArrival(const Claim& claim, int64_t now_ms) { MutablePlan(claim).last_arrival_ms = now_ms; }
 
 void Plans::ScheduleReactivation(const Claim& claim, int64_t now_ms) {
   Plan& plan = MutablePlan(claim);

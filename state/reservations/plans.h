@@ -52,7 +52,7 @@ struct Plan {
   int32_t future_slots = 0;  // slots for members that do not exist yet (P-7)
   int32_t bound = 0;         // committed slots whose binding succeeded
   bool committed = false;
-  bool uses_holds = true;          // its members wait as held binds; those of a submitted claim do not
+  bool uses_holds = true;          // its members wait as held binds; a submitted claim has no scheduler that asks
   int64_t activation_base_ms = 0;  // when the series of activations started
   int64_t next_activation_ms = kNever;
   std::vector<std::string> peers;        // D-10: keys of the claims planned with this one, under the same id
@@ -150,8 +150,7 @@ class Plans {
   void AssignFutureSlot(const Pod& pod, int32_t slot);
   // Turns a free slot of a committed plan into a future slot.
   void ReserveFutureSlot(const Claim& claim, int32_t slot);
-  void ReleaseFutureSlot(const Claim& claim, int32_t slot);
-  // Releases a free slot of a plan that is not committed.
+  // Releases a future slot, or a free slot of a plan that is not committed.
   void ReleaseFreeSlot(const Claim& claim, int32_t slot);
   // The pod leaves its slot: a committed slot is removed, another one becomes free. Returns whether a slot was removed.
   bool Release(const Pod& pod);
@@ -161,14 +160,13 @@ class Plans {
   void MarkBound(const Pod& pod);
 
   // --- times ---
-  void OnArrival(const Claim& claim, int64_t now_ms);
+  void OnArrival(const Claim& claim, int64_t now_ms) { MutablePlan(claim).last_arrival_ms = now_ms; }
   // A member was not offered its node: it is activated again after a short delay, which grows each time.
   void ScheduleReactivation(const Claim& claim, int64_t now_ms);
   void OnReactivated(const Claim& claim);
   void SetSuspectDeadline(const Claim& claim, int64_t at_ms) { MutablePlan(claim).suspect_deadline_ms = at_ms; }
   // Schedules the next activation of Plan::kReactivateAfterMs; none is left: kNever.
   void ScheduleActivation(const Claim& claim, int64_t now_ms);
-  void CancelActivation(const Claim& claim) { MutablePlan(claim).next_activation_ms = kNever; }
   // Starts a new series of activations, the first one at `first_ms`.
   void RestartActivations(const Claim& claim, int64_t now_ms, int64_t first_ms);
   // Returns the number of missing offers so far, this one included.
