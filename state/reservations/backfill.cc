@@ -74,8 +74,8 @@ void Backfill::MarkBypassed(const std::vector<ClaimId>& heads, int64_t now_ms) {
 }
 
 int64_t Backfill::Deadline(const Claim& claim) const {
-  const bool waits = backlog_->wake_condition(claim.id) != nullptr && !backlog_->wake_condition(claim.id)->holds;
-  if (!waits) return kNever;
+  const WakeCondition* wait = backlog_->wake_condition(claim.id);
+  if (wait == nullptr || wait->holds) return kNever;
   const State& state = states_.Of(claim.id);
   const int64_t retry_ms = std::max(state.searched_ms + kRetryIntervalMs, state.retry_ms);
   // Without a reservation, no event reports that it no longer blocks: it is tried again at intervals.
@@ -83,10 +83,10 @@ int64_t Backfill::Deadline(const Claim& claim) const {
   // Whether it could run must be determined again.
   const bool outdated = state.runnable == State::Runnable::kUnknown && state.searched_ms >= 0;
   const bool first = Rules().head == HeadPolicy::kHold || queues_->HasReservedDemand(claim);
-  if (outdated && first && backlog_->wake_condition(claim.id)->queue) return retry_ms;
+  if (outdated && first && wait->queue) return retry_ms;
   if (StarvationLimit() == 0 || claim.durable.bypassed_since_ms == 0) return kNever;
-  const bool has_reservation = future_reservations_->HasReservationOnRunning(claim) ||
-                               (backlog_->wake_condition(claim.id)->queue && queues_->HasReservedDemand(claim));
+  const bool has_reservation =
+      future_reservations_->HasReservationOnRunning(claim) || (wait->queue && queues_->HasReservedDemand(claim));
   if (has_reservation || state.runnable == State::Runnable::kNo) return kNever;
   return std::max(claim.durable.bypassed_since_ms + StarvationLimit(), retry_ms);
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/btree_set.h"
 #include "state/base/check.h"
 
 namespace muster {
@@ -16,7 +17,7 @@ const Ledger::PodCharge* FutureReservations::ChargeOf(const Pod& pod) const {
 
 bool FutureReservations::TrackTerminating(const Pod& pod, int64_t now_ms) {
   const bool ends = pod.state == MemberState::kTerminating && pod.on_node() && pod.cls != kNoClass;
-  if (ends || terminating_.contains(pod.facts.uid)) terminating_by_node_known_ = false;
+  if (ends || terminating_.contains(pod.facts.uid)) terminating_by_node_.reset();
   if (!ends) return terminating_.erase(pod.facts.uid) > 0;
   if (!terminating_.emplace(pod.facts.uid, now_ms).second) return false;
   if (const Ledger::PodCharge* charge = ChargeOf(pod); charge != nullptr) cluster_->LogPotentialGain(charge->node);
@@ -28,21 +29,21 @@ bool FutureReservations::HasTerminatingPods(int64_t now_ms) const {
 }
 
 void FutureReservations::Remove(const Pod& pod) {
-  if (terminating_.erase(pod.facts.uid) > 0) terminating_by_node_known_ = false;
+  if (terminating_.erase(pod.facts.uid) > 0) terminating_by_node_.reset();
 }
 
 const absl::btree_map<NodeId, FutureReservations::Ending>& FutureReservations::TerminatingByNode() const {
-  if (std::exchange(terminating_by_node_known_, true)) return terminating_by_node_;
-  terminating_by_node_.clear();
+  if (terminating_by_node_.has_value()) return *terminating_by_node_;
+  absl::btree_map<NodeId, Ending>& by_node = terminating_by_node_.emplace();
   for (const auto& [uid, since_ms] : terminating_) {
     const Ledger::PodCharge* charge = ChargeOf(*gangs_->FindPod(uid));
     if (charge == nullptr) continue;
     const PodClass& cls = cluster_->pod_class(charge->cls);
-    Ending& ending = terminating_by_node_[charge->node];
+    Ending& ending = by_node[charge->node];
     ending.amounts.AddTimes(cls.request, 1);
     ending.ports.insert(ending.ports.end(), cls.shape->host_ports.begin(), cls.shape->host_ports.end());
   }
-  return terminating_by_node_;
+  return by_node;
 }
 
 int32_t FutureReservations::RoomAfterTermination(NodeId node, ClassId cls, int32_t limit) const {
@@ -107,34 +108,23 @@ bool FutureReservations::HasTimedReservation() const {
   return absl::c_any_of(reservations_, [](const auto& each) { return each.second.starts_ms != kNever; });
 }
 
-int64_t FutureReservations::Deadline(const Claim& claim) const {
-  const auto at = reservations_.find(claim.id);
-  return at == reservations_.end() ? kNever : at->second.until_ms;
-}
-
 std::vector<std::string> FutureReservations::Nodes(const Claim& claim) const {
-  std::vector<std::string> out;
-  for (const Statement::Operation& place : reservations_.at(claim.id).places) {
-    out.push_back(cluster_->node(place.node).facts.name);
-  }
-  absl::c_sort(out);
-  out.erase(std::unique(out.begin(), out.end()), out.end());
-  return out;
+  absl::btree_set<std::string> names;
+  for (const Statement::Operation& place : ReservedPlaces(claim)) names.insert(cluster_->node(place.node).facts.name);
+  return {names.begin(), names.end()};
 }
 
 std::vector<std::string> FutureReservations::OccupiedNodes(const Claim& claim) const {
-  std::vector<std::string> out;
-  for (const Statement::Operation& place : reservations_.at(claim.id).places) {
+  absl::btree_set<std::string> names;
+  for (const Statement::Operation& place : ReservedPlaces(claim)) {
     const Node& node = cluster_->node(place.node);
     const PodClass& cls = cluster_->pod_class(place.cls);
     const bool short_of = absl::c_any_of(
         cls.request.entries(), [&](const auto& entry) { return entry.amount > 0 && node.free.Get(entry.id) < 0; });
-    if (short_of || !HasPortsAfter({}, node, cls.shape->host_ports)) out.push_back(node.facts.name);
+    if (short_of || !HasPortsAfter({}, node, cls.shape->host_ports)) names.insert(node.facts.name);
   }
-  if (out.empty()) return Nodes(claim);  // a terminating pod repels its pods
-  absl::c_sort(out);
-  out.erase(std::unique(out.begin(), out.end()), out.end());
-  return out;
+  if (names.empty()) return Nodes(claim);  // a terminating pod repels its pods
+  return {names.begin(), names.end()};
 }
 
 bool FutureReservations::YieldsTo(const Claim& claim, const Claimant& as, ClaimId owner,
@@ -178,9 +168,8 @@ void FutureReservations::Resume(const Claim& claim, bool placed, bool keeps_own,
   if (suspended->own_on_running && placed) Erase(claim.id, /*gained=*/false);
   // The last in order is released first.
   for (auto id = suspended->others.rbegin(); id != suspended->others.rend(); ++id) {
-    const Reservation& theirs = reservations_.at(*id);
-    if (absl::c_all_of(theirs.places, [&](const auto& place) { return ReservationFits(place.node, theirs); })) continue;
     const Claim& other = gangs_->claim(*id);
+    if (ReservationFits(other)) continue;
     Release(other);
     gangs_->Touch(other);
   }
@@ -188,21 +177,27 @@ void FutureReservations::Resume(const Claim& claim, bool placed, bool keeps_own,
   for (const NodeId node : suspended->own) cluster_->LogPotentialGain(node);
 }
 
-bool FutureReservations::AllReservationsFit(NodeId id) const {
-  return absl::c_all_of(reservations_, [&](const auto& each) {
-    const Reservation& reservation = each.second;
-    const bool here = absl::c_any_of(reservation.places, [&](const auto& place) { return place.node == id; });
-    return !here || ReservationFits(id, reservation);
-  });
+bool FutureReservations::ReservationFits(const Claim& claim) const {
+  const Reservation& reservation = Of(claim);
+  return absl::c_all_of(reservation.places,
+                        [&](const auto& place) { return ReservationFits(place.node, reservation); });
 }
 
 bool FutureReservations::ReservationFits(NodeId id, const Reservation& reservation) const {
   const Node& node = cluster_->node(id);
-  // Of two reservations on running pods, one may wait for the other: each must fit by itself.
-  if (reservation.waits_for == WaitsFor::kRunning) return Fits(ReservationOn(id, reservation), node);
+  if (reservation.waits_for == WaitsFor::kRunning) {
+    // Of two reservations on running pods, one may wait for the other: each must fit by itself.
+    ResourceSum own;
+    AddReserved(id, reservation, &own);
+    return absl::c_all_of(
+        own.entries(), [&](const ResourceSum::Entry& entry) { return entry.amount <= node.allocatable.Get(entry.id); });
+  }
   const auto held = TerminatingByNode().find(id);
-  const ResourceSum awaited = ReservationOn(id, WaitsFor::kRunning);
-  const ResourceSum sum = ReservationOn(id, WaitsFor::kTerminating);
+  ResourceSum awaited;  // by reservations on running pods
+  ResourceSum sum;      // of those on terminating pods
+  for (const auto& [claim, each] : reservations_) {
+    AddReserved(id, each, each.waits_for == WaitsFor::kRunning ? &awaited : &sum);
+  }
   static const Ending kNothing;
   const Ending& ending = held == TerminatingByNode().end() ? kNothing : held->second;
   const bool ports = absl::c_all_of(reservation.places, [&](const Statement::Operation& place) {
@@ -221,32 +216,14 @@ bool FutureReservations::HasPortsAfter(const Ending& ending, const Node& node, c
   });
 }
 
-bool FutureReservations::Fits(const ResourceSum& amounts, const Node& node) {
-  return absl::c_all_of(amounts.entries(), [&](const ResourceSum::Entry& entry) {
-    return entry.amount <= node.allocatable.Get(entry.id);
-  });
-}
-
-ResourceSum FutureReservations::ReservationOn(NodeId node, const Reservation& reservation) const {
-  ResourceSum sum;
+void FutureReservations::AddReserved(NodeId node, const Reservation& reservation, ResourceSum* sum) const {
   for (const Statement::Operation& place : reservation.places) {
-    if (place.node == node) sum.AddTimes(cluster_->pod_class(place.cls).request, place.pods);
+    if (place.node == node) sum->AddTimes(cluster_->pod_class(place.cls).request, place.pods);
   }
-  return sum;
-}
-
-ResourceSum FutureReservations::ReservationOn(NodeId node, WaitsFor waits_for) const {
-  ResourceSum sum;
-  for (const auto& [id, reservation] : reservations_) {
-    if (reservation.waits_for != waits_for) continue;
-    const ResourceSum of_one = ReservationOn(node, reservation);
-    for (const ResourceSum::Entry& entry : of_one.entries()) sum.Add(entry.id, entry.amount);
-  }
-  return sum;
 }
 
 void FutureReservations::ReleaseBroken(NodeId id) {
-  terminating_by_node_known_ = false;
+  terminating_by_node_.reset();
   if (cluster_->node(id).future_reserved_pods == 0) return;
   std::vector<ClaimId> claims = ReservedGangs();
   absl::c_sort(claims, [&](ClaimId a, ClaimId b) {  // the last in order is released first

@@ -15,6 +15,7 @@
 #define MUSTER_STATE_RESERVATIONS_FUTURE_RESERVATIONS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -69,18 +70,14 @@ class FutureReservations {
                int64_t now_ms);
   // The claim has a reservation where other pods run.
   [[nodiscard]] bool HasReservationOnRunning(const Claim& claim) const {
-    const auto at = reservations_.find(claim.id);
-    return at != reservations_.end() && at->second.waits_for == WaitsFor::kRunning;
+    return Of(claim).waits_for == WaitsFor::kRunning;
   }
   // When its reservation is expected to be free; kNever: not known, or there is none.
-  [[nodiscard]] int64_t ExpectedStartAt(const Claim& claim) const {
-    const auto at = reservations_.find(claim.id);
-    return at == reservations_.end() ? kNever : at->second.starts_ms;
-  }
+  [[nodiscard]] int64_t ExpectedStartAt(const Claim& claim) const { return Of(claim).starts_ms; }
   // No effect when the claim has no reservation.
   void Release(const Claim& claim);
   // When its reservation ends; kNever: it has none, or it has no end.
-  [[nodiscard]] int64_t Deadline(const Claim& claim) const;
+  [[nodiscard]] int64_t Deadline(const Claim& claim) const { return Of(claim).until_ms; }
   // The nodes of its reservation, by name. REQUIRES: HasReservation.
   [[nodiscard]] std::vector<std::string> Nodes(const Claim& claim) const;
   // Those of them where a part of the reservation is still in use by pods, by name; all of them if only pod affinity
@@ -114,16 +111,16 @@ class FutureReservations {
   // others.
   void Resume(const Claim& claim, bool placed, bool keeps_own, Suspended* suspended);
 
-  // Whether all reservations on the node fit: into free capacity and that of terminating pods, or, on running pods,
-  // into the node's allocatable capacity.
-  [[nodiscard]] bool AllReservationsFit(NodeId node) const;
+  // The claim's reservation fits on all its nodes: into free capacity and that of terminating pods, or, on running
+  // pods, into the node's allocatable capacity.
+  [[nodiscard]] bool ReservationFits(const Claim& claim) const;
   // A fact changed the node: releases the reservations that no longer fit.
   void ReleaseBroken(NodeId node);
   // The claims that have a reservation.
   [[nodiscard]] std::vector<ClaimId> ReservedGangs() const;
-  // The places of its reservation: nodes, classes and numbers of pods. REQUIRES: HasReservation.
+  // The places of its reservation: nodes, classes and numbers of pods.
   [[nodiscard]] absl::Span<const Statement::Operation> ReservedPlaces(const Claim& claim) const {
-    return reservations_.at(claim.id).places;
+    return Of(claim).places;
   }
   // UIDs of terminating pods, and since when (ms).
   [[nodiscard]] const absl::btree_map<std::string, int64_t>& terminating() const { return terminating_; }
@@ -140,6 +137,12 @@ class FutureReservations {
     int64_t until_ms = kNever;   // it ends then
     int64_t starts_ms = kNever;  // kRunning: when these pods are expected to end; kNever: not known
   };
+  // Its reservation; an empty one if it has none.
+  [[nodiscard]] const Reservation& Of(const Claim& claim) const {
+    static const Reservation kNone;
+    const auto at = reservations_.find(claim.id);
+    return at == reservations_.end() ? kNone : at->second;
+  }
   // The pod's charge, if its end can be anticipated; nullptr otherwise.
   [[nodiscard]] const Ledger::PodCharge* ChargeOf(const Pod& pod) const;
   // What the terminating pods of a node will free.
@@ -151,16 +154,13 @@ class FutureReservations {
   [[nodiscard]] const absl::btree_map<NodeId, Ending>& TerminatingByNode() const;
   // No pod or slot will use these ports on the node.
   [[nodiscard]] static bool HasPortsAfter(const Ending& ending, const Node& node, const std::vector<HostPort>& ports);
-  // AllReservationsFit for one reservation: amounts and host ports. REQUIRES: all reservations are charged.
+  // ReservationFits on one node: amounts and host ports. REQUIRES: all reservations are charged.
   [[nodiscard]] bool ReservationFits(NodeId node, const Reservation& reservation) const;
   // Whether the reservation of `owner` yields to the claim.
   [[nodiscard]] bool YieldsTo(const Claim& claim, const Claimant& as, ClaimId owner,
                               const Reservation& reservation) const;
-  // The amounts that are reserved on the node, by all reservations of that kind or by one.
-  [[nodiscard]] ResourceSum ReservationOn(NodeId node, WaitsFor waits_for) const;
-  [[nodiscard]] ResourceSum ReservationOn(NodeId node, const Reservation& reservation) const;
-  // The amounts fit into the node's allocatable capacity.
-  [[nodiscard]] static bool Fits(const ResourceSum& amounts, const Node& node);
+  // Adds what is reserved on the node.
+  void AddReserved(NodeId node, const Reservation& reservation, ResourceSum* sum) const;
   // Removes the reservation and discharges its places; `gained`: the capacity is free for others from now on.
   void Erase(ClaimId id, bool gained);
 
@@ -171,8 +171,7 @@ class FutureReservations {
   const Queues* queues_;
   absl::btree_map<std::string, int64_t> terminating_;  // by UID: since when
   absl::btree_map<ClaimId, Reservation> reservations_;
-  mutable absl::btree_map<NodeId, Ending> terminating_by_node_;
-  mutable bool terminating_by_node_known_ = false;
+  mutable std::optional<absl::btree_map<NodeId, Ending>> terminating_by_node_;  // none: not computed
 };
 
 }  // namespace muster

@@ -85,7 +85,7 @@ NOT_RECORDED = {
     "Activations": {"nominate_"},   # a setting
     "QueueTree": {"queues_", "ids_", "resources_"},  # rebuilt
     "Queues": {"shares_", "shares_known_"},  # rebuilt in each round
-    "FutureReservations": {"terminating_by_node_", "terminating_by_node_known_"},  # rebuilt
+    "FutureReservations": {"terminating_by_node_"},  # rebuilt
     "PodAffinity": {"known_", "terms_", "unused_", "ids_", "by_pair_", "not_indexed_", "classes_by_pair_", "labels_",
                    "epoch_"},  # rebuilt
     # Components without a state of their own, and caches.

@@ -181,9 +181,8 @@ absl::Status CheckFutureReservations(const FutureReservations& future_reservatio
     if (plans.Of(gang) != nullptr || backlog.queued(id) == nullptr) {
       return Broken(gang.key, " has a future reservation and does not wait for it");
     }
-    for (const Statement::Operation& place : future_reservations.ReservedPlaces(gang)) {
-      if (!future_reservations.AllReservationsFit(place.node))
-        return Broken("more is reserved on a node than terminating pods release");
+    if (!future_reservations.ReservationFits(gang)) {
+      return Broken(gang.key, " has more reserved on a node than terminating pods release");
     }
   }
   for (const auto& [uid, since_ms] : future_reservations.terminating()) {

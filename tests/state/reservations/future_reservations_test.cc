@@ -109,7 +109,8 @@ TEST_F(FutureReservationsTest, CapacityTakenByEarlierGang_ReleasesTerminatingRes
     EXPECT_TRUE(future_reservations_.HasReservation(first));
     EXPECT_FALSE(future_reservations_.HasReservation(on_terminating)) << "4 end, 2 of them are the first one's";
     EXPECT_TRUE(future_reservations_.HasReservationOnRunning(on_running));
-    EXPECT_TRUE(future_reservations_.AllReservationsFit(node));
+    EXPECT_TRUE(future_reservations_.ReservationFits(first));
+    EXPECT_TRUE(future_reservations_.ReservationFits(on_running));
     future_reservations_.Release(on_running);
     future_reservations_.Release(first);
   }
