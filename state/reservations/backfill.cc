@@ -150,14 +150,14 @@ void Backfill::RefreshRunning(const Claim& claim, int64_t now_ms) {
     timed_.insert(claim.id);
     if (claim.durable.started_ms == 0) gangs_->SetStarted(claim, now_ms);
   } else {
-    if (!timed_.empty()) timed_.erase(claim.id);
+    timed_.erase(claim.id);
     if (claim.durable.started_ms != 0 && !claim.durable.satisfied) gangs_->SetStarted(claim, 0);
   }
 }
 
 void Backfill::ClearHead(const Claim& claim) {
-  if (!(states_.Of(claim.id) == State())) states_.Reset(claim.id);
-  if (!blocking_.empty()) blocking_.erase(claim.id);
+  states_.Reset(claim.id);
+  blocking_.erase(claim.id);
 }
 
 }  // namespace muster

@@ -101,7 +101,6 @@ class Backfill {
     Runnable runnable = Runnable::kUnknown;   // whether it would fit if nothing ran
     int64_t searched_ms = -kRetryIntervalMs;  // when that was last determined, or room was last searched
     int64_t retry_ms = 0;                     // no retry before
-    friend bool operator==(const State&, const State&) = default;
   };
   [[nodiscard]] const State& Of(const Claim& claim) const { return states_.Of(claim.id); }
   [[nodiscard]] const absl::btree_set<ClaimId>& blocking() const { return blocking_; }

@@ -189,8 +189,7 @@ bool FutureReservations::ReservationFits(NodeId id, const Reservation& reservati
     // Of two reservations on running pods, one may wait for the other: each must fit by itself.
     ResourceSum own;
     AddReserved(id, reservation, &own);
-    return absl::c_all_of(
-        own.entries(), [&](const ResourceSum::Entry& entry) { return entry.amount <= node.allocatable.Get(entry.id); });
+    return own.FitsIn(node.allocatable);
   }
   const auto held = TerminatingByNode().find(id);
   ResourceSum awaited;  // by reservations on running pods

@@ -124,10 +124,8 @@ void Submissions::RestoreEnded(const std::string& id, Ended ended) {
 }
 
 std::vector<std::string> Submissions::TakeChanged() {
-  std::vector<std::string> changed = std::exchange(changed_, {});
-  std::sort(changed.begin(), changed.end());
-  changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
-  return changed;
+  const absl::btree_set<std::string> changed = std::exchange(changed_, {});
+  return {changed.begin(), changed.end()};
 }
 
 }  // namespace muster

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "state/api/effects.h"
@@ -85,7 +86,7 @@ class Submissions {
 
  private:
   void Note(const std::string& id) {
-    if (tracks_changes_) changed_.push_back(id);
+    if (tracks_changes_) changed_.insert(id);
   }
   void Extend(const Gang& gang, int64_t now_ms);
 
@@ -99,7 +100,7 @@ class Submissions {
   size_t finished_bytes_ = 0;
   int64_t next_sequence_ = 1;
   const bool tracks_changes_;
-  std::vector<std::string> changed_;
+  absl::btree_set<std::string> changed_;
 };
 
 }  // namespace muster
