@@ -189,7 +189,7 @@ void Bindings::OnBound(const Pod& pod, PodEvent event, ApplyContext* ctx) {
   const bool pending = binding.phase == BindingPhase::kPending;
   const bool as_asked = pending && binding.node == node;
   pods.EndWait(pod, {ReasonCode::kGone, absl::StrCat("the pod was bound to node ", node, " by another client")}, ctx);
-  if (as_asked && pods.Of(pod).holds.empty()) MarkUnobservedBind(pod, ctx->now_ms());
+  if (as_asked && pods.Of(pod).holds.empty()) OnCallerGone(pod, ctx->now_ms());
   if (pending) {
     pods.SetBindingResult(pod, as_asked ? BindingPhase::kSucceeded : BindingPhase::kFailed, binding.reason, kNever);
   }
@@ -201,13 +201,9 @@ void Bindings::OnBound(const Pod& pod, PodEvent event, ApplyContext* ctx) {
   r_.repair->EvictIfEvicting(pod, ctx);
 }
 
-void Bindings::MarkUnobservedBind(const Pod& pod, int64_t now_ms) {
-  const NodeId node = r_.ledger->ChargeOf(pod.id).node;
-  if (node != kNoNode) r_.ledger->MarkUnobservedBind(node, now_ms + kUnobservedMs);
-}
-
 void Bindings::OnCallerGone(const Pod& pod, int64_t now_ms) {
-  if (!pod.facts.node_name.empty()) MarkUnobservedBind(pod, now_ms);
+  const NodeId node = r_.ledger->ChargeOf(pod.id).node;
+  if (!pod.facts.node_name.empty() && node != kNoNode) r_.ledger->MarkUnobservedBind(node, now_ms + kUnobservedMs);
 }
 
 // A bound pod no longer needs its slot.
@@ -348,7 +344,7 @@ bool Bindings::VerifyQuorum(const Gang& gang, ApplyContext* ctx) {
 
 // Ends the waits of members that can no longer use their node.
 void Bindings::EndBlockedWaits(const Gang& gang, ApplyContext* ctx) {
-  const std::vector<const Pod*> waiting(gang.in(MemberState::kWaiting).begin(), gang.in(MemberState::kWaiting).end());
+  const MemberSet waiting = gang.in(MemberState::kWaiting);  // a copy: the set changes
   for (const Pod* pod : waiting) {
     const NodeId node = r_.pod_lifecycle->Of(*pod).node;
     const Obstacle obstacle = r_.cluster->FindObstacle(node, pod->cls);
@@ -390,7 +386,7 @@ void Bindings::PermitGroup(const Gang& gang, ApplyContext* ctx) {
 
 // G-4: permits every waiting pod.
 void Bindings::PermitWaiting(const Gang& gang, int64_t start, ApplyContext* ctx) {
-  const std::vector<const Pod*> waiting(gang.in(MemberState::kWaiting).begin(), gang.in(MemberState::kWaiting).end());
+  const MemberSet waiting = gang.in(MemberState::kWaiting);  // a copy: the set changes
   for (const Pod* pod : waiting) Permit(*pod, start, ctx);
 }
 

@@ -42,7 +42,8 @@ class Bindings {
  public:
   Bindings(const BindingRooms& rooms, const BindingSettings& settings) : r_(rooms), settings_(settings) {}
 
-  // A caller that waited for the pod's held bind call disconnected.
+  // No caller waits for the pod's bind call any more. If the pod is bound, no answer reports that to kube-scheduler,
+  // which learns so from its watch, later.
   void OnCallerGone(const Pod& pod, int64_t now_ms);
 
   // --- the barrier ---
@@ -110,8 +111,6 @@ class Bindings {
   void PermitWaiting(const Gang& gang, int64_t start, ApplyContext* ctx);
   bool RestoreSentBinding(const Pod& pod, NodeId node, ApplyContext* ctx);
   void OnBound(const Pod& pod, PodEvent event, ApplyContext* ctx);
-  // No call reports to kube-scheduler that the pod is bound; it learns so from its watch, later.
-  void MarkUnobservedBind(const Pod& pod, int64_t now_ms);
   void GiveUpSlot(const Pod& pod, ApplyContext* ctx);
   void Fail(const Pod& pod, absl::string_view message, ApplyContext* ctx);
   void ExpireHold(const Pod& pod, ApplyContext* ctx);

@@ -314,7 +314,7 @@ void PlanLifecycle::ExpireFutureSlots(const Gang& gang, const Plan& plan, ApplyC
 // K-5: suspected members - kube-scheduler had refused them for reasons of its own - were activated and not tried again.
 void PlanLifecycle::WithdrawSuspected(const Gang& gang, ApplyContext* ctx) {
   r_.plans->SetSuspectDeadline(gang, kNever);
-  const std::vector<const Pod*> pending(gang.in(MemberState::kPending).begin(), gang.in(MemberState::kPending).end());
+  const MemberSet pending = gang.in(MemberState::kPending);  // a copy: the set changes
   for (const Pod* pod : pending) {
     const Plan* plan = r_.plans->Of(gang);
     if (plan == nullptr) return;

@@ -11,33 +11,6 @@
 
 namespace muster {
 
-// What a transition does to the pod's slot and charge.
-enum class PodLifecycle::Place : uint8_t {
-  kKeep,
-  kHold,     // the slot is held
-  kWait,     // the pod waits on the node that it uses
-  kEndWait,  // the slot is no longer held; without a slot, the pod no longer uses the node
-  kUse,      // the pod uses its node from now on, in flight; its slot gives the reservation to it
-  kReopen,   // the slot gets the reservation back and is free
-  kRelease,  // the pod leaves its slot and its node
-  kLeave,    // the pod leaves its slot and stays on its node
-  kArrive,   // the pod is on its node, no longer in flight
-};
-
-// What it does to the pod's place in the queue of its scheduler (K-7).
-enum class PodLifecycle::Queue : uint8_t {
-  kKeep,
-  kTried,          // its scheduler has just tried it
-  kScheduled,      // its scheduler is done with it
-  kPermitted,      // the same; without a slot it was not activated for a plan
-  kBackOff,        // kube-scheduler requeues it with back-off and asks again by itself
-  kUnschedulable,  // it must be activated
-};
-
-// What it does to the held calls of the pod, and to its commit record.
-enum class PodLifecycle::Holds : uint8_t { kKeep, kAnswer };
-enum class PodLifecycle::CommitRecord : uint8_t { kKeep, kWrite, kErase };
-
 namespace {
 
 constexpr uint32_t Bit(MemberState state) { return 1U << static_cast<uint32_t>(state); }
@@ -49,11 +22,34 @@ constexpr uint32_t kAny = ~0U;  // but for kWaiting: the wait ends first
 }  // namespace
 
 struct PodLifecycle::Row {
+  // What a transition does to the pod's slot and charge.
+  enum class Place : uint8_t {
+    kKeep,
+    kHold,     // the slot is held
+    kWait,     // the pod waits on the node that it uses
+    kEndWait,  // the slot is no longer held; without a slot, the pod no longer uses the node
+    kUse,      // the pod uses its node from now on, in flight; its slot gives the reservation to it
+    kReopen,   // the slot gets the reservation back and is free
+    kRelease,  // the pod leaves its slot and its node
+    kLeave,    // the pod leaves its slot and stays on its node
+    kArrive,   // the pod is on its node, no longer in flight
+  };
+  // What it does to the pod's place in the queue of its scheduler (K-7).
+  enum class Queue : uint8_t {
+    kKeep,
+    kTried,          // its scheduler has just tried it
+    kScheduled,      // its scheduler is done with it
+    kPermitted,      // the same; without a slot it was not activated for a plan
+    kBackOff,        // kube-scheduler requeues it with back-off and asks again by itself
+    kUnschedulable,  // it must be activated
+  };
+  enum class CommitRecord : uint8_t { kKeep, kWrite, kErase };
+
   PodEvent event;
   uint32_t from;                  // the states in which the event may happen
   std::optional<MemberState> to;  // none: the state stays
   Place place;
-  Holds holds;
+  bool answers;  // the held calls of the pod
   CommitRecord record;
   bool sends;  // effect BindPod
   Queue queue;
@@ -62,31 +58,30 @@ struct PodLifecycle::Row {
 const PodLifecycle::Row& PodLifecycle::RowOf(PodEvent event) {
   using E = PodEvent;
   using S = MemberState;
-  using P = Place;
-  using H = Holds;
-  using R = CommitRecord;
-  using Q = Queue;
+  using P = Row::Place;
+  using R = Row::CommitRecord;
+  using Q = Row::Queue;
   // clang-format off
   static constexpr std::array<Row, 18> kTransitions = {{
-    // event                   from                 to               slot, charge calls       record     sends  queue
-    {E::kArrived,              kPending,            S::kWaiting,     P::kHold,    H::kKeep,   R::kKeep,  false, Q::kTried},
-    {E::kArrivedOnNode,        kPending,            S::kWaiting,     P::kWait,    H::kKeep,   R::kKeep,  false, Q::kKeep},
-    {E::kWaitEnded,            kWaiting,            S::kPending,     P::kEndWait, H::kAnswer, R::kKeep,  false, Q::kBackOff},
-    {E::kCommitted,            kPending | kWaiting, S::kCommitted,   P::kUse,     H::kKeep,   R::kWrite, true,  Q::kScheduled},
-    {E::kPermitted,            kPending | kWaiting, S::kCommitted,   P::kUse,     H::kAnswer, R::kWrite, false, Q::kPermitted},
-    {E::kRestored,             kPending,            S::kCommitted,   P::kUse,     H::kKeep,   R::kKeep,  false, Q::kKeep},
-    {E::kRebound,              kCommitted,          S::kCommitted,   P::kKeep,    H::kKeep,   R::kKeep,  true,  Q::kTried},
-    {E::kRestoredPermit,       kPending,            S::kCommitted,   P::kUse,     H::kAnswer, R::kKeep,  false, Q::kPermitted},
-    {E::kBindRefused,          kCommitted,          S::kPending,     P::kReopen,  H::kAnswer, R::kKeep,  false, Q::kUnschedulable},
-    {E::kBindRefusedForGood,   kCommitted,          S::kPending,     P::kRelease, H::kAnswer, R::kErase, false, Q::kUnschedulable},
-    {E::kReturned,             kCommitted,          S::kPending,     P::kRelease, H::kAnswer, R::kErase, false, Q::kKeep},
-    {E::kBound,                kAny,                S::kBound,       P::kArrive,  H::kAnswer, R::kErase, false, Q::kKeep},
-    {E::kRunning,              kAny,                S::kRunning,     P::kArrive,  H::kAnswer, R::kErase, false, Q::kKeep},
-    {E::kTerminatingOnNode,    kAny,                S::kTerminating, P::kLeave,   H::kAnswer, R::kErase, false, Q::kKeep},
-    {E::kTerminatingElsewhere, kAny,                S::kTerminating, P::kRelease, H::kAnswer, R::kErase, false, Q::kKeep},
-    {E::kSucceeded,            kAny,                S::kSucceeded,   P::kRelease, H::kAnswer, R::kErase, false, Q::kKeep},
-    {E::kFailed,               kAny,                S::kFailed,      P::kRelease, H::kAnswer, R::kErase, false, Q::kKeep},
-    {E::kDeleted,              kAny,                std::nullopt,    P::kRelease, H::kAnswer, R::kErase, false, Q::kKeep},
+    // event                   from                 to               slot, charge answers  record     sends  queue
+    {E::kArrived,              kPending,            S::kWaiting,     P::kHold,    false,   R::kKeep,  false, Q::kTried},
+    {E::kArrivedOnNode,        kPending,            S::kWaiting,     P::kWait,    false,   R::kKeep,  false, Q::kKeep},
+    {E::kWaitEnded,            kWaiting,            S::kPending,     P::kEndWait, true,    R::kKeep,  false, Q::kBackOff},
+    {E::kCommitted,            kPending | kWaiting, S::kCommitted,   P::kUse,     false,   R::kWrite, true,  Q::kScheduled},
+    {E::kPermitted,            kPending | kWaiting, S::kCommitted,   P::kUse,     true,    R::kWrite, false, Q::kPermitted},
+    {E::kRestored,             kPending,            S::kCommitted,   P::kUse,     false,   R::kKeep,  false, Q::kKeep},
+    {E::kRebound,              kCommitted,          S::kCommitted,   P::kKeep,    false,   R::kKeep,  true,  Q::kTried},
+    {E::kRestoredPermit,       kPending,            S::kCommitted,   P::kUse,     true,    R::kKeep,  false, Q::kPermitted},
+    {E::kBindRefused,          kCommitted,          S::kPending,     P::kReopen,  true,    R::kKeep,  false, Q::kUnschedulable},
+    {E::kBindRefusedForGood,   kCommitted,          S::kPending,     P::kRelease, true,    R::kErase, false, Q::kUnschedulable},
+    {E::kReturned,             kCommitted,          S::kPending,     P::kRelease, true,    R::kErase, false, Q::kKeep},
+    {E::kBound,                kAny,                S::kBound,       P::kArrive,  true,    R::kErase, false, Q::kKeep},
+    {E::kRunning,              kAny,                S::kRunning,     P::kArrive,  true,    R::kErase, false, Q::kKeep},
+    {E::kTerminatingOnNode,    kAny,                S::kTerminating, P::kLeave,   true,    R::kErase, false, Q::kKeep},
+    {E::kTerminatingElsewhere, kAny,                S::kTerminating, P::kRelease, true,    R::kErase, false, Q::kKeep},
+    {E::kSucceeded,            kAny,                S::kSucceeded,   P::kRelease, true,    R::kErase, false, Q::kKeep},
+    {E::kFailed,               kAny,                S::kFailed,      P::kRelease, true,    R::kErase, false, Q::kKeep},
+    {E::kDeleted,              kAny,                std::nullopt,    P::kRelease, true,    R::kErase, false, Q::kKeep},
   }};
   // clang-format on
   const Row& row = kTransitions[static_cast<size_t>(event)];
@@ -99,8 +94,8 @@ void PodLifecycle::Apply(const Pod& pod, const PodTransition& by, ApplyContext* 
   if (pod.state == MemberState::kWaiting && (row.from == kAny || (row.from & kWaiting) == 0))
     EndWait(pod, by.reason, ctx);
   MUSTER_CHECK((row.from & Bit(pod.state)) != 0);
-  if (row.holds == Holds::kAnswer) AnswerHolds(pod, by.reason, ctx);
-  if (row.record == CommitRecord::kErase) EraseCommitRecord(pod, ctx);
+  if (row.answers) AnswerHolds(pod, by.reason, ctx);
+  if (row.record == Row::CommitRecord::kErase) EraseCommitRecord(pod, ctx);
   State& state = states_[pod.id];
   if (by.node != kNoNode) state.node = by.node;
   ApplyPlace(pod, row);
@@ -113,7 +108,7 @@ void PodLifecycle::Apply(const Pod& pod, const PodTransition& by, ApplyContext* 
   if (to == MemberState::kCommitted) {
     const bool permitted = by.event == PodEvent::kPermitted || by.event == PodEvent::kRestoredPermit;
     BeginCommit(pod, by, permitted, ctx->now_ms());
-    if (row.record == CommitRecord::kWrite) RecordCommit(pod, by.start, permitted, ctx);
+    if (row.record == Row::CommitRecord::kWrite) RecordCommit(pod, by.start, permitted, ctx);
   }
   r_.gangs->SetState(pod, to);
   if (row.sends) Send(pod, ctx);
@@ -135,6 +130,7 @@ void PodLifecycle::Remove(const Pod& pod) {
 }
 
 void PodLifecycle::ApplyPlace(const Pod& pod, const Row& row) {
+  using Place = Row::Place;
   switch (row.place) {
     case Place::kKeep:
       return;
@@ -183,6 +179,7 @@ void PodLifecycle::UseNode(const Pod& pod) {
 }
 
 void PodLifecycle::ApplyQueue(const Pod& pod, const Row& row) {
+  using Queue = Row::Queue;
   switch (row.queue) {
     case Queue::kKeep:
       return;
@@ -249,7 +246,7 @@ void PodLifecycle::EndWait(const Pod& pod, const Reason& reason, ApplyContext* c
 }
 
 void PodLifecycle::EndAllWaits(const Gang& gang, const Reason& reason, ApplyContext* ctx) {
-  const std::vector<const Pod*> waiting(gang.in(MemberState::kWaiting).begin(), gang.in(MemberState::kWaiting).end());
+  const MemberSet waiting = gang.in(MemberState::kWaiting);  // a copy: the set changes
   for (const Pod* pod : waiting) EndWait(*pod, reason, ctx);
 }
 

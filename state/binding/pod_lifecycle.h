@@ -228,10 +228,6 @@ class PodLifecycle {
   }
 
  private:
-  enum class Place : uint8_t;
-  enum class Queue : uint8_t;
-  enum class Holds : uint8_t;
-  enum class CommitRecord : uint8_t;
   struct Row;
   static const Row& RowOf(PodEvent event);
   void ApplyPlace(const Pod& pod, const Row& row);

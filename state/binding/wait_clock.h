@@ -39,12 +39,10 @@ class WaitClock {
 
   [[nodiscard]] bool running(const Gang& gang) const { return states_.Of(gang.id).since_ms != kNever; }
   [[nodiscard]] bool by_plan(const Gang& gang) const { return states_.Of(gang.id).by_plan; }
-  // The sum so far, in milliseconds, including the current period.
-  [[nodiscard]] int64_t HeldMs(const Gang& gang, int64_t now_ms) const {
-    return gang.durable.held_ms + (running(gang) ? now_ms - states_.Of(gang.id).since_ms : 0);
-  }
+  // What is left of the wait time, in milliseconds.
   [[nodiscard]] int64_t RemainingMs(const Gang& gang, int64_t now_ms) const {
-    return std::max<int64_t>(0, gang.rules.wait_time_ms - HeldMs(gang, now_ms));
+    const int64_t now_held_ms = running(gang) ? now_ms - states_.Of(gang.id).since_ms : 0;
+    return std::max<int64_t>(0, gang.rules.wait_time_ms - gang.durable.held_ms - now_held_ms);
   }
   // When the wait time runs out; kNever: the clock is stopped.
   [[nodiscard]] int64_t Deadline(const Gang& gang) const {

@@ -90,7 +90,7 @@ void Machine::CompleteSource(const std::string& source, ApplyContext* ctx) {
   for (const std::string& uid : gangs_.Uids()) {
     const Pod& pod = *gangs_.FindPod(uid);
     // The caller that bound it through the previous process may have received no answer.
-    if (!pod.facts.node_name.empty()) bindings_.OnCallerGone(pod, now_ms_);
+    bindings_.OnCallerGone(pod, now_ms_);
     pod_lifecycle_.ActivateAfterReading(pod, ctx);
   }
   gangs_.ForEachGang([&](const Gang& gang) {
