@@ -20,13 +20,6 @@ constexpr int64_t kUnobservedMs = 10'000;  // kube-scheduler's watch lags by les
 // REQUIRES: attempts >= 1.
 int64_t RetryDelayMs(int32_t attempts) { return std::min(kMaxRetryMs, kFirstRetryMs << std::min(attempts - 1, 10)); }
 
-PodEvent EndEventOf(MemberState now, bool leaves_node) {
-  if (now == MemberState::kSucceeded) return PodEvent::kSucceeded;
-  if (now == MemberState::kFailed) return PodEvent::kFailed;
-  MUSTER_CHECK(now == MemberState::kTerminating);  // facts never result in kWaiting and kCommitted
-  return leaves_node ? PodEvent::kTerminatingElsewhere : PodEvent::kTerminatingOnNode;
-}
-
 }  // namespace
 
 void Bindings::ArriveAtBarrier(const Pod& pod, NodeId node, HoldToken token, ApplyContext* ctx) {
@@ -163,7 +156,7 @@ void Bindings::OnBindingOutcome(const Pod& pod, const BindingOutcome& outcome, A
   if (!asked || pods.IsRestored(pod) || binding.node != outcome.node) return;
   if (outcome.result == BindingResult::kBound) {
     r_.gangs->SetNode(pod, outcome.node);
-    return OnBound(pod, PodEvent::kBound, ctx);
+    return OnBound(pod, MemberState::kBound, ctx);
   }
   if (outcome.result == BindingResult::kRefused) return Fail(pod, outcome.message, ctx);
   int64_t next_ms = ctx->now_ms() + RetryDelayMs(binding.attempts);
@@ -181,8 +174,8 @@ void Bindings::OnBindingOutcome(const Pod& pod, const BindingOutcome& outcome, A
   pods.SetBindingResult(pod, BindingPhase::kPending, outcome.message, next_ms);
 }
 
-// The pod has its node, by Muster's binding or another one. `event`: kBound or kRunning.
-void Bindings::OnBound(const Pod& pod, PodEvent event, ApplyContext* ctx) {
+// The pod has its node, by Muster's binding or another one. `now`: kBound or kRunning.
+void Bindings::OnBound(const Pod& pod, MemberState now, ApplyContext* ctx) {
   PodLifecycle& pods = *r_.pod_lifecycle;
   const std::string& node = pod.facts.node_name;
   const Binding& binding = pods.BindingOf(pod);
@@ -197,7 +190,7 @@ void Bindings::OnBound(const Pod& pod, PodEvent event, ApplyContext* ctx) {
   Reason elsewhere;
   if (!as_asked) elsewhere = {ReasonCode::kGone, absl::StrCat("the pod is bound to node ", node)};
   ChargeBoundPod(pod, ctx);  // before the state changes: its gang's place in order decides
-  pods.Apply(pod, {event, std::move(elsewhere)}, ctx);
+  pods.Apply(pod, {.event = PodEvent::kBound, .reason = std::move(elsewhere), .to = now}, ctx);
   r_.repair->EvictIfEvicting(pod, ctx);
 }
 
@@ -273,14 +266,15 @@ void Bindings::OnStateChanged(const Pod& pod, MemberState now, ApplyContext* ctx
   const Gang* gang = pod.gang;
   const bool was_active = pod.active();
   if (now == MemberState::kPending) return;  // a bound pod never becomes pending again
-  if (now == MemberState::kBound) return OnBound(pod, PodEvent::kBound, ctx);
-  if (now == MemberState::kRunning) return OnBound(pod, PodEvent::kRunning, ctx);
+  MUSTER_CHECK(now != MemberState::kWaiting && now != MemberState::kCommitted);  // facts never result in these
+  if (now == MemberState::kBound || now == MemberState::kRunning) return OnBound(pod, now, ctx);
   const bool leaves_node = now != MemberState::kTerminating || pod.facts.node_name.empty();
   const bool affects_others = leaves_node && r_.broken_plans->AffectsOtherNodes(pod);
-  r_.pod_lifecycle->Apply(
-      pod,
-      {EndEventOf(now, leaves_node), {ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " is being deleted")}},
-      ctx);
+  r_.pod_lifecycle->Apply(pod,
+                          {.event = leaves_node ? PodEvent::kEnded : PodEvent::kTerminatingOnNode,
+                           .reason = {ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " is being deleted")},
+                           .to = now},
+                          ctx);
   if (gang != nullptr) OnMemberLost(*gang, pod, was_active && now != MemberState::kSucceeded, ctx);
   if (affects_others) r_.broken_plans->WithdrawElsewhere(/*all=*/false, ctx);
 }

@@ -6,7 +6,6 @@
 #define MUSTER_STATE_BINDING_BINDINGS_H_
 
 #include <cstdint>
-#include <string>
 #include <tuple>
 
 #include "absl/strings/string_view.h"
@@ -110,7 +109,7 @@ class Bindings {
   void EndBlockedWaits(const Gang& gang, ApplyContext* ctx);
   void PermitWaiting(const Gang& gang, int64_t start, ApplyContext* ctx);
   bool RestoreSentBinding(const Pod& pod, NodeId node, ApplyContext* ctx);
-  void OnBound(const Pod& pod, PodEvent event, ApplyContext* ctx);
+  void OnBound(const Pod& pod, MemberState now, ApplyContext* ctx);
   void GiveUpSlot(const Pod& pod, ApplyContext* ctx);
   void Fail(const Pod& pod, absl::string_view message, ApplyContext* ctx);
   void ExpireHold(const Pod& pod, ApplyContext* ctx);

@@ -7,7 +7,6 @@
 #define MUSTER_STATE_BINDING_PLAN_LIFECYCLE_H_
 
 #include <cstdint>
-#include <string>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"

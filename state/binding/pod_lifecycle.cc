@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -47,7 +46,7 @@ struct PodLifecycle::Row {
 
   PodEvent event;
   uint32_t from;                  // the states in which the event may happen
-  std::optional<MemberState> to;  // none: the state stays
+  std::optional<MemberState> to;  // none: PodTransition::to
   Place place;
   bool answers;  // the held calls of the pod
   CommitRecord record;
@@ -62,7 +61,7 @@ const PodLifecycle::Row& PodLifecycle::RowOf(PodEvent event) {
   using R = Row::CommitRecord;
   using Q = Row::Queue;
   // clang-format off
-  static constexpr std::array<Row, 18> kTransitions = {{
+  static constexpr std::array<Row, 14> kTransitions = {{
     // event                   from                 to               slot, charge answers  record     sends  queue
     {E::kArrived,              kPending,            S::kWaiting,     P::kHold,    false,   R::kKeep,  false, Q::kTried},
     {E::kArrivedOnNode,        kPending,            S::kWaiting,     P::kWait,    false,   R::kKeep,  false, Q::kKeep},
@@ -75,13 +74,9 @@ const PodLifecycle::Row& PodLifecycle::RowOf(PodEvent event) {
     {E::kBindRefused,          kCommitted,          S::kPending,     P::kReopen,  true,    R::kKeep,  false, Q::kUnschedulable},
     {E::kBindRefusedForGood,   kCommitted,          S::kPending,     P::kRelease, true,    R::kErase, false, Q::kUnschedulable},
     {E::kReturned,             kCommitted,          S::kPending,     P::kRelease, true,    R::kErase, false, Q::kKeep},
-    {E::kBound,                kAny,                S::kBound,       P::kArrive,  true,    R::kErase, false, Q::kKeep},
-    {E::kRunning,              kAny,                S::kRunning,     P::kArrive,  true,    R::kErase, false, Q::kKeep},
+    {E::kBound,                kAny,                std::nullopt,    P::kArrive,  true,    R::kErase, false, Q::kKeep},
     {E::kTerminatingOnNode,    kAny,                S::kTerminating, P::kLeave,   true,    R::kErase, false, Q::kKeep},
-    {E::kTerminatingElsewhere, kAny,                S::kTerminating, P::kRelease, true,    R::kErase, false, Q::kKeep},
-    {E::kSucceeded,            kAny,                S::kSucceeded,   P::kRelease, true,    R::kErase, false, Q::kKeep},
-    {E::kFailed,               kAny,                S::kFailed,      P::kRelease, true,    R::kErase, false, Q::kKeep},
-    {E::kDeleted,              kAny,                std::nullopt,    P::kRelease, true,    R::kErase, false, Q::kKeep},
+    {E::kEnded,                kAny,                std::nullopt,    P::kRelease, true,    R::kErase, false, Q::kKeep},
   }};
   // clang-format on
   const Row& row = kTransitions[static_cast<size_t>(event)];
@@ -104,7 +99,7 @@ void PodLifecycle::Apply(const Pod& pod, const PodTransition& by, ApplyContext* 
   state.restored_until_ms = by.event == PodEvent::kRestored ? by.until_ms : kNever;
   state.permission.bind_by_ms = kNever;
   if (by.event == PodEvent::kReturned) state.binding = Binding();
-  const MemberState to = row.to.value_or(pod.state);
+  const MemberState to = row.to.value_or(by.to.value_or(pod.state));
   if (to == MemberState::kCommitted) {
     const bool permitted = by.event == PodEvent::kPermitted || by.event == PodEvent::kRestoredPermit;
     BeginCommit(pod, by, permitted, ctx->now_ms());

@@ -11,6 +11,7 @@
 #define MUSTER_STATE_BINDING_POD_LIFECYCLE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -66,21 +67,18 @@ enum class PodEvent : uint8_t {
   kBindRefused,         // the API server refused the binding: its gang keeps the slot
   kBindRefusedForGood,  // the API server refused the binding, and the pod keeps no slot
   kReturned,            // its caller returned the node or did not bind the pod in time
-  kBound,               // it is on a node, by Muster's binding or another one
-  kRunning,
-  kTerminatingOnNode,     // it is being deleted and still uses its node
-  kTerminatingElsewhere,  // it is being deleted and has no node
-  kSucceeded,
-  kFailed,
-  kDeleted,  // it is gone
+  kBound,               // it is bound or runs on a node, by Muster's binding or another one
+  kTerminatingOnNode,   // it is being deleted and still uses its node
+  kEnded,               // it succeeded, failed, is gone, or is being deleted and has no node
 };
 
 struct PodTransition {
   PodEvent event;
-  Reason reason;              // answers the pod's held calls; none: permitted
-  NodeId node = kNoNode;      // kCommitted and kRestored*: the pod's node
-  int64_t start = 0;          // kCommitted, kPermitted: the start that it is part of; 0: none
-  int64_t until_ms = kNever;  // kArrived: when the wait expires (K-5). kRestored: when its capacity is released
+  Reason reason;                  // answers the pod's held calls; none: permitted
+  NodeId node = kNoNode;          // kCommitted and kRestored*: the pod's node
+  int64_t start = 0;              // kCommitted, kPermitted: the start that it is part of; 0: none
+  int64_t until_ms = kNever;      // kArrived: when the wait expires (K-5). kRestored: when its capacity is released
+  std::optional<MemberState> to;  // kBound, kEnded: the next state; none: the pod is gone, its state stays
 };
 
 struct PodLifecycleRooms {
@@ -218,7 +216,7 @@ class PodLifecycle {
   // --- time ---
   // kNever: nothing is due for the pod.
   [[nodiscard]] int64_t Deadline(const Pod& pod) const;
-  // Removes the pod here and from the components that follow its life. REQUIRES: kDeleted was applied.
+  // Removes the pod here and from the components that follow its life. REQUIRES: kEnded was applied.
   void Remove(const Pod& pod);
 
   // The members that a recording contains (state/base/members.h).

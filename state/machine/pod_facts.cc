@@ -219,7 +219,7 @@ void PodFacts::Remove(const std::string& uid, ApplyContext* ctx) {
   const bool was_active = pod.active();
   const bool affects_others = r_.broken_plans->AffectsOtherNodes(pod);
   r_.pod_lifecycle->Apply(
-      pod, {PodEvent::kDeleted, {ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " was deleted")}}, ctx);
+      pod, {PodEvent::kEnded, {ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " was deleted")}}, ctx);
   r_.gang_facts->Leave(pod);
   r_.pod_lifecycle->Remove(pod);
   if (gang != nullptr) r_.bindings->OnMemberLost(*gang, pod, was_active, ctx);

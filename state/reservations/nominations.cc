@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "state/queueing/queues.h"
-
 namespace muster {
 
 void Nominations::Add(const Pod& pod) {

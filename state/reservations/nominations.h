@@ -5,17 +5,15 @@
 
 #include <string>
 #include <tuple>
-#include <vector>
 
 #include "absl/container/btree_set.h"
 #include "state/cluster/cluster.h"
 #include "state/cluster/ledger.h"
 #include "state/cluster/statement.h"
 #include "state/gangs/gangs.h"
+#include "state/queueing/queues.h"
 
 namespace muster {
-
-class Queues;
 
 class Nominations {
  public:

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <string>
 #include <tuple>
 
 #include "absl/container/flat_hash_map.h"

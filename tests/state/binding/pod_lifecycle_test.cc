@@ -46,7 +46,8 @@ TEST_P(PodLifecycleWayTest, Events_ChangeStateSlotChargeHoldsAndRecord) {
                           .reason = event == PodEvent::kPermitted || event == PodEvent::kBound ? Reason() : kGoneNow,
                           .node = cluster_.FindNode("n"),
                           .start = 7,
-                          .until_ms = kT0 + 5},
+                          .until_ms = kT0 + 5,
+                          .to = way.state},
                          &*ctx_);
     EXPECT_TRUE(PodIsLookedAt("g-1"));
   }
@@ -128,7 +129,7 @@ INSTANTIATE_TEST_SUITE_P(
                             {"answer 1 Gone", "drop commit/g-1", "drop start/7"},
                             false},
                     WayCase{"FailedWhileWaiting",
-                            {PodEvent::kArrived, PodEvent::kFailed},
+                            {PodEvent::kArrived, PodEvent::kEnded},
                             MemberState::kFailed,
                             0,
                             2,
@@ -136,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(
                             {"answer 1 Gone"},
                             false},
                     WayCase{"DeletedWhileBinding",
-                            {PodEvent::kCommitted, PodEvent::kDeleted},
+                            {PodEvent::kCommitted, PodEvent::kEnded},
                             MemberState::kCommitted,
                             0,
                             1,
