@@ -67,7 +67,6 @@ void Bindings::CommitIfComplete(const Gang& gang, ApplyContext* ctx) {
   for (const Gang* each : together) Commit(*each, ctx);
 }
 
-// K-4: the conditions at the moment of the commit.
 Reason Bindings::VerifyPlan(const Gang& gang, int64_t now_ms) const {
   if (Reason gate = r_.eligibility->GateReason(gang, now_ms); !gate.none()) return gate;
   if (!r_.broken_plans->IsInDomains(gang)) return {ReasonCode::kWithdrawn, "its nodes are no longer in one domain"};
@@ -101,8 +100,7 @@ void Bindings::Commit(const Gang& gang, ApplyContext* ctx) {
   const bool reserves = r_.plans->Of(gang)->future_slots > 0 && gang.durable.future_slots_until_ms == 0;
   if (reserves) r_.gangs->SetFutureSlotsUntil(gang, ctx->now_ms() + gang.rules.wait_time_ms);
   for (const Slot& slot : slots) {
-    if (slot.is_future) continue;
-    CommitPod(*slot.pod, slot.node, ctx);
+    if (!slot.is_future) CommitPod(*slot.pod, slot.node, ctx);
   }
   r_.gangs->Touch(gang);
 }
@@ -393,7 +391,15 @@ bool Bindings::RestoreCommitment(const Pod& pod, const Commitment& commitment, A
   if (!commitment.permitted) {
     const bool alone = pod.gang == nullptr && commitment.gang.empty();
     const NodeId sent_to = r_.cluster->FindNode(commitment.node);
-    if (!alone || !RestoreSentBinding(pod, sent_to, ctx)) return false;
+    const bool usable = sent_to != kNoNode && r_.cluster->FindObstacle(sent_to, pod.cls) == Obstacle::kNone;
+    if (!alone || !usable) return false;
+    if (r_.ledger->Reserves(pod.id)) r_.ledger->DischargePod(pod.id, /*gained=*/false);
+    if (!r_.cluster->FitsAfterRelease(sent_to, pod.cls, {})) {
+      r_.pod_lifecycle->RestoreNomination(pod);
+      return false;
+    }
+    const int64_t until_ms = ctx->now_ms() + settings_.answer_limit_ms;
+    r_.pod_lifecycle->Apply(pod, {.event = PodEvent::kRestored, .node = sent_to, .until_ms = until_ms}, ctx);
     r_.pod_lifecycle->OnCommitRecorded(pod, /*start=*/0);
     return true;
   }
@@ -402,19 +408,6 @@ bool Bindings::RestoreCommitment(const Pod& pod, const Commitment& commitment, A
   r_.pod_lifecycle->OnCommitRecorded(pod, commitment.start);
   r_.pod_lifecycle->SetBindWithin(pod, commitment.bind_within_ms);
   r_.pod_lifecycle->Apply(pod, {.event = PodEvent::kRestoredPermit, .node = node}, ctx);
-  return true;
-}
-
-// Restores a binding that may have been sent. False: the node cannot take the pod any more.
-bool Bindings::RestoreSentBinding(const Pod& pod, NodeId node, ApplyContext* ctx) {
-  if (node == kNoNode || r_.cluster->FindObstacle(node, pod.cls) != Obstacle::kNone) return false;
-  if (r_.ledger->Reserves(pod.id)) r_.ledger->DischargePod(pod.id, /*gained=*/false);
-  if (!r_.cluster->FitsAfterRelease(node, pod.cls, {})) {
-    r_.pod_lifecycle->RestoreNomination(pod);
-    return false;
-  }
-  r_.pod_lifecycle->Apply(
-      pod, {.event = PodEvent::kRestored, .node = node, .until_ms = ctx->now_ms() + settings_.answer_limit_ms}, ctx);
   return true;
 }
 

@@ -51,7 +51,7 @@ class Bindings {
   // Commits the plan of the gang and its peers if all their members are at the barrier, future members aside (P-7).
   // Withdraws it if VerifyPlan fails. No effect while members are missing. REQUIRES: a plan that is not committed.
   void CommitIfComplete(const Gang& gang, ApplyContext* ctx);
-  // Why the gang's plan cannot be committed now; none: it can.
+  // Why the gang's plan cannot be committed now (K-4); none: it can.
   [[nodiscard]] Reason VerifyPlan(const Gang& gang, int64_t now_ms) const;
   // Binds a pod that has no quorum to wait for.
   void BindSingle(const Pod& pod, NodeId node, HoldToken token, ApplyContext* ctx);
@@ -80,7 +80,7 @@ class Bindings {
 
   // --- after a restart (K-13) ---
   // Restores the commitment of a pod that its caller may still bind, or of a lone pod whose binding may have been sent.
-  // False: the commitment is not possible any more, or the plan of the gang decides about it.
+  // False: the node cannot take the pod any more, or the plan of the gang decides about it.
   [[nodiscard]] bool RestoreCommitment(const Pod& pod, const Commitment& commitment, ApplyContext* ctx);
   // The scheduler of a restored pod (PodLifecycle::IsRestored) binds it to the same node: sends the binding.
   void RebindRestored(const Pod& pod, HoldToken token, ApplyContext* ctx);
@@ -108,7 +108,6 @@ class Bindings {
   void CommitPod(const Pod& pod, NodeId node, ApplyContext* ctx);
   void EndBlockedWaits(const Gang& gang, ApplyContext* ctx);
   void PermitWaiting(const Gang& gang, int64_t start, ApplyContext* ctx);
-  bool RestoreSentBinding(const Pod& pod, NodeId node, ApplyContext* ctx);
   void OnBound(const Pod& pod, MemberState now, ApplyContext* ctx);
   void GiveUpSlot(const Pod& pod, ApplyContext* ctx);
   void Fail(const Pod& pod, absl::string_view message, ApplyContext* ctx);

@@ -63,15 +63,6 @@ void PlanLifecycle::Withdraw(const Gang& gang, ReasonCode code, absl::string_vie
       Withdraw(*peer, code, absl::StrCat("gang ", gang.key, " of its group: ", why), ctx);
     }
   }
-  ReleaseUncommittedSlots(gang, reason, ctx);
-  r_.pod_lifecycle->RemovePlanIfDone(gang);
-  if (r_.plans->Of(gang) == nullptr) r_.clock->Stop(gang, ctx->now_ms());
-  r_.submissions->OnPlanWithdrawn(gang);
-  r_.gangs->Touch(gang);
-}
-
-// Releases every slot that is not committed; members at the barrier are answered with `reason`.
-void PlanLifecycle::ReleaseUncommittedSlots(const Gang& gang, const Reason& reason, ApplyContext* ctx) {
   std::vector<const Pod*> held;
   for (const Slot& slot : r_.plans->Of(gang)->slots) {
     if (slot.state == SlotState::kHeld) held.push_back(slot.pod);
@@ -82,6 +73,10 @@ void PlanLifecycle::ReleaseUncommittedSlots(const Gang& gang, const Reason& reas
     if (slot.pod != nullptr) r_.activations->SetUnschedulable(*slot.pod, true);
   }
   if (!open.empty()) r_.backlog->WakeWaitingForHolds();
+  r_.pod_lifecycle->RemovePlanIfDone(gang);
+  if (r_.plans->Of(gang) == nullptr) r_.clock->Stop(gang, ctx->now_ms());
+  r_.submissions->OnPlanWithdrawn(gang);
+  r_.gangs->Touch(gang);
 }
 
 void PlanLifecycle::WithdrawOutdated(const Gang& gang, ApplyContext* ctx) {
@@ -384,12 +379,9 @@ void PlanLifecycle::OnCalled(const Pod& pod, int64_t now_ms) {
 void PlanLifecycle::ReconcileExtras(const Gang& gang, ApplyContext* ctx) {
   const bool alone = r_.eligibility->SchedulesIndividually(gang);
   r_.pod_lifecycle->ReconcileNominations(gang, alone);
-  if (alone) ActivateExtras(gang, ctx);
-}
-
-// Activates members beyond the quorum, except those that would be refused again. If each reconciliation activated all
-// of them, their calls would touch the gang and cause the next one (K-7).
-void PlanLifecycle::ActivateExtras(const Gang& gang, ApplyContext* ctx) {
+  if (!alone) return;
+  // Members that would be refused again are not activated: otherwise their calls would touch the gang, and each
+  // reconciliation would cause the next one (K-7).
   const Plan* plan = r_.plans->Of(gang);
   const bool activates = plan != nullptr && std::min(plan->next_activation_ms, plan->reactivate_ms) != kNever;
   bool full = false;

@@ -39,9 +39,8 @@ class PlanLifecycle {
   // Adopts a plan: reserves its slots and activates the members. Members of a submitted gang get their slots at once.
   void Adopt(const Gang& gang, int64_t id, absl::Span<const Statement::Operation> operations, int32_t lowest_priority,
              ApplyContext* ctx);
-  // Releases the slots that are not committed; removes the plan if none is left. Before its commit, the plans of its
-  // peers are withdrawn with it.
-  // REQUIRES: a plan.
+  // Releases the slots that are not committed, answers their members at the barrier, and removes the plan if no slot is
+  // left. Before its commit, the plans of its peers are withdrawn with it. REQUIRES: a plan.
   void Withdraw(const Gang& gang, ReasonCode code, absl::string_view why, ApplyContext* ctx);
   // Withdraws a plan that its gang may no longer have, because its rules or children changed.
   void WithdrawOutdated(const Gang& gang, ApplyContext* ctx);
@@ -98,8 +97,6 @@ class PlanLifecycle {
  private:
   void AssignSlots(const Gang& gang, int64_t now_ms);
   void ActivateOpenPlan(const Gang& gang, ApplyContext* ctx);
-  void ActivateExtras(const Gang& gang, ApplyContext* ctx);
-  void ReleaseUncommittedSlots(const Gang& gang, const Reason& reason, ApplyContext* ctx);
   [[nodiscard]] bool CanOthersTake(const Gang& gang) const;
   [[nodiscard]] bool PlannedWithOthers(const Gang& gang) const;
   void WithdrawIdle(const Gang& gang, const Plan& plan, ApplyContext* ctx);

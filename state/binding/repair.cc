@@ -86,7 +86,6 @@ void Repair::OnTime(const Gang& gang, ApplyContext* ctx) {
   if (CompletionDeadline(gang) <= ctx->now_ms()) AbandonGroup(gang, ctx);
 }
 
-// If a member is still missing, the gang's policy decides.
 void Repair::EndRepair(const Gang& gang, ApplyContext* ctx) {
   std::vector<std::string> peers = std::move(states_[gang.id].peers);
   Cancel(gang);

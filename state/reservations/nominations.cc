@@ -1,6 +1,6 @@
 #include "state/reservations/nominations.h"
 
-#include <algorithm>
+#include "absl/algorithm/container.h"
 
 namespace muster {
 
@@ -39,8 +39,7 @@ void Nominations::ReleaseBelowPriority(int32_t priority) {
 }
 
 bool Nominations::HasCharged() const {
-  return std::any_of(uids_.begin(), uids_.end(),
-                     [this](const std::string& uid) { return ledger_->Reserves(gangs_->FindPod(uid)->id); });
+  return absl::c_any_of(uids_, [this](const std::string& uid) { return ledger_->Reserves(gangs_->FindPod(uid)->id); });
 }
 
 const Pod* Nominations::LastChargedOn(NodeId node) const {

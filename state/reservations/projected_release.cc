@@ -4,6 +4,7 @@
 #include <limits>
 #include <tuple>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 
 namespace muster {
@@ -44,12 +45,10 @@ ProjectedRelease::ProjectedRelease(const Gangs& gangs, const Plans& plans, const
       Add(place.node, place.cls, ChargeKind::kFutureReserved, place.pods, &units_.back());
     }
   }
-  std::sort(units_.begin(), units_.end(), [](const ReleaseUnit& a, const ReleaseUnit& b) {
+  absl::c_sort(units_, [](const ReleaseUnit& a, const ReleaseUnit& b) {
     return std::tie(a.release_ms, a.since_ms, *a.name) < std::tie(b.release_ms, b.since_ms, *b.name);
   });
-  const auto unknown =
-      std::find_if(units_.begin(), units_.end(), [](const ReleaseUnit& unit) { return unit.release_ms == kNever; });
-  timed_ = static_cast<size_t>(unknown - units_.begin());
+  timed_ = static_cast<size_t>(absl::c_count_if(units_, [](const auto& unit) { return unit.release_ms != kNever; }));
 }
 
 void ProjectedRelease::Add(NodeId node, ClassId cls, ChargeKind kind, int32_t pods, ReleaseUnit* unit) {
