@@ -128,7 +128,7 @@ void Bindings::OnNodeTaken(const Pod& pod, NodeId node, ApplyContext* ctx) {
   // No bypass: pods that are read before planning begins were placed before any gang waited; permanent pods belong to
   // their node; the effect of a pod without a class is not known.
   const bool bypasses = !pod.facts.permanent && pod.cls != kNoClass;
-  if (bypasses) r_.backfill->MarkBypassed(r_.backfill->BypassedHeads(pod, node), ctx->now_ms());
+  if (bypasses) r_.backfill->MarkBypassed(r_.backfill->BypassedHeads(pod.gang, &pod, node), ctx->now_ms());
   r_.broken_plans->WithdrawNear(pod, node, ctx);
 }
 

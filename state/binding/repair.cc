@@ -32,7 +32,7 @@ void Repair::OnActiveMemberLost(const Gang& gang, const Pod& pod, ApplyContext* 
 }
 
 void Repair::RefreshCompletion(const Gang& gang, bool waits, int64_t now_ms) {
-  const bool begun = CompletionDeadline(gang) != kNever;
+  const bool begun = Of(gang).completion_deadline_ms != kNever;
   if (!begun && !waits) return;
   const bool partially_bound = eligibility_->KeyOf(gang).partially_bound;
   if (begun && !partially_bound) states_[gang.id].completion_deadline_ms = kNever;
@@ -81,9 +81,9 @@ void Repair::EvictIfEvicting(const Pod& pod, ApplyContext* ctx) const {
 }
 
 void Repair::OnTime(const Gang& gang, ApplyContext* ctx) {
-  if (states_.Of(gang.id).repair_until_ms <= ctx->now_ms()) EndRepair(gang, ctx);
-  if (states_.Of(gang.id).evict_again_ms <= ctx->now_ms()) EvictMembers(gang, kEvictionText, ctx);
-  if (CompletionDeadline(gang) <= ctx->now_ms()) AbandonGroup(gang, ctx);
+  if (Of(gang).repair_until_ms <= ctx->now_ms()) EndRepair(gang, ctx);
+  if (Of(gang).evict_again_ms <= ctx->now_ms()) EvictMembers(gang, kEvictionText, ctx);
+  if (Of(gang).completion_deadline_ms <= ctx->now_ms()) AbandonGroup(gang, ctx);
 }
 
 void Repair::EndRepair(const Gang& gang, ApplyContext* ctx) {

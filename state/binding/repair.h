@@ -18,6 +18,14 @@ namespace muster {
 
 class Repair {
  public:
+  // Times are kNever when nothing of that kind is under way.
+  struct State {
+    int64_t repair_until_ms = kNever;         // until when failed members are tried again
+    std::vector<std::string> peers;           // during a repair: keys of the gangs that were started with it (D-10)
+    int64_t completion_deadline_ms = kNever;  // until when the gang waits for its completion (K-13)
+    int64_t evict_again_ms = kNever;          // when members that still exist are evicted once more
+  };
+
   // `repair_ms`: how long failed members are tried again.
   Repair(Gangs* gangs, const Eligibility* eligibility, const Plans* plans, PlanLifecycle* plan_lifecycle,
          int64_t repair_ms)
@@ -36,15 +44,9 @@ class Repair {
     states_[gang.id].repair_until_ms = kNever;
     states_[gang.id].peers.clear();
   }
-  // During a repair: keys of the gangs that were started with it (D-10).
-  [[nodiscard]] const std::vector<std::string>& Peers(const Gang& gang) const { return states_.Of(gang.id).peers; }
   // A partially bound gang waits for its completion, before all other gangs, for its wait time (K-13). Begins or ends
   // this time. `waits`: the gang waits to be planned.
   void RefreshCompletion(const Gang& gang, bool waits, int64_t now_ms);
-  // Until when the gang waits for its completion; kNever: it does not.
-  [[nodiscard]] int64_t CompletionDeadline(const Gang& gang) const {
-    return states_.Of(gang.id).completion_deadline_ms;
-  }
   // All facts were read after a restart: continues an eviction, marks members of a gang that had timed out, and treats
   // a member that failed meanwhile as lost.
   void ResumeAfterRestart(const Gang& gang, ApplyContext* ctx);
@@ -58,10 +60,10 @@ class Repair {
   void OnTime(const Gang& gang, ApplyContext* ctx);
   // kNever: nothing is due.
   [[nodiscard]] int64_t Deadline(const Gang& gang) const {
-    const State& state = states_.Of(gang.id);
+    const State& state = Of(gang);
     return std::min({state.repair_until_ms, state.evict_again_ms, state.completion_deadline_ms});
   }
-  [[nodiscard]] int64_t RepairUntil(const Gang& gang) const { return states_.Of(gang.id).repair_until_ms; }
+  [[nodiscard]] const State& Of(const Gang& gang) const { return states_.Of(gang.id); }
   void Remove(const Gang& gang) { states_.Reset(gang.id); }
 
   // The members that a recording contains (state/base/members.h).
@@ -70,12 +72,6 @@ class Repair {
  private:
   bool MarkGroupPartial(const Gang& gang, const std::vector<std::string>& peers, absl::string_view why,
                         ApplyContext* ctx);
-  struct State {
-    int64_t repair_until_ms = kNever;
-    std::vector<std::string> peers;  // keys of the gangs that were started with it
-    int64_t completion_deadline_ms = kNever;
-    int64_t evict_again_ms = kNever;  // when members that still exist are evicted once more
-  };
   void AbandonGroup(const Gang& gang, ApplyContext* ctx);
   void Evict(const Gang& gang, absl::string_view why, ApplyContext* ctx);
   void EvictMembers(const Gang& gang, absl::string_view why, ApplyContext* ctx);

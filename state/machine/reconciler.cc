@@ -55,7 +55,7 @@ void Reconciler::ReconcileSatisfied(const Gang& gang) {
   const bool repaired = plan != nullptr && plan->committed;
   if (gang.durable.satisfied && gang.active() == 0 && !repaired) {
     r_.gangs->SetSatisfied(gang, false);
-    if (r_.repair->Peers(gang).empty()) r_.repair->Cancel(gang);  // else a part of its group may run
+    if (r_.repair->Of(gang).peers.empty()) r_.repair->Cancel(gang);  // else a part of its group may run
   }
   if (plan != nullptr || gang.count(MemberState::kWaiting) > 0) return;
   const bool placed = gang.rules.min_member > 0 && gang.active() > 0 && r_.eligibility->Missing(gang) == 0;

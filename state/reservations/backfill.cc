@@ -16,31 +16,22 @@ const Claim* Backfill::FindHead(int32_t lane) const {
   return nullptr;
 }
 
-std::vector<ClaimId> Backfill::BypassedHeads(const Claim& claim) const {
+std::vector<ClaimId> Backfill::BypassedHeads(const Claim* claim, const Pod* pod, NodeId node) const {
   std::vector<ClaimId> bypassed;
   if (StarvationLimit() == 0 || !backlog_->AnyBlocked()) return bypassed;
-  for (int32_t lane = 0; lane < backlog_->lanes(); ++lane) {
-    const Claim* head = FindHead(lane);
-    if (head == nullptr || head == &claim || head->durable.bypassed_since_ms > 0) continue;
-    // A head that waits only for its queues is bypassed only by claims that share a queue with it.
-    if (backlog_->wake_condition(head->id)->queue && !queues_->ShareQueue(*head, claim)) continue;
-    if (queues_->Before(*head, claim)) bypassed.push_back(head->id);
+  QueueKey lone;
+  if (claim == nullptr) {
+    lone = {false, pod->facts.priority, 0, pod->facts.created_ms,
+            absl::StrCat(pod->facts.name_space, "/", pod->facts.name)};
   }
-  return bypassed;
-}
-
-std::vector<ClaimId> Backfill::BypassedHeads(const Pod& pod, NodeId node) const {
-  std::vector<ClaimId> bypassed;
-  if (StarvationLimit() == 0 || !backlog_->AnyBlocked()) return bypassed;
-  const QueueKey key{false, pod.facts.priority, 0, pod.facts.created_ms,
-                     absl::StrCat(pod.facts.name_space, "/", pod.facts.name)};
   for (int32_t lane = 0; lane < backlog_->lanes(); ++lane) {
     const Claim* head = FindHead(lane);
-    if (head == nullptr || head == pod.gang || head->durable.bypassed_since_ms > 0) continue;
-    if (backlog_->wake_condition(head->id)->queue && (pod.gang == nullptr || !queues_->ShareQueue(*head, *pod.gang)))
+    if (head == nullptr || head == claim || head->durable.bypassed_since_ms > 0) continue;
+    // A head that waits only for its queues is bypassed only by claims that share a queue with it.
+    if (backlog_->wake_condition(head->id)->queue && (claim == nullptr || !queues_->ShareQueue(*head, *claim)))
       continue;
-    const bool before = pod.gang == nullptr ? *backlog_->queued(head->id) < key : queues_->Before(*head, *pod.gang);
-    if (before && CouldUse(*head, pod, node)) bypassed.push_back(head->id);
+    const bool before = claim == nullptr ? *backlog_->queued(head->id) < lone : queues_->Before(*head, *claim);
+    if (before && (pod == nullptr || CouldUse(*head, *pod, node))) bypassed.push_back(head->id);
   }
   return bypassed;
 }

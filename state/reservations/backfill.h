@@ -35,11 +35,10 @@ class Backfill {
         future_reservations_(future_reservations) {}
 
   // --- bypassing ---
-  // The heads that the start of the claim bypasses for the first time: those before it in order.
-  [[nodiscard]] std::vector<ClaimId> BypassedHeads(const Claim& claim) const;
-  // The same for a pod that was placed without a plan (a lone pod, an extra member, or one scheduled pod by pod) and is
-  // on the node now: only heads whose members could use the capacity that it took.
-  [[nodiscard]] std::vector<ClaimId> BypassedHeads(const Pod& pod, NodeId node) const;
+  // The heads that the claim bypasses for the first time by its start: those before it in order. `pod`: only this pod
+  // of it was placed, on the node and without a plan, or a lone pod (no claim); then only heads whose members could use
+  // the capacity that the pod took.
+  [[nodiscard]] std::vector<ClaimId> BypassedHeads(const Claim* claim, const Pod* pod, NodeId node) const;
   void MarkBypassed(const std::vector<ClaimId>& heads, int64_t now_ms);
   // The claim has been bypassed for the starvation limit.
   [[nodiscard]] bool IsStarved(const Claim& claim, int64_t now_ms) const {

@@ -69,7 +69,7 @@ bool Planning::Try(const Claim& claim, int64_t* charge_budget, ApplyContext* ctx
   }
   if (backlog_->needs_of(claim.id) == needs) backlog_->Sleep(needs);
   const Claims claims = eligibility_->PlacedTogether(claim);
-  const std::vector<ClaimId> passed = backfill_->BypassedHeads(claim);
+  const std::vector<ClaimId> passed = backfill_->BypassedHeads(&claim, /*pod=*/nullptr, kNoNode);
   FutureReservations::Suspended suspended(*future_reservations_);
   future_reservations_->Suspend(
       claim, {FuturePlacer::ProjectedEnd(claims, ctx->now_ms()), future_placer_->RankOf(claim, ctx->now_ms())},

@@ -141,8 +141,8 @@ void AddGang(const MachineRooms& rooms, const Gang& gang, LogicalHasher* hasher)
               gang.reason, gang.reason_since_ms, gang.notify_at_ms, gang.members);
   const bool running = rooms.clock.running(gang);
   hasher->Add(running, running && rooms.clock.by_plan(gang), rooms.clock.Deadline(gang));
-  hasher->Add(rooms.repair.RepairUntil(gang), rooms.repair.Peers(gang), rooms.repair.Deadline(gang),
-              rooms.repair.CompletionDeadline(gang));
+  const Repair::State& repair = rooms.repair.Of(gang);
+  hasher->Add(repair.repair_until_ms, repair.peers, repair.evict_again_ms, repair.completion_deadline_ms);
   hasher->Add(rooms.planning.RetryAt(gang), rooms.planning.TimesGivenUp(gang), rooms.gang_deadlines.Of(gang.id));
   hasher->Add(rooms.backfill.Of(gang), rooms.backfill.blocking().contains(gang.id),
               rooms.queues.HasReservedDemand(gang));
