@@ -110,9 +110,7 @@ bool PlanLifecycle::PlannedWithOthers(const Gang& gang) const {
 
 void PlanLifecycle::OnObjectRemoved(const Gang& gang, ApplyContext* ctx) {
   if (r_.eligibility->StructureReason(gang).none()) return;
-  if (const Plan* plan = r_.plans->Of(gang); plan != nullptr && !plan->committed) {
-    Withdraw(gang, ReasonCode::kUnknownGang, "the PodGroup was deleted", ctx);
-  }
+  if (r_.plans->HasOpenPlan(gang)) Withdraw(gang, ReasonCode::kUnknownGang, "the PodGroup was deleted", ctx);
   r_.pod_lifecycle->EndAllWaits(
       gang, {ReasonCode::kUnknownGang, absl::StrCat("gang ", gang.key, ": the PodGroup was deleted")}, ctx);
 }
@@ -122,10 +120,8 @@ void PlanLifecycle::Remove(const Gang& gang, ApplyContext* ctx) {
   if (r_.plans->Of(gang) != nullptr) Withdraw(gang, ReasonCode::kGone, "its last member is gone", ctx);
   MUSTER_CHECK(r_.plans->Of(gang) == nullptr);
   if (r_.submissions->Of(gang) != nullptr) {
-    SubmissionReply reply;
-    reply.state = SubmissionReply::State::kAbandoned;
-    reply.reason = {ReasonCode::kGone, "its pods were removed"};
-    r_.submissions->Finish(gang, std::move(reply));
+    r_.submissions->Finish(
+        gang, {.state = SubmissionReply::State::kAbandoned, .reason = {ReasonCode::kGone, "its pods were removed"}});
   }
   r_.clock->Remove(gang);
 }
@@ -343,18 +339,13 @@ void PlanLifecycle::OnGateChanged(const Pod& pod, bool was_gated, bool may_activ
   const bool parked = was_gated && refused && pod.state == MemberState::kPending && may_activate;
   if (!parked || !r_.gangs->Serves(pod)) return;
   if (pod.gang == nullptr) return r_.activations->Activate(pod, kNoNode, 0, ctx);
-  ActivateOpenPlan(*pod.gang, ctx);
-}
-
-void PlanLifecycle::ActivateOpenPlan(const Gang& gang, ApplyContext* ctx) {
-  const Plan* plan = r_.plans->Of(gang);
-  if (plan != nullptr && !plan->committed) r_.activations->ActivateMembers(gang, *r_.plans, /*again=*/false, ctx);
+  if (r_.plans->HasOpenPlan(*pod.gang)) r_.activations->ActivateMembers(*pod.gang, *r_.plans, /*again=*/false, ctx);
 }
 
 void PlanLifecycle::OnUnschedulable(const Pod& pod, ApplyContext* ctx) {
   const Gang& gang = *pod.gang;
   const Plan* plan = r_.plans->Of(gang);
-  const bool has_open_plan = plan != nullptr && !plan->committed;
+  const bool has_open_plan = r_.plans->HasOpenPlan(gang);
   if (has_open_plan && r_.activations->HasObservedActivation(pod, plan->id)) {
     r_.activations->SetUnschedulable(pod, true);
     return OnUnplaceable(pod, ctx);
@@ -364,7 +355,8 @@ void PlanLifecycle::OnUnschedulable(const Pod& pod, ApplyContext* ctx) {
   }
   r_.activations->SetUnschedulable(pod, true);
   if (plan == nullptr && HasUnmodelledReason(SchedulerMessage(pod))) r_.gangs->SetUnplaceable(pod, true);
-  ActivateOpenPlan(gang, ctx);  // kube-scheduler tried the pod before the plan existed
+  // kube-scheduler tried the pod before the plan existed.
+  if (has_open_plan) r_.activations->ActivateMembers(gang, *r_.plans, /*again=*/false, ctx);
 }
 
 // The activation for the gang's plan has reached a suspected pod: kube-scheduler may not try it again. Sets the time

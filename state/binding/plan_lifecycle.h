@@ -96,7 +96,6 @@ class PlanLifecycle {
 
  private:
   void AssignSlots(const Gang& gang, int64_t now_ms);
-  void ActivateOpenPlan(const Gang& gang, ApplyContext* ctx);
   [[nodiscard]] bool CanOthersTake(const Gang& gang) const;
   [[nodiscard]] bool PlannedWithOthers(const Gang& gang) const;
   void WithdrawIdle(const Gang& gang, const Plan& plan, ApplyContext* ctx);

@@ -144,7 +144,6 @@ class PodLifecycle {
   [[nodiscard]] const Waiters& waiters() const { return waiters_; }
   // Ends the pod's wait before a commit and answers its holds with `reason`. No effect when the pod is not waiting.
   void EndWait(const Pod& pod, const Reason& reason, ApplyContext* ctx);
-  // Ends the waits of all members of the gang.
   void EndAllWaits(const Gang& gang, const Reason& reason, ApplyContext* ctx);
 
   // --- slots ---

@@ -68,7 +68,6 @@ class FutureReservations {
   // claim has no reservation, and the places fit when the pods have ended.
   void Reserve(const Claim& claim, absl::Span<const Statement::Operation> places, WaitsFor waits_for, int64_t starts_ms,
                int64_t now_ms);
-  // The claim has a reservation where other pods run.
   [[nodiscard]] bool HasReservationOnRunning(const Claim& claim) const {
     return Of(claim).waits_for == WaitsFor::kRunning;
   }
@@ -116,7 +115,6 @@ class FutureReservations {
   [[nodiscard]] bool ReservationFits(const Claim& claim) const;
   // A fact changed the node: releases the reservations that no longer fit.
   void ReleaseBroken(NodeId node);
-  // The claims that have a reservation.
   [[nodiscard]] std::vector<ClaimId> ReservedGangs() const;
   // The places of its reservation: nodes, classes and numbers of pods.
   [[nodiscard]] absl::Span<const Statement::Operation> ReservedPlaces(const Claim& claim) const {

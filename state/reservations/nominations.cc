@@ -9,26 +9,22 @@ void Nominations::Add(const Pod& pod) {
   Charge();
 }
 
-NodeId Nominations::FreeNodeOf(const Pod& pod) const {
-  if (ledger_->ChargeOf(pod.id).node != kNoNode || pod.cls == kNoClass) return kNoNode;
-  const NodeId node = cluster_->FindNode(pod.facts.nominated_node);
-  const bool fits = node != kNoNode && cluster_->Room(node, pod.cls, 1) > 0 && queues_->Check(pod).none();
-  return fits ? node : kNoNode;
+void Nominations::ForEachFitting(absl::FunctionRef<void(const Pod& pod, NodeId node)> visit) const {
+  for (const std::string& uid : uids_) {
+    const Pod& pod = *gangs_->FindPod(uid);
+    if (ledger_->ChargeOf(pod.id).node != kNoNode || pod.cls == kNoClass) continue;
+    const NodeId node = cluster_->FindNode(pod.facts.nominated_node);
+    if (node != kNoNode && cluster_->Room(node, pod.cls, 1) > 0 && queues_->Check(pod).none()) visit(pod, node);
+  }
 }
 
 void Nominations::Charge() {
-  for (const std::string& uid : uids_) {
-    const Pod& pod = *gangs_->FindPod(uid);
-    if (const NodeId node = FreeNodeOf(pod); node != kNoNode)
-      ledger_->ChargePod(pod.id, node, pod.cls, ChargeKind::kReserved);
-  }
+  ForEachFitting(
+      [this](const Pod& pod, NodeId node) { ledger_->ChargePod(pod.id, node, pod.cls, ChargeKind::kReserved); });
 }
 
 void Nominations::Allocate(Statement* statement) const {
-  for (const std::string& uid : uids_) {
-    const Pod& pod = *gangs_->FindPod(uid);
-    if (const NodeId node = FreeNodeOf(pod); node != kNoNode) statement->Allocate(node, pod.cls, 1);
-  }
+  ForEachFitting([statement](const Pod& pod, NodeId node) { statement->Allocate(node, pod.cls, 1); });
 }
 
 void Nominations::ReleaseBelowPriority(int32_t priority) {

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "absl/container/btree_set.h"
+#include "absl/functional/function_ref.h"
 #include "state/cluster/cluster.h"
 #include "state/cluster/ledger.h"
 #include "state/cluster/statement.h"
@@ -40,8 +41,8 @@ class Nominations {
   static constexpr auto Recorded() { return std::tuple(&Nominations::uids_); }
 
  private:
-  // The node where room can be reserved for the pod now; kNoNode: it has room already, or there is none.
-  [[nodiscard]] NodeId FreeNodeOf(const Pod& pod) const;
+  // Calls `visit`, which reserves the room, for each nominated pod that has none and fits on its node.
+  void ForEachFitting(absl::FunctionRef<void(const Pod& pod, NodeId node)> visit) const;
 
   const Gangs* gangs_;
   const Cluster* cluster_;

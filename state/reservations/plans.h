@@ -98,6 +98,8 @@ class Plans {
   // --- lookup ---
   // nullptr: the claim has no plan.
   [[nodiscard]] const Plan* Of(const Claim& claim) const { return plans_.Of(claim.id).get(); }
+  // The claim has a plan that is not committed.
+  [[nodiscard]] bool HasOpenPlan(const Claim& claim) const { return Of(claim) != nullptr && !Of(claim)->committed; }
   // nullptr: the pod has no slot.
   [[nodiscard]] const Slot* SlotOf(const Pod& pod) const;
   // Index into its claim's plan; -1: none.

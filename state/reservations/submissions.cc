@@ -68,11 +68,8 @@ std::vector<std::string> Submissions::EndedAfter(int64_t sequence, size_t limit)
 }
 
 void Submissions::Open(const Gang& gang, const std::string& id, int64_t ttl_ms, uint64_t fingerprint) {
-  auto submission = std::make_unique<Submission>();
-  submission->id = id;
-  submission->ttl_ms = ttl_ms;
-  submission->fingerprint = fingerprint;
-  submissions_[gang.id] = std::move(submission);
+  submissions_[gang.id] =
+      std::make_unique<Submission>(Submission{.id = id, .ttl_ms = ttl_ms, .fingerprint = fingerprint});
   open_[id] = gang.id;
   Note(id);
   gangs_->SetSubmitted(gang);
