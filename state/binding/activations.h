@@ -123,7 +123,6 @@ class Activations {
   // Activates the guarded pods that fit on a node that gained room since the last call.
   void ActivateGuarded(ApplyContext* ctx);
 
-  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() {
     return std::tuple(&Activations::states_, &Activations::guarded_, &Activations::gain_position_,
                       &Activations::unknown_queries_, &Activations::unknown_query_turns_, &Activations::next_turn_);

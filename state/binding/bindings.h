@@ -100,7 +100,6 @@ class Bindings {
   // The pod's deadline (PodLifecycle::Deadline) may have been reached.
   void OnTime(const Pod& pod, ApplyContext* ctx);
 
-  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&Bindings::repaired_); }
 
  private:

@@ -218,7 +218,6 @@ class PodLifecycle {
   // Removes the pod here and from the components that follow its life. REQUIRES: kEnded was applied.
   void Remove(const Pod& pod);
 
-  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() {
     return std::tuple(&PodLifecycle::states_, &PodLifecycle::waiters_, &PodLifecycle::held_binds_,
                       &PodLifecycle::started_);

@@ -66,7 +66,6 @@ class Repair {
   [[nodiscard]] const State& Of(const Gang& gang) const { return states_.Of(gang.id); }
   void Remove(const Gang& gang) { states_.Reset(gang.id); }
 
-  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&Repair::states_); }
 
  private:

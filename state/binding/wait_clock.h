@@ -50,7 +50,6 @@ class WaitClock {
     return states_.Of(gang.id).since_ms + std::max<int64_t>(0, gang.rules.wait_time_ms - gang.durable.held_ms);
   }
 
-  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&WaitClock::states_); }
 
  private:

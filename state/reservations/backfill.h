@@ -104,7 +104,6 @@ class Backfill {
   [[nodiscard]] const State& Of(const Claim& claim) const { return states_.Of(claim.id); }
   [[nodiscard]] const absl::btree_set<ClaimId>& blocking() const { return blocking_; }
 
-  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() {
     return std::tuple(&Backfill::states_, &Backfill::blocking_, &Backfill::timed_, &Backfill::block_reported_);
   }

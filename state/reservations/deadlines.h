@@ -57,7 +57,6 @@ class Deadlines {
       if (due_.Of(id).ms != kNever) order_.insert({due_.Of(id).ms, &name_of(id), id});
     }
   }
-  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&Deadlines::due_); }
 
  private:

@@ -123,7 +123,6 @@ class FutureReservations {
   // UIDs of terminating pods, and since when (ms).
   [[nodiscard]] const absl::btree_map<std::string, int64_t>& terminating() const { return terminating_; }
 
-  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() {
     return std::tuple(&FutureReservations::terminating_, &FutureReservations::reservations_);
   }

@@ -37,7 +37,6 @@ class Nominations {
   // The nominated pod with room reserved on `node` that has the last UID; nullptr: none.
   [[nodiscard]] const Pod* LastChargedOn(NodeId node) const;
 
-  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&Nominations::uids_); }
 
  private:

@@ -174,7 +174,6 @@ class Plans {
   // Returns the number of missing offers so far, this one included.
   int32_t CountMissingOffer(const Claim& claim) { return ++MutablePlan(claim).missing_offers; }
 
-  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() {
     return std::tuple(&Plans::plans_, &Plans::slots_, &Plans::promised_holds_, &Plans::next_id_, &Plans::reserved_);
   }

@@ -77,7 +77,6 @@ class Submissions {
   // Ids, each once, of submissions that were opened, ended or removed from the stored results since the last call.
   [[nodiscard]] std::vector<std::string> TakeChanged();
 
-  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() {
     return std::tuple(&Submissions::submissions_, &Submissions::open_, &Submissions::finished_,
                       &Submissions::finished_order_, &Submissions::finished_bytes_, &Submissions::next_sequence_,
