@@ -6,8 +6,72 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "state/base/check.h"
 
 namespace muster {
+
+// --- GangFacts ---
+
+const Gang& GangFacts::Intern(absl::string_view name_space, absl::string_view name, int64_t created_ms,
+                              int64_t now_ms) {
+  const auto [gang, fresh] = r_.gangs->Intern(name_space, name, created_ms, now_ms);
+  if (!fresh) return *gang;
+  if (const auto restored = r_.restored->ClaimGang(gang->key); restored.has_value())
+    r_.gangs->Restore(*gang, *restored);
+  return *gang;
+}
+
+void GangFacts::Redeclare(const Gang& gang) {
+  r_.gangs->Redeclare(gang);
+  OnRulesChanged(gang);
+}
+
+// P-7: acquires the classes of the gang's future members, and releases those of before.
+void GangFacts::RetainFutureClasses(const Gang& gang) {
+  const SubgroupTree& tree = gang.rules.tree;
+  if (!tree.ahead && gang.future_classes.empty()) return;
+  std::vector<ClassId> classes(static_cast<size_t>(tree.leaves), kNoClass);
+  for (const Subgroup& node : tree.nodes) {
+    if (!node.future_template.has_value()) continue;
+    const absl::StatusOr<ClassId> cls = r_.cluster->AcquireClass(*node.future_template);
+    MUSTER_CHECK(cls.ok());  // ParseSubgroups has checked the requests
+    classes[static_cast<size_t>(node.leaf)] = *cls;
+  }
+  for (const ClassId before : r_.gangs->SetFutureClasses(gang, std::move(classes))) {
+    if (before != kNoClass) r_.cluster->ReleaseClass(before);
+  }
+}
+
+void GangFacts::OnRulesChanged(const Gang& gang) {
+  RetainFutureClasses(gang);
+  if (!r_.backlog->why(gang.id).none()) r_.planning->LeaveBucket(gang);
+  r_.backlog->ClearReason(gang.id);
+  // Its domains may have changed: pods that they refused are activated like all refused pods (P-4, K-7).
+  for (const Pod* pod : gang.in(MemberState::kPending)) r_.activations->RemoveGuarded(*pod);
+  r_.gangs->Touch(gang);
+}
+
+void GangFacts::Join(const Pod& pod, ApplyContext* ctx) {
+  if (!pod.facts.gang.in_gang()) return;
+  const Gang& gang = Intern(pod.facts.name_space, pod.facts.gang.name, pod.facts.created_ms, ctx->now_ms());
+  r_.gangs->Join(pod, gang);
+  r_.queues->Join(pod);
+  if (r_.gangs->Adopt(pod)) OnRulesChanged(gang);
+  if (pod.facts.timed_out_mark) r_.gangs->SetTimedOut(gang, true);
+  r_.plan_lifecycle->OnMemberJoined(pod, ctx);
+  r_.gangs->Touch(gang);
+}
+
+void GangFacts::Leave(const Pod& pod) {
+  const Gang* gang = pod.gang;
+  r_.gangs->Leave(pod);
+  r_.queues->Leave(pod);
+  if (gang == nullptr || gang->declared_by != pod.facts.uid || gang->children() == 0) return;
+  if (!r_.gangs->TransferDeclaration(*gang)) Redeclare(*gang);
+}
+
+// --- PodFacts ---
+
 namespace {
 
 constexpr char kOwnerUnread[] = "its owner is not read yet; another object of that name is known";
@@ -61,52 +125,36 @@ OwnerMatch MatchOwner(const PodDescription& facts, const Gangs& gangs) {
 
 }  // namespace
 
+// Which facts differ between two announcements. `before` and `now` are compared at construction only.
 struct PodFacts::Change {
-  bool gang = false;
-  bool declaration = false;
-  bool shape = false;
-  bool priority = false;
-  bool nomination = false;
-  bool unschedulable = false;
-  bool called = false;
-  bool subgroup = false;
+  const PodDescription& before;
+  const PodDescription& now;
 
-  Change(const PodDescription& before, const PodDescription& now)
-      : gang(before.gang.name != now.gang.name),
-        declaration(before.gang.declares != now.gang.declares || before.gang.dialect != now.gang.dialect ||
-                    before.gang.key_dialect != now.gang.key_dialect ||
-                    !(before.gang.declaration == now.gang.declaration)),
-        shape((!before.shape.IsSameCopy(now.shape) && before.shape->Key() != now.shape->Key()) ||
-              before.invalid != now.invalid),
-        priority(before.priority != now.priority),
-        nomination(before.nominated_node != now.nominated_node),
-        unschedulable(before.unschedulable != now.unschedulable),
-        called(before.activation_mark != now.activation_mark),
-        subgroup(before.gang.subgroup != now.gang.subgroup) {}
+  bool gang = before.gang.name != now.gang.name;
+  bool declaration = before.gang.declares != now.gang.declares || before.gang.dialect != now.gang.dialect ||
+                     before.gang.key_dialect != now.gang.key_dialect ||
+                     !(before.gang.declaration == now.gang.declaration);
+  bool shape =
+      (!before.shape.IsSameCopy(now.shape) && before.shape->Key() != now.shape->Key()) || before.invalid != now.invalid;
+  bool priority = before.priority != now.priority;
+  bool nomination = before.nominated_node != now.nominated_node;
+  bool unschedulable = before.unschedulable != now.unschedulable;
+  bool called = before.activation_mark != now.activation_mark;
+  bool subgroup = before.gang.subgroup != now.gang.subgroup;
 };
 
-absl::Status PodFacts::Put(const PodDescription& facts, bool submitted, ApplyContext* ctx) {
+absl::Status PodFacts::Put(PodDescription facts, bool submitted, ApplyContext* ctx) {
   if (facts.uid.empty() || facts.name.empty()) {
     return absl::InvalidArgumentError("pod: metadata.uid and metadata.name must not be empty");
   }
   const OwnerMatch owner = MatchOwner(facts, *r_.gangs);
-  const bool former = owner == OwnerMatch::kFormer && !facts.deleting;
-  const bool unread = owner == OwnerMatch::kUnread && facts.node_name.empty() && facts.invalid.empty();
-  if (former || unread) {
-    PodDescription doubted = facts;
-    doubted.deleting = doubted.deleting || former;
-    if (unread) doubted.invalid = kOwnerUnread;
-    return Put(doubted, submitted, ctx);
-  }
-  if (!facts.gang.in_gang() && !facts.shape->preferences.empty()) {
-    PodDescription of_no_gang = facts;
-    of_no_gang.shape.Mutable().preferences = Preferences();
-    return Put(of_no_gang, submitted, ctx);
-  }
+  if (owner == OwnerMatch::kFormer) facts.deleting = true;
+  if (owner == OwnerMatch::kUnread && facts.node_name.empty() && facts.invalid.empty()) facts.invalid = kOwnerUnread;
+  if (!facts.gang.in_gang() && !facts.shape->preferences.empty()) facts.shape.Mutable().preferences = Preferences();
   const Pod* known = r_.gangs->FindPod(facts.uid);
   if (known == nullptr) {
     Learn(facts.shape, ctx);
-    Add(facts, submitted, ctx);
+    Add(std::move(facts), submitted, ctx);
     return absl::OkStatus();
   }
   if (known->facts.name != facts.name || known->facts.name_space != facts.name_space) {
@@ -115,7 +163,7 @@ absl::Status PodFacts::Put(const PodDescription& facts, bool submitted, ApplyCon
                                                    facts.name, "; a UID belongs to one pod"));
   }
   Learn(facts.shape, ctx);
-  Update(*known, FillIn(known->facts, facts), ctx);
+  Update(*known, FillIn(known->facts, std::move(facts)), ctx);
   return absl::OkStatus();
 }
 
@@ -133,7 +181,7 @@ void PodFacts::OnOwnerChanged(const Gang& gang, ApplyContext* ctx) {
   for (const Pod* pod : others) {
     PodDescription facts = pod->facts;
     if (facts.invalid == kOwnerUnread) facts.invalid.clear();
-    Put(facts, pod->submitted, ctx).IgnoreError();
+    Put(std::move(facts), pod->submitted, ctx).IgnoreError();
   }
 }
 
@@ -156,7 +204,7 @@ void PodFacts::JoinGang(const Pod& pod, ApplyContext* ctx) {
 }
 
 void PodFacts::Update(const Pod& pod, PodDescription facts, ApplyContext* ctx) {
-  Change change(pod.facts, facts);
+  Change change{pod.facts, facts};
   change.shape = change.shape || ChangesIdentity(pod, facts);
   if (!change.declaration) facts.gang.declaration = pod.facts.gang.declaration;
   const bool was_gated = pod.facts.our_gate;
@@ -229,7 +277,7 @@ void PodFacts::Remove(const std::string& uid, ApplyContext* ctx) {
   r_.gangs->RemovePod(pod);
 }
 
-// --- the class of each pod, which its requests, constraints and labels decide ---
+// --- PodFacts: the class of each pod, which its requests, constraints and labels decide ---
 
 void PodFacts::Learn(const PodTemplate& shape, ApplyContext* ctx) {
   if ((shape.pod_affinity.empty() && shape.preferences.pod_affinity.empty()) || !r_.cluster->Learn(shape)) return;

@@ -70,7 +70,7 @@ class PodFacts {
 
   // `submitted`: the pod is part of a submission. InvalidArgument: its UID or name is empty, or its UID belongs to
   // another pod.
-  [[nodiscard]] absl::Status Put(const PodDescription& facts, bool submitted, ApplyContext* ctx);
+  [[nodiscard]] absl::Status Put(PodDescription facts, bool submitted, ApplyContext* ctx);
   // No effect if the pod is not known.
   void Remove(const std::string& uid, ApplyContext* ctx);
   // The gang's owner was read, replaced or removed: announces again the members that it affects (D-7).
