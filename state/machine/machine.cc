@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "state/base/problem.h"
 
 namespace muster {
 namespace {
@@ -30,6 +33,42 @@ absl::Status CheckRecordsMatchSettings(const RestoredRecords& restored, bool per
         "kubernetes.enabled: true, or set another store.path");
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckQueues(const QueueRules& rules) {
+  std::vector<Problem> problems;
+  for (const QueueProblem& problem : ValidateQueuesByName(rules)) {
+    problems.push_back({Subject::kQueue, problem.queue, ToString(problem)});
+  }
+  return problems.empty() ? absl::OkStatus() : InvalidArgument(problems);
+}
+
+// The rules after `command`. A known queue keeps its position, which is its age; a new queue comes last.
+absl::StatusOr<QueueRules> Applied(QueueRules rules, const ApplyQueues& command) {
+  const auto find = [&](const std::string& name) {
+    return absl::c_find_if(rules.queues, [&](const QueueSpec& queue) { return queue.name == name; });
+  };
+  absl::flat_hash_set<std::string> declared;
+  for (const QueueSpec& queue : command.put) {
+    if (!declared.insert(queue.name).second) {
+      return InvalidArgument({{Subject::kQueue, queue.name, ToString(QueueProblem{queue.name, "is declared twice"})}});
+    }
+    if (const auto known = find(queue.name); known != rules.queues.end()) {
+      *known = queue;
+    } else {
+      rules.queues.push_back(queue);
+    }
+  }
+  for (const std::string& name : command.remove) {
+    const auto known = find(name);
+    if (known == rules.queues.end()) return absl::NotFoundError(absl::StrCat("there is no queue ", name));
+    rules.queues.erase(known);
+  }
+  if (command.only) {
+    std::erase_if(rules.queues, [&](const QueueSpec& queue) { return !declared.contains(queue.name); });
+  }
+  if (absl::Status right = CheckQueues(rules); !right.ok()) return right;
+  return rules;
 }
 
 }  // namespace
@@ -346,6 +385,30 @@ void Machine::DropSubmission(const Gang& gang, SubmissionReply::State state, Rea
 void Machine::On(const AskGang& command, ApplyContext* ctx) {
   absl::StatusOr<SubmissionReply> reply = submissions_frontend_.OnQuery(command.id, ctx->now_ms());
   reply.ok() ? ctx->ReplyWhenDurable(*std::move(reply)) : ctx->Refuse(reply.status());
+}
+
+// --- queues declared at run time (SPEC Q-1) ---
+
+void Machine::On(const SetQueues& command, ApplyContext* ctx) {
+  if (absl::Status right = CheckQueues(command.rules); !right.ok()) return ctx->Refuse(right);
+  ReplaceQueueRules(command.rules, ctx);
+}
+
+void Machine::On(const ApplyQueues& command, ApplyContext* ctx) {
+  absl::StatusOr<QueueRules> rules = Applied(queue_tree_.rules(), command);
+  if (!rules.ok()) return ctx->Refuse(rules.status());
+  ReplaceQueueRules(*std::move(rules), ctx);
+}
+
+// The new rules apply to every gang that waits; running gangs stay.
+void Machine::ReplaceQueueRules(QueueRules rules, ApplyContext* ctx) {
+  if (rules == queue_tree_.rules()) return;
+  if (persist_queues_) WriteQueuesRecord(rules.queues, ctx);
+  queues_.Set(std::move(rules));
+  gangs_.ForEachGang([this](const Gang& gang) { queues_.SetPayers(gang); });  // before any check against usage
+  planning_.WakeAll();
+  gangs_.InvalidateEligibility();
+  gangs_.ForEachGang([this](const Gang& gang) { gangs_.Touch(gang); });
 }
 
 // --- outcomes, time, process ---

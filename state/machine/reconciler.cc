@@ -1,8 +1,12 @@
 #include "state/machine/reconciler.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "state/base/hash.h"
 #include "state/persistence/records.h"
 
 namespace muster {
@@ -115,6 +119,227 @@ void Reconciler::OnTime(const Gang& gang, ApplyContext* ctx) {
   r_.repair->OnTime(gang, ctx);
   r_.queue->OnTime(gang, ctx->now_ms());
   r_.plan_lifecycle->OnTime(gang, ctx);
+}
+
+// --- QueueStep ---
+
+void QueueStep::RefreshRunning(const Gang& gang, int64_t now_ms) const {
+  if (r_.sources->complete()) r_.backfill->RefreshRunning(gang, now_ms);
+}
+
+bool QueueStep::Reconcile(const Gang& gang, ApplyContext* ctx) const {
+  const int64_t now_ms = ctx->now_ms();
+  bool waits = RefreshDemand(gang, now_ms);
+  if (WithdrawOverdrawn(gang, ctx)) waits = RefreshDemand(gang, now_ms);
+  if (!waits) {
+    StopWaiting(gang);
+    return false;
+  }
+  QueueKey key = r_.eligibility->KeyOf(gang);
+  const QueueKey* queued = r_.backlog->queued(gang.id);
+  const std::string& blocking_needs = r_.backlog->needs_of(gang.id);
+  const int32_t lane = r_.queues->Of(gang) + 1;
+  if (queued != nullptr && *queued == key && r_.backlog->lane(gang.id) == lane &&
+      (blocking_needs.empty() || blocking_needs == r_.planning->GroupDemandKey(gang, now_ms))) {
+    return true;
+  }
+  LeaveBacklog(gang);
+  r_.backlog->Add(gang.id, std::move(key), lane);
+  return true;
+}
+
+// Updates the gang's request in its queue. Returns whether it waits to be planned.
+bool QueueStep::RefreshDemand(const Gang& gang, int64_t now_ms) const {
+  const bool some =
+      gang.count(MemberState::kPending) > 0 || (gang.partially_bound() && gang.quorum().FutureMembers() > 0);
+  const bool waits = r_.sources->complete() && r_.plans->Of(gang) == nullptr && some &&
+                     gang.count(MemberState::kWaiting) == 0 && r_.eligibility->PlanReason(gang, now_ms).none() &&
+                     !r_.eligibility->SchedulesIndividually(gang) && GroupHoldsNothing(gang);
+  const bool runs = r_.plans->Of(gang) != nullptr || gang.active() > 0 || gang.count(MemberState::kTerminating) > 0 ||
+                    gang.count(MemberState::kWaiting) > 0;
+  r_.queues->Refresh(gang, runs, waits, r_.backlog->why(gang.id).code == ReasonCode::kQueueRejected);
+  return waits;
+}
+
+// when its queues or their rules change, an uncommitted plan has no more right to them than a waiting gang.
+// Withdraws it if it exceeds them; returns whether it did.
+bool QueueStep::WithdrawOverdrawn(const Gang& gang, ApplyContext* ctx) const {
+  const Plan* plan = r_.plans->Of(gang);
+  if (plan == nullptr || plan->committed) return false;
+  const Reason over = r_.queues->OverdraftReason(gang, [&](ResourceId resource) {
+    return absl::c_any_of(plan->slots,
+                          [&](const Slot& slot) { return r_.cluster->pod_class(slot.cls).request.Get(resource) > 0; });
+  });
+  if (!over.none()) r_.plan_lifecycle->Withdraw(gang, over.code, over.text, ctx);
+  return !over.none();
+}
+
+// Whether the gang leads its group and no gang of the group has a plan or waiting members. True without a group.
+bool QueueStep::GroupHoldsNothing(const Gang& gang) const {
+  if (gang.rules.group.empty()) return true;
+  if (&r_.eligibility->LeaderOf(gang) != &gang) return false;
+  return absl::c_all_of(r_.eligibility->Unplaced(gang), [this](const Gang* each) {
+    return r_.plans->Of(*each) == nullptr && each->count(MemberState::kWaiting) == 0;
+  });
+}
+
+void QueueStep::LeaveBacklog(const Gang& gang) const {
+  r_.planning->LeaveBucket(gang);
+  r_.backlog->ClearReason(gang.id);
+}
+
+void QueueStep::StopWaiting(const Gang& gang) const {
+  r_.future_reservations->Release(gang);
+  r_.backfill->ClearHead(gang);
+  LeaveBacklog(gang);
+}
+
+void QueueStep::Remove(const Gang& gang) const {
+  StopWaiting(gang);
+  r_.planning->Remove(gang);
+  r_.queues->Remove(gang);
+  r_.backfill->Remove(gang);
+}
+
+int64_t QueueStep::Deadline(const Gang& gang) const {
+  return std::min({r_.planning->RetryAt(gang), r_.future_reservations->Deadline(gang), r_.backfill->Deadline(gang)});
+}
+
+void QueueStep::OnTime(const Gang& gang, int64_t now_ms) const {
+  if (r_.planning->RetryAt(gang) <= now_ms) r_.planning->Retry(gang);
+  if (r_.future_reservations->Deadline(gang) <= now_ms) r_.future_reservations->Release(gang);
+  if (r_.backfill->Deadline(gang) <= now_ms) r_.planning->RetryHead(gang, now_ms);
+}
+
+// --- Explanations ---
+
+void Explanations::Reconcile(const Gang& gang, int64_t now_ms) {
+  RefreshReason(gang, now_ms);
+  r_.deadlines->MarkDirty(gang.id);
+}
+
+// Returns whether the reason changed.
+bool Explanations::RefreshReason(const Gang& gang, int64_t now_ms) {
+  const bool report = r_.sources->complete();
+  return r_.gangs->SetReason(gang, r_.reasons->Of(gang, now_ms), now_ms,
+                             report ? now_ms + Gangs::kNotifyDelayMs : kNever,
+                             report ? now_ms + Activations::kRewordedNotifyMs : kNever);
+}
+
+bool Explanations::TouchBlocked() {
+  const std::string* partial = r_.backlog->BlockingItem();
+  std::string by = partial == nullptr ? "" : *partial;
+  // The reason names the rule and not the head: under `hold` the head changes with every start.
+  const bool strict = partial == nullptr && r_.backfill->FindFirstBlockingHead() != nullptr;
+  r_.backfill->SetBlockReported(strict);
+  if (strict) by = std::string(r_.backfill->BlockingRule());
+  if (by == blocked_by_) return false;
+  blocked_by_ = std::move(by);
+  for (const int32_t gang : r_.backlog->New()) r_.gangs->Touch(r_.gangs->gang(gang));
+  return true;
+}
+
+void Explanations::NotifyGroup(const Gang& gang, int64_t now_ms) {
+  if (!r_.eligibility->IsNamed(gang.key)) return;
+  const GroupDigest news = ComputeGroupDigest(gang, now_ms);
+  const GroupDigest before = r_.gangs->SetGroupDigest(gang, news);
+  if (news.declared != before.declared) return TouchNaming(gang);
+  const bool decides = news.decides != before.decides;
+  if (!decides && news.explains == before.explains) return;
+  const bool all_placed = r_.eligibility->Unplaced(gang).empty();
+  const Gang& leader = r_.eligibility->LeaderOf(gang);
+  for (const Gang* other : r_.eligibility->GroupOf(gang)) {
+    if (other == &gang) continue;
+    if (other == &leader || (decides && (all_placed || MayAct(*other)))) {
+      r_.gangs->Touch(*other);
+    } else if (r_.plans->Of(*other) == nullptr && RefreshReason(*other, now_ms)) {
+      r_.deadlines->MarkDirty(other->id);
+      r_.gangs->MarkChanged(*other);
+    }
+  }
+}
+
+// Whether a change in its group may change what the gang does: it has a plan or waiting members, or it is queued.
+bool Explanations::MayAct(const Gang& gang) const {
+  const Plan* plan = r_.plans->Of(gang);
+  return (plan != nullptr && !plan->committed) || gang.count(MemberState::kWaiting) > 0 ||
+         r_.backlog->queued(gang.id) != nullptr;
+}
+
+void Explanations::TouchNaming(const Gang& gang) {
+  for (const Gang* other : r_.eligibility->Naming(gang.key)) r_.gangs->Touch(*other);
+}
+
+GroupDigest Explanations::ComputeGroupDigest(const Gang& gang, int64_t now_ms) const {
+  const auto hash = [](std::initializer_list<int64_t> values) {
+    StateHasher hasher;
+    for (const int64_t value : values) hasher.Add(value);
+    return hasher;
+  };
+  const Plan* plan = r_.plans->Of(gang);
+  const Reason structure = r_.eligibility->StructureReason(gang);
+  const int32_t children = gang.quorum().Children();
+  const int32_t missing = r_.eligibility->Missing(gang);
+  const int32_t waiting = gang.count(MemberState::kWaiting);
+  const int32_t plannable = r_.gangs->PlannableMembers(gang);
+  const auto code = static_cast<int64_t>(structure.code);
+  GroupDigest news;
+  news.declared = hash({1, r_.gangs->groups().SerialOf(gang.id)}).value();
+  const bool placeable =
+      gang.rules.tree.empty() ? plannable + waiting >= missing : gang.quorum().Placeable(gang.durable.satisfied);
+  news.decides =
+      hash({code, gang.quorum().Enough(), placeable, plannable > 0, gang.by_callers > 0, gang.retry_at_ms > now_ms,
+            r_.eligibility->SchedulesIndividually(gang), gang.submitted, plan == nullptr ? 0 : plan->id, waiting > 0,
+            gang.partially_bound(), gang.durable.satisfied, gang.once_satisfied() || gang.quorum().Met()})
+          .value();
+  StateHasher explains = hash({gang.rules.min_member, children, gang.gated, missing, plannable, waiting,
+                               r_.eligibility->Priority(gang), gang.created_ms, gang.durable.requeues});
+  explains.Add(structure.text);
+  if (!gang.rules.tree.empty() && !gang.quorum().Enough()) explains.Add(gang.quorum().DescribeMissingChildren());
+  explains.Add(r_.backlog->why(gang.id).text);
+  explains.Add(r_.planning->DemandKey(gang));
+  explains.Add(blocked_by_);
+  explains.Add(r_.backlog->queued(gang.id) != nullptr);
+  news.explains = explains.value();
+  return news;
+}
+
+void Explanations::Remove(const Gang& gang) {
+  r_.deadlines->Remove(gang.id, gang.key);
+  TouchNaming(gang);
+}
+
+// Pods with Muster's gate have no scheduler message, pods refused by kube-scheduler's own filters only its message, and
+// pods refused by Muster the reason of that time.
+void Explanations::NotifyMembers(const Gang& gang, ApplyContext* ctx) const {
+  r_.gangs->SetNotify(gang, kNever);
+  const Reason reason = r_.reasons->Of(gang, ctx->now_ms());
+  switch (reason.code) {
+    case ReasonCode::kNone:
+    case ReasonCode::kStarting:
+    case ReasonCode::kQueued:
+    case ReasonCode::kPlanned:
+    case ReasonCode::kBarrier:
+    case ReasonCode::kBinding:
+    case ReasonCode::kSatisfied:
+      return;  // the gang is starting: nothing to report
+    default:
+      break;
+  }
+  const Reason reported{reason.code, absl::StrCat("gang ", gang.key, ": ", reason.text)};
+  const Activations::ReportedReason fingerprint = Activations::ReportedReasonOf(reported);
+  int64_t next_ms = kNever;
+  for (const Pod* pod : gang.in(MemberState::kPending)) {
+    if (!pod->served) continue;
+    const int64_t at_ms = r_.activations->NotifyAt(*pod, fingerprint, ctx->now_ms());
+    if (at_ms > ctx->now_ms()) {
+      next_ms = std::min(next_ms, at_ms);
+      continue;
+    }
+    r_.activations->NotifyOwner(*pod, /*warning=*/false, reported, ctx);
+    if (gang.submitted) break;  // its caller asks about the gang and not about each pod
+  }
+  r_.gangs->SetNotify(gang, next_ms);
 }
 
 }  // namespace muster
