@@ -2,7 +2,7 @@
 //
 // Every change is a command passed to Apply with its time. Apply returns an immediate reply, the records to make
 // durable, the held calls that ended, and the effects to carry out. The caller makes the records durable *before*
-// replies and effects leave (DESIGN.md, "Order"). The same commands at the same times give the same state hash on any
+// replies and effects leave. The same commands at the same times give the same state hash on any
 // machine: the core has no clock, no randomness, no threads and no I/O.
 //
 // The machine only passes a command to the components, which own the state (docs/project/architecture.md), and then
@@ -34,45 +34,83 @@
 
 namespace muster {
 
-// The components of a machine that its tests read.
+// The components of a machine; each may use only those before it.
 struct MachineRooms {
-  const Cluster& cluster;
-  const Topology& topology;
-  const Ledger& ledger;
-  const Gangs& gangs;
-  const QueueTree& queue_tree;
-  const Eligibility& eligibility;
-  const Sources& sources;
-  const RefusedFacts& refused_facts;
-  const Backlog& backlog;
-  const RestoredRecords& restored;
-  const Deadlines& gang_deadlines;
-  const Deadlines& pod_deadlines;
-  const Plans& plans;
-  const Queues& queues;
-  const Activations& activations;
-  const Nominations& nominations;
-  const PodLifecycle& pod_lifecycle;
-  const FutureReservations& future_reservations;
-  const Backfill& backfill;
-  const WaitClock& clock;
-  const Submissions& submissions;
-  const WaitReasons& reasons;
-  const Repair& repair;
-  const Bindings& bindings;
-  const Waker& waker;
-  const Planning& planning;
-  const CapacityGuard& capacity_guard;
-  const SlotFilter& slot_filter;
-  const Reconciler& reconciler;
-  int64_t now_ms;  // the time of the last command
+  explicit MachineRooms(const MachineSettings& settings);
+  MachineRooms(const MachineRooms&) = delete;
+  MachineRooms& operator=(const MachineRooms&) = delete;
+
+  // Rebuilds the state that is not recorded, after RestoreState has read the recorded members.
+  void AfterRestore();
+  // The recorded members (state/base/members.h).
+  static constexpr auto Recorded() {
+    return std::tuple(
+        &MachineRooms::cluster, &MachineRooms::ledger, &MachineRooms::gangs, &MachineRooms::queue_tree,
+        &MachineRooms::queues, &MachineRooms::sources, &MachineRooms::refused_facts, &MachineRooms::backlog,
+        &MachineRooms::restored, &MachineRooms::plans, &MachineRooms::gang_deadlines, &MachineRooms::pod_deadlines,
+        &MachineRooms::activations, &MachineRooms::pod_lifecycle, &MachineRooms::nominations,
+        &MachineRooms::future_reservations, &MachineRooms::backfill, &MachineRooms::clock, &MachineRooms::submissions,
+        &MachineRooms::repair, &MachineRooms::bindings, &MachineRooms::waker, &MachineRooms::plan_maker,
+        &MachineRooms::slot_filter, &MachineRooms::capacity_guard, &MachineRooms::explanations, &MachineRooms::now_ms);
+  }
+
+  Cluster cluster;
+  ClassIndex index;
+  Topology topology;
+  Ledger ledger;
+  Gangs gangs;
+  QueueTree queue_tree;
+  Eligibility eligibility;
+  Sources sources;
+  RefusedFacts refused_facts;
+  Backlog backlog;
+  RestoredRecords restored;
+  Deadlines gang_deadlines;
+  Deadlines pod_deadlines;
+  Plans plans;
+  Domains domains;
+  Queues queues;
+  Activations activations;
+  Nominations nominations;
+  PodLifecycle pod_lifecycle;
+  FutureReservations future_reservations;
+  Backfill backfill;
+  WaitClock clock;
+  Submissions submissions;
+  FactRecorder recorder;
+  WaitReasons reasons;
+  PlanLifecycle plan_lifecycle;
+  BrokenPlans broken_plans;
+  Repair repair;
+  Bindings bindings;
+  Placer placer;
+  Waker waker;
+  FuturePlacer future_placer;
+  PlanMaker plan_maker;
+  Planning planning;
+  CapacityGuard capacity_guard;
+  SlotFilter slot_filter;
+  MemberFilter member_filter;
+  ExtenderFrontend extender_frontend;
+  Contention contention;
+  NodeSearch node_search;
+  PermitFrontend permit_frontend;
+  VerbsFrontend verbs_frontend;
+  SubmissionsFrontend submissions_frontend;
+  GangFacts gang_facts;
+  PodFacts pod_facts;
+  Ingest ingest;
+  QueueStep queue_step;
+  Explanations explanations;
+  Reconciler reconciler;
+  GangReader gang_reader;
+  Reader reader;
+  int64_t now_ms = 0;  // the time of the last command
 };
 
 class Machine {
  public:
-  explicit Machine(const MachineSettings& settings);
-  Machine(const Machine&) = delete;
-  Machine& operator=(const Machine&) = delete;
+  explicit Machine(const MachineSettings& settings) : r_(settings), persist_queues_(settings.persist_queues) {}
 
   // Restores records written before a restart. InvalidArgument names a record that cannot be read. FailedPrecondition:
   // the process that wrote the records got its facts from another kind of source. REQUIRES: no command was applied.
@@ -82,47 +120,37 @@ class Machine {
   void Apply(const Command& command, int64_t now_ms, Outcome* outcome);
 
   // Whether a PlanRound would have a gang to try.
-  [[nodiscard]] bool PlanningDue() const { return planning_.IsRoundDue(); }
+  [[nodiscard]] bool PlanningDue() const { return r_.planning.IsRoundDue(); }
   // When the next Tick is due; kNever: not at all.
   [[nodiscard]] int64_t NextDeadline() const;
 
   // Valid as long as the machine; what it returns is valid until the next Apply.
-  [[nodiscard]] const Reader& reader() const { return reader_; }
+  [[nodiscard]] const Reader& reader() const { return r_.reader; }
   // For tests only.
-  [[nodiscard]] MachineRooms rooms() const;
+  [[nodiscard]] const MachineRooms& rooms() const { return r_; }
   // Keys of gangs and names of nodes that changed since the last call.
   void TakeChanged(std::vector<std::string>* gangs, std::vector<std::string>* nodes);
   // The largest effect number that an earlier process may have used.
-  [[nodiscard]] int64_t effects_reserved() const { return restored_.effects_reserved(); }
+  [[nodiscard]] int64_t effects_reserved() const { return r_.restored.effects_reserved(); }
 
-  // Rebuilds the state that is not recorded, after RestoreState has read the recorded members.
-  void AfterRestore();
   // The recorded members (state/base/members.h).
-  static constexpr auto Recorded() {
-    return std::tuple(&Machine::cluster_, &Machine::ledger_, &Machine::gangs_, &Machine::queue_tree_, &Machine::queues_,
-                      &Machine::sources_, &Machine::refused_facts_, &Machine::backlog_, &Machine::restored_,
-                      &Machine::plans_, &Machine::gang_deadlines_, &Machine::pod_deadlines_, &Machine::activations_,
-                      &Machine::pod_lifecycle_, &Machine::nominations_, &Machine::future_reservations_,
-                      &Machine::backfill_, &Machine::clock_, &Machine::submissions_, &Machine::repair_,
-                      &Machine::bindings_, &Machine::waker_, &Machine::plan_maker_, &Machine::slot_filter_,
-                      &Machine::capacity_guard_, &Machine::explanations_, &Machine::now_ms_);
-  }
+  static constexpr auto Recorded() { return std::tuple(&Machine::r_); }
 
  private:
   // Facts.
-  void On(const UpsertNode& command, ApplyContext* ctx) { ctx->Refuse(ingest_.PutNode(command.node, ctx)); }
-  void On(const RemoveNode& command, ApplyContext* ctx) { ingest_.RemoveNode(command.name, ctx); }
+  void On(const UpsertNode& command, ApplyContext* ctx) { ctx->Refuse(r_.ingest.PutNode(command.node, ctx)); }
+  void On(const RemoveNode& command, ApplyContext* ctx) { r_.ingest.RemoveNode(command.name, ctx); }
   void On(const UpsertPod& command, ApplyContext* ctx) {
-    ctx->Refuse(ingest_.PutPod(command.pod, /*submitted=*/false, ctx));
+    ctx->Refuse(r_.ingest.PutPod(command.pod, /*submitted=*/false, ctx));
   }
-  void On(const RemovePod& command, ApplyContext* ctx) { pod_facts_.Remove(command.uid, ctx); }
+  void On(const RemovePod& command, ApplyContext* ctx) { r_.pod_facts.Remove(command.uid, ctx); }
   void On(const UpsertNamespace& command, ApplyContext* ctx) {
-    pod_facts_.PutNamespace(command.name, &command.labels, ctx);
+    r_.pod_facts.PutNamespace(command.name, &command.labels, ctx);
   }
-  void On(const RemoveNamespace& command, ApplyContext* ctx) { pod_facts_.PutNamespace(command.name, nullptr, ctx); }
-  void On(const UpsertGangObject& command, ApplyContext* ctx) { ctx->Refuse(ingest_.PutObject(command, ctx)); }
-  void On(const RemoveGangObject& command, ApplyContext* ctx) { ctx->Refuse(ingest_.RemoveObject(command, ctx)); }
-  void On(const UnreadableFact& command, ApplyContext* ctx) { ctx->Refuse(ingest_.OnUnreadableFact(command)); }
+  void On(const RemoveNamespace& command, ApplyContext* ctx) { r_.pod_facts.PutNamespace(command.name, nullptr, ctx); }
+  void On(const UpsertGangObject& command, ApplyContext* ctx) { ctx->Refuse(r_.ingest.PutObject(command, ctx)); }
+  void On(const RemoveGangObject& command, ApplyContext* ctx) { ctx->Refuse(r_.ingest.RemoveObject(command, ctx)); }
+  void On(const UnreadableFact& command, ApplyContext* ctx) { ctx->Refuse(r_.ingest.OnUnreadableFact(command)); }
   void On(const FactsRead& command, ApplyContext* ctx) { CompleteSource(command.source, ctx); }
   void On(const ExpectFacts& command, ApplyContext* ctx);
   void On(const RestoreFacts& command, ApplyContext* ctx);
@@ -133,12 +161,12 @@ class Machine {
   void CompleteSource(const std::string& source, ApplyContext* ctx);
   void TouchWhileReading();
   // Calls of schedulers.
-  [[nodiscard]] absl::Status CheckFactsRead() const;
+  [[nodiscard]] absl::Status FactsUnread() const;
   void On(const Filter& command, ApplyContext* ctx);
-  void On(const Bind& command, ApplyContext* ctx) { extender_frontend_.OnBind(command, ctx); }
+  void On(const Bind& command, ApplyContext* ctx) { r_.extender_frontend.OnBind(command, ctx); }
   void On(const Preempt& command, ApplyContext* ctx);
   void On(const PreFilter& command, ApplyContext* ctx) {
-    ctx->ReplyNow(verbs_frontend_.OnPreFilter(command, ctx->now_ms()));
+    ctx->ReplyNow(r_.verbs_frontend.OnPreFilter(command, ctx->now_ms()));
   }
   void On(const FindNodes& command, ApplyContext* ctx);
   void On(const Permit& command, ApplyContext* ctx);
@@ -154,7 +182,7 @@ class Machine {
   void On(const AskGang& command, ApplyContext* ctx);
   // Outcomes, time, process.
   void On(const BindingOutcome& command, ApplyContext* ctx);
-  void On(const PlanRound& command, ApplyContext* ctx) { planning_.Round(command.max_gangs, ctx); }
+  void On(const PlanRound& command, ApplyContext* ctx) { r_.planning.Round(command.max_gangs, ctx); }
   void On(const SetQueues& command, ApplyContext* ctx);
   void On(const ApplyQueues& command, ApplyContext* ctx);
   void ReplaceQueueRules(QueueRules rules, ApplyContext* ctx);
@@ -166,69 +194,9 @@ class Machine {
   // Recomputes the deadlines of gangs and pods whose deadline is marked dirty.
   void RefreshDeadlines();
 
-  // The components; each may use only those before it.
-  Cluster cluster_;
-  ClassIndex index_;
-  Topology topology_;
-  Ledger ledger_;
-  Gangs gangs_;
-  QueueTree queue_tree_;
-  Eligibility eligibility_;
-  Sources sources_;
-  RefusedFacts refused_facts_;
-  Backlog backlog_;
-  RestoredRecords restored_;
-  Deadlines gang_deadlines_;
-  Deadlines pod_deadlines_;
-  Plans plans_;
-  Domains domains_;
-  Queues queues_;
-  Activations activations_;
-  Nominations nominations_;
-  PodLifecycle pod_lifecycle_;
-  FutureReservations future_reservations_;
-  Backfill backfill_;
-  WaitClock clock_;
-  Submissions submissions_;
-  FactRecorder recorder_;
-  WaitReasons reasons_;
-  PlanLifecycle plan_lifecycle_;
-  BrokenPlans broken_plans_;
-  Repair repair_;
-  Bindings bindings_;
-  Placer placer_;
-  Waker waker_;
-  FuturePlacer future_placer_;
-  PlanMaker plan_maker_;
-  Planning planning_;
-  CapacityGuard capacity_guard_;
-  SlotFilter slot_filter_;
-  MemberFilter member_filter_;
-  ExtenderFrontend extender_frontend_;
-  Contention contention_;
-  NodeSearch node_search_;
-  PermitFrontend permit_frontend_;
-  VerbsFrontend verbs_frontend_;
-  SubmissionsFrontend submissions_frontend_;
-  GangFacts gang_facts_;
-  PodFacts pod_facts_;
-  Ingest ingest_;
-  QueueStep queue_step_;
-  Explanations explanations_;
-  Reconciler reconciler_;
-  GangReader gang_reader_;
-  Reader reader_;
+  MachineRooms r_;
   const bool persist_queues_;
-  int64_t now_ms_ = 0;
 };
-
-inline MachineRooms Machine::rooms() const {
-  return {cluster_,  topology_,      ledger_,         gangs_,       queue_tree_,     eligibility_,
-          sources_,  refused_facts_, backlog_,        restored_,    gang_deadlines_, pod_deadlines_,
-          plans_,    queues_,        activations_,    nominations_, pod_lifecycle_,  future_reservations_,
-          backfill_, clock_,         submissions_,    reasons_,     repair_,         bindings_,
-          waker_,    planning_,      capacity_guard_, slot_filter_, reconciler_,     now_ms_};
-}
 
 }  // namespace muster
 

@@ -26,80 +26,76 @@ bool IsIncarnationOf(const Gang& gang, const std::string& incarnation) {
 // A commitment without a binding belongs to an interrupted start. Its gang and the gangs that started with it are
 // completed like every partially bound gang: the mark recorded at the commit does not count as satisfied. A pod that
 // its caller binds stays permitted. A lone pod keeps its node while its binding may be in flight.
-InterruptedStarts RestoreCommitments(RestoredRecords* restored, Gangs* gangs, Bindings* bindings, ApplyContext* ctx) {
+InterruptedStarts RestoreCommitments(MachineRooms* r, ApplyContext* ctx) {
   std::vector<std::string> restored_uids;
   InterruptedStarts interrupted;
-  for (const Commitment& commitment : restored->commitments()) {
-    const Pod* pod = gangs->FindPod(commitment.uid);
+  const auto clear_satisfied = [&](const std::string& key) {
+    if (const Gang* gang = r->gangs.FindGang(key); gang != nullptr) r->gangs.SetSatisfied(*gang, false);
+  };
+  for (const Commitment& commitment : r->restored.commitments()) {
+    const Pod* pod = r->gangs.FindPod(commitment.uid);
     if (pod != nullptr && !pod->facts.node_name.empty()) continue;
-    if (pod != nullptr && bindings->RestoreCommitment(*pod, commitment, ctx)) {
+    if (pod != nullptr && r->bindings.RestoreCommitment(*pod, commitment, ctx)) {
       restored_uids.push_back(commitment.uid);
       continue;
     }
     if (commitment.start == 0) continue;  // a single pod: its gang, if any, had started before
     interrupted[commitment.start].push_back(commitment);
-    if (const Gang* gang = gangs->FindGang(commitment.gang); gang != nullptr) gangs->SetSatisfied(*gang, false);
+    clear_satisfied(commitment.gang);
   }
-  for (const auto& [plan, start] : restored->starts()) {
-    if (!interrupted.contains(plan)) continue;
-    for (const std::string& key : start.gangs) {
-      if (const Gang* gang = gangs->FindGang(key); gang != nullptr) gangs->SetSatisfied(*gang, false);
-    }
+  for (const auto& [plan, start] : r->restored.starts()) {
+    if (interrupted.contains(plan)) absl::c_for_each(start.gangs, clear_satisfied);
   }
   // P-7: capacity for future members is reserved again, before any other gang is planned.
-  gangs->ForEachGang([&](const Gang& gang) {
+  r->gangs.ForEachGang([&](const Gang& gang) {
     const bool had_future_slots =
         gang.durable.future_slots_until_ms > ctx->now_ms() && gang.quorum().FutureMembers() > 0;
-    if (had_future_slots && gang.active() > 0) gangs->SetSatisfied(gang, false);
+    if (had_future_slots && gang.active() > 0) r->gangs.SetSatisfied(gang, false);
   });
-  restored->DiscardUnclaimed(restored_uids, ctx);
+  r->restored.DiscardUnclaimed(restored_uids, ctx);
   return interrupted;
 }
 
 // The previous process may have sent bindings that the API server has not carried out yet. The gangs of the start get
 // the same nodes again, so that each late binding finds its capacity reserved.
-void RestorePlans(const std::vector<Commitment>& start, const Cluster& cluster, const Gangs& gangs,
-                  const Eligibility& eligibility, const Plans& plans, PlanMaker* plan_maker, BrokenPlans* broken_plans,
-                  ApplyContext* ctx) {
+void RestorePlans(const std::vector<Commitment>& start, MachineRooms* r, ApplyContext* ctx) {
   std::vector<PlanMaker::Destination> places;
   for (const Commitment& commitment : start) {
-    const Pod* pod = gangs.FindPod(commitment.uid);
+    const Pod* pod = r->gangs.FindPod(commitment.uid);
     const bool to_place = pod != nullptr && pod->gang != nullptr && pod->state == MemberState::kPending;
-    if (to_place && gangs.Plannable(*pod)) places.push_back({pod, cluster.FindNode(commitment.node)});
+    if (to_place && r->gangs.Plannable(*pod)) places.push_back({pod, r->cluster.FindNode(commitment.node)});
   }
   if (places.empty()) return;
-  const Group together = eligibility.Unplaced(*places.front().pod->gang);
+  const Group together = r->eligibility.Unplaced(*places.front().pod->gang);
   const bool allowed = absl::c_all_of(together, [&](const Gang* gang) {
-    return !gang->durable.satisfied && plans.Of(*gang) == nullptr &&
-           eligibility.PlanReason(*gang, ctx->now_ms()).none();
+    return !gang->durable.satisfied && r->plans.Of(*gang) == nullptr &&
+           r->eligibility.PlanReason(*gang, ctx->now_ms()).none();
   });
-  if (!allowed || together.empty() || !plan_maker->Restore(ClaimsOf(together), places, ctx)) return;
+  if (!allowed || together.empty() || !r->plan_maker.Restore(ClaimsOf(together), places, ctx)) return;
   // The required domains may have changed since (P-4).
-  for (const PlanMaker::Destination& place : places) broken_plans->Withdraw(place.node, ctx);
+  for (const PlanMaker::Destination& place : places) r->broken_plans.Withdraw(place.node, ctx);
 }
 
 }  // namespace
 
 void Machine::CompleteSource(const std::string& source, ApplyContext* ctx) {
-  if (!sources_.Complete(source)) return TouchWhileReading();
-  pod_facts_.OnAllRead(ctx);
-  gangs_.ForEachGang([this](const Gang& gang) {
-    if (!IsIncarnationOf(gang, gang.durable.incarnation)) gangs_.DiscardRestored(gang);
+  if (!r_.sources.Complete(source)) return TouchWhileReading();
+  r_.pod_facts.OnAllRead(ctx);
+  r_.gangs.ForEachGang([this](const Gang& gang) {
+    if (!IsIncarnationOf(gang, gang.durable.incarnation)) r_.gangs.DiscardRestored(gang);
   });
-  const InterruptedStarts interrupted = RestoreCommitments(&restored_, &gangs_, &bindings_, ctx);
-  for (const std::string& uid : gangs_.Uids()) {
-    const Pod& pod = *gangs_.FindPod(uid);
+  const InterruptedStarts interrupted = RestoreCommitments(&r_, ctx);
+  for (const std::string& uid : r_.gangs.Uids()) {
+    const Pod& pod = *r_.gangs.FindPod(uid);
     // The caller that bound it through the previous process may have received no answer.
-    bindings_.OnCallerGone(pod, now_ms_);
-    pod_lifecycle_.ActivateAfterReading(pod, ctx);
+    r_.bindings.OnCallerGone(pod, r_.now_ms);
+    r_.pod_lifecycle.ActivateAfterReading(pod, ctx);
   }
-  gangs_.ForEachGang([&](const Gang& gang) {
-    repair_.ResumeAfterRestart(gang, ctx);
-    gangs_.Touch(gang);
+  r_.gangs.ForEachGang([&](const Gang& gang) {
+    r_.repair.ResumeAfterRestart(gang, ctx);
+    r_.gangs.Touch(gang);
   });
-  for (const auto& [plan, start] : interrupted) {
-    RestorePlans(start, cluster_, gangs_, eligibility_, plans_, &plan_maker_, &broken_plans_, ctx);
-  }
+  for (const auto& [plan, start] : interrupted) RestorePlans(start, &r_, ctx);
 }
 
 }  // namespace muster

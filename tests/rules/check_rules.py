@@ -89,16 +89,15 @@ NOT_RECORDED = {
     "PodAffinity": {"known_", "terms_", "unused_", "ids_", "by_pair_", "not_indexed_", "classes_by_pair_", "labels_",
                    "epoch_"},  # rebuilt
     # Components without a state of their own, and caches.
-    "Machine": {"index_", "topology_", "domains_", "eligibility_", "recorder_", "reasons_", "placer_", "future_placer_", "planning_", "plan_lifecycle_", "broken_plans_", "member_filter_", "extender_frontend_",
-                "contention_", "node_search_", "permit_frontend_", "verbs_frontend_", "submissions_frontend_", "gang_facts_",
-                "pod_facts_", "ingest_", "queue_step_", "reconciler_", "gang_reader_", "reader_"},
+    "MachineRooms": {"index", "topology", "domains", "eligibility", "recorder", "reasons", "placer", "future_placer",
+                     "planning", "plan_lifecycle", "broken_plans", "member_filter", "extender_frontend", "contention",
+                     "node_search", "permit_frontend", "verbs_frontend", "submissions_frontend", "gang_facts",
+                     "pod_facts", "ingest", "queue_step", "reconciler", "gang_reader", "reader"},
 }
 MAX_LINES = 500
-# How many components (the types of Machine's members) a class or struct in state/ may point to: beyond that, it has more
-# than one subject and is split. A struct that only bundles pointers counts as well, for itself and for its class.
+# How many components (the types of MachineRooms' members) a class or struct in state/ may point to: beyond that, it has
+# more than one subject and is split. A struct that only bundles pointers counts as well, for itself and for its class.
 MAX_COMPONENTS = 10
-# Machine owns them all by value; its rooms() are for tests.
-NO_USER = {"MachineRooms"}
 
 
 def folder_of(path):
@@ -109,19 +108,20 @@ def folder_of(path):
 def not_recorded(path, text):
     """Members of a class with Recorded() that are neither recorded nor excused."""
     for recorded in re.finditer(r"^  static constexpr auto Recorded\(\) \{(.*?)\n  \}", text, re.S | re.M):
-        names = re.findall(r"&(\w+)::(\w+_)\b", recorded.group(1))
-        if not names:
-            continue  # a struct: the compiler counts its members
+        names = re.findall(r"&(\w+)::(\w+_?)\b", recorded.group(1))
         kind = names[0][0]
         kept = {name for _, name in names} | NOT_RECORDED.get(kind, set())
-        head = re.search(rf"^class {kind} [^;{{]*\{{$", text, re.M)
+        head = re.search(rf"^(class|struct) {kind} [^;{{]*\{{$", text, re.M)
         if head is None:
             yield f"{path}: Recorded() names members of {kind}, which is no class here"
             continue
         begin = head.end()
-        body = text[begin:text.index("\n};", begin)]
+        body = re.sub("//.*", "", text[begin:text.index("\n};", begin)])
+        underscore = "_" if head.group(1) == "class" else ""
+        if "kNotRecorded" in body:
+            continue  # the compiler counts its members
         # At the class's own indentation; not those of structs within it.
-        for member in re.finditer(r"^  (?! )(?!return |using |friend |static )([^()\n]*?)\b(\w+_)(?: = [^;]*|\{[^;]*)?;", body, re.M):
+        for member in re.finditer(rf"^  (?! )(?!return |using |friend |static )([^()\n]*?)\b(\w+{underscore})(?: = [^;]*|\{{[^;]*)?;", body, re.M):
             kind_of, name = member.groups()
             given = kind_of.startswith("const ") or "* " in kind_of or kind_of.endswith("*") or name.endswith("settings_")
             if name not in kept and not given:
@@ -129,11 +129,11 @@ def not_recorded(path, text):
 
 
 def components(root):
-    """The types of the members of class Machine."""
+    """The types of the members of MachineRooms."""
     header = root / "state/machine/machine.h"
     text = header.read_text() if header.is_file() else ""
-    machine = re.search(r"^class Machine \{$(.*?)^\};$", text, re.S | re.M)
-    return set(re.findall(r"^  ([A-Z]\w+) \w+_;$", machine.group(1), re.M)) if machine else set()
+    rooms = re.search(r"^struct MachineRooms \{$(.*?)^\};$", text, re.S | re.M)
+    return set(re.findall(r"^  ([A-Z]\w+) \w+;$", rooms.group(1), re.M)) if rooms else set()
 
 
 def components_used(text, known):
@@ -153,7 +153,7 @@ def components_used(text, known):
 def uses_too_many(used):
     """`used`: (path, class or struct) -> how many components its members point to."""
     for (path, name), count in used.items():
-        if name not in NO_USER and count > MAX_COMPONENTS:
+        if count > MAX_COMPONENTS:
             yield f"{path}: {name} holds {count} pointers to components; at most {MAX_COMPONENTS}: split it by subject"
 
 
@@ -204,7 +204,7 @@ RECORDED = """class A {
 """
 
 # A machine with components C1 to C11, and members that point to those from `first` to `last`.
-MACHINE = "class Machine {\n private:\n" + "".join(f"  C{i} c{i}_;\n" for i in range(1, 12)) + "};\n"
+MACHINE = "struct MachineRooms {\n" + "".join(f"  C{i} c{i};\n" for i in range(1, 12)) + "};\n"
 
 
 def pointers(first, last):

@@ -193,7 +193,7 @@ uint64_t ComputeHash(const MachineRooms& rooms, StateHasher empty) {
 uint64_t LogicalHash(const Machine& machine) { return ComputeHash(machine.rooms(), StateHasher()); }
 
 uint64_t CanonicalHash(const Machine& machine) {
-  const MachineRooms rooms = machine.rooms();
+  const MachineRooms& rooms = machine.rooms();
   return ComputeHash(rooms, StateHasher(rooms.now_ms));
 }
 

@@ -395,7 +395,7 @@ absl::Status CheckWaiters(const MachineRooms& rooms, Sums* sums) {
 }  // namespace
 
 absl::Status CheckInvariants(const Machine& machine) {
-  const MachineRooms rooms = machine.rooms();
+  const MachineRooms& rooms = machine.rooms();
   absl::Status status;
   Expected expected(rooms.cluster);
   Sums sums;
