@@ -151,38 +151,22 @@ void PassNumber(Archive& archive, T& value) {
       archive.Number(static_cast<uint64_t>(static_cast<Wide>(value)));
       archive.Number(static_cast<uint64_t>(static_cast<Wide>(value) >> 64));
     }
-  } else if constexpr (std::is_signed_v<T>) {
-    if constexpr (Archive::kReads) {
-      value = static_cast<T>(UnZigZag(archive.Number()));
-    } else {
-      archive.Number(ZigZag(value));
-    }
   } else if constexpr (Archive::kReads) {
-    value = static_cast<T>(archive.Number());
+    const uint64_t number = archive.Number();
+    value = static_cast<T>(std::is_signed_v<T> ? static_cast<uint64_t>(UnZigZag(number)) : number);
   } else {
-    archive.Number(static_cast<uint64_t>(value));
-  }
-}
-
-// Passes the size of the container `value`. When reading, clears `value`; returns the number of parts to read.
-template <typename Archive, typename T>
-size_t PassSize(Archive& archive, T& value) {
-  if constexpr (Archive::kReads) {
-    value.clear();
-    return archive.Size();
-  } else {
-    archive.Number(value.size());
-    return value.size();
+    archive.Number(std::is_signed_v<T> ? ZigZag(static_cast<int64_t>(value)) : static_cast<uint64_t>(value));
   }
 }
 
 template <typename Archive, typename T>
 void PassParts(Archive& archive, T& value) {
-  const size_t size = PassSize(archive, value);
   if constexpr (!Archive::kReads) {
-    static_cast<void>(size);
+    archive.Number(value.size());
     for (auto& part : value) Pass(archive, part);
   } else {
+    value.clear();
+    const size_t size = archive.Size();
     for (size_t i = 0; i < size && archive.ok(); ++i) {
       if constexpr (Sequence<T>) {
         value.emplace_back();
@@ -213,29 +197,39 @@ void PassById(Archive& archive, T& value) {
   }
 }
 
+// An optional value, or one that is owned by a pointer: whether it is present, then the value.
 template <typename Archive, typename T>
-void PassOwned(Archive& archive, T& value) {
-  using Element = std::remove_const_t<typename std::remove_const_t<T>::element_type>;
-  if constexpr (Archive::kReads) {
+void PassOptional(Archive& archive, T& value) {
+  if constexpr (!Archive::kReads) {
+    archive.Number(value ? 1 : 0);
+    if (value) Pass(archive, *value);
+  } else {
     value.reset();
     if (archive.Number() == 0) return;
-    auto element = std::make_unique<Element>();
-    Pass(archive, *element);
-    value = std::move(element);
-  } else {
-    archive.Number(value == nullptr ? 0 : 1);
-    if (value != nullptr) Pass(archive, *value);
+    if constexpr (Optional<T>) {
+      Pass(archive, value.emplace());
+    } else {
+      auto element = std::make_unique<std::remove_const_t<typename T::element_type>>();
+      Pass(archive, *element);
+      value = std::move(element);
+    }
   }
 }
 
-template <typename Archive, typename T, size_t i = 0>
-void PassAlternative(Archive& archive, size_t index, T& value) {
-  if constexpr (i < std::variant_size_v<std::remove_const_t<T>>) {
-    if (index != i) return PassAlternative<Archive, T, i + 1>(archive, index, value);
-    if constexpr (Archive::kReads) value.template emplace<i>();
-    Pass(archive, *std::get_if<i>(&value));
-  } else if constexpr (Archive::kReads) {
-    archive.Fail();
+// The index of the alternative, then the alternative.
+template <typename Archive, typename T>
+void PassVariant(Archive& archive, T& value) {
+  if constexpr (!Archive::kReads) {
+    archive.Number(value.index());
+    std::visit([&](auto& alternative) { Pass(archive, alternative); }, value);
+  } else {
+    constexpr size_t kSize = std::variant_size_v<T>;
+    const uint64_t index = archive.Number();
+    if (index >= kSize) return archive.Fail();
+    [&]<size_t... i>(std::index_sequence<i...>) {
+      ((i == index ? Pass(archive, value.template emplace<i>()) : void()), ...);
+    }
+    (std::make_index_sequence<kSize>());
   }
 }
 
@@ -256,16 +250,8 @@ void Pass(Archive& archive, T& value) {
     static_assert(!Archive::kReads, "a status is not read");
     archive.Number(static_cast<uint64_t>(value.code()));
     archive.Bytes(value.message());
-  } else if constexpr (Optional<Plain>) {
-    if constexpr (Archive::kReads) {
-      value.reset();
-      if (archive.Number() != 0) Pass(archive, value.emplace());
-    } else {
-      archive.Number(value.has_value() ? 1 : 0);
-      if (value.has_value()) Pass(archive, *value);
-    }
-  } else if constexpr (Owner<Plain>) {
-    PassOwned(archive, value);
+  } else if constexpr (Optional<Plain> || Owner<Plain>) {
+    PassOptional(archive, value);
   } else if constexpr (SharedCopy<Plain>) {
     if constexpr (Archive::kReads) {
       Pass(archive, value.Mutable());
@@ -275,9 +261,7 @@ void Pass(Archive& archive, T& value) {
   } else if constexpr (kIsArray<Plain>) {
     for (auto& part : value) Pass(archive, part);
   } else if constexpr (kIsVariant<Plain>) {
-    size_t index = value.index();
-    PassNumber(archive, index);
-    PassAlternative(archive, index, value);
+    PassVariant(archive, value);
   } else if constexpr (kIsById<Plain>) {
     PassById(archive, value);
   } else if constexpr (Map<Plain> || Set<Plain> || Sequence<Plain>) {
@@ -313,10 +297,6 @@ void AddLayout(StateHasher* hasher) {
     hasher->Add(std::is_signed_v<T> || kIsWide<T>);
   } else if constexpr (std::is_pointer_v<T>) {
     hasher->Add("pointer");
-  } else if constexpr (Map<T>) {
-    hasher->Add("map");
-    AddLayout<typename T::key_type>(hasher);
-    AddLayout<typename T::mapped_type>(hasher);
   } else if constexpr (std::is_same_v<T, std::string>) {
     hasher->Add("string");
   } else if constexpr (SharedCopy<T>) {
@@ -324,7 +304,7 @@ void AddLayout(StateHasher* hasher) {
   } else if constexpr (Owner<T>) {
     hasher->Add("owner");
     AddLayout<std::remove_const_t<typename T::element_type>>(hasher);
-  } else if constexpr (requires { typename T::value_type; }) {  // sets, sequences, arrays, optionals
+  } else if constexpr (requires { typename T::value_type; }) {  // maps, sets, sequences, arrays, optionals
     hasher->Add("parts");
     AddLayout<std::remove_const_t<typename T::value_type>>(hasher);
   } else if constexpr (kIsVariant<T>) {
@@ -334,10 +314,11 @@ void AddLayout(StateHasher* hasher) {
                          value.first;
                          value.second;
                        }) {
-    AddLayout<decltype(T::first)>(hasher);
+    AddLayout<std::remove_const_t<decltype(T::first)>>(hasher);
     AddLayout<decltype(T::second)>(hasher);
   } else if constexpr (NamesRecorded<T>) {
     hasher->Add("{");
+    if constexpr (requires { typename T::Base; }) AddLayout<typename T::Base>(hasher);
     const auto add = [&]<typename Class, typename Member>(Member Class::*) { AddLayout<Member>(hasher); };
     std::apply([&](auto... member) { (add(member), ...); }, T::Recorded());
     hasher->Add("}");
