@@ -15,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "state/base/archive.h"
 #include "state/recording/snapshot.h"
 
 namespace muster {
@@ -97,7 +98,7 @@ void Recorder::BeforeApply(const Machine& machine, int64_t now_ms) {
                              .layout = RecordingLayout(),
                              .first_command = applied_ + 1,
                              .begun_ms = now_ms,
-                             .settings = recording::WriteSettings(options_.settings),
+                             .settings = archive::BytesOf(options_.settings),
                              .first_of_process = applied_ == 0};
   part.state = recording::SaveState(machine);
   recording_ = true;

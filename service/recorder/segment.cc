@@ -65,8 +65,9 @@ bool FrameBehind(absl::string_view bytes) {
 
 uint64_t RecordingLayout() {
   StateHasher hasher;
-  hasher.Add(recording::CommandLayout());
-  hasher.Add(recording::StateLayout());
+  archive::AddLayout<Command>(&hasher);
+  archive::AddLayout<MachineSettings>(&hasher);
+  archive::AddLayout<Machine>(&hasher);
   return hasher.value();
 }
 
@@ -214,15 +215,13 @@ absl::Status SegmentReader::ReadHead() {
                                                       kRecordingFormat,
                                                       ": use the musterctl of the musterd that wrote it"));
   }
-  archive::Reader again(payload_);
-  archive::Pass(again, header_);
-  if (!again.ok() || !again.done()) return Broken("its header cannot be read");
+  if (!archive::ReadBytes(payload_, &header_)) return Broken("its header cannot be read");
   if (header_.layout != RecordingLayout()) {
     return absl::FailedPreconditionError(
         absl::StrCat("was written by musterd ", header_.version,
                      ", whose state this musterctl cannot read: use the musterctl of that version"));
   }
-  if (!recording::ReadSettings(header_.settings, &settings_)) return Broken("its settings cannot be read");
+  if (!archive::ReadBytes(header_.settings, &settings_)) return Broken("its settings cannot be read");
   last_ms_ = header_.begun_ms;
   for (;;) {
     const size_t before = at_;

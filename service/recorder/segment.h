@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "state/machine/settings.h"
 #include "state/recording/commands.h"
 
 namespace muster {
@@ -30,7 +31,7 @@ struct SegmentHeader {
   int64_t first_command = 0;  // its number: the first command of a process is 1
   int64_t begun_ms = 0;       // Unix time
   int64_t state_bytes = 0;    // size of the state that follows; Begin sets it
-  std::string settings;       // from recording::WriteSettings
+  std::string settings;       // serialised MachineSettings
   bool first_of_process = false;
 };
 

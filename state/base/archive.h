@@ -1,7 +1,7 @@
 // Serialises values to bytes and back. One traversal serves both directions, so that they cannot disagree.
 //
 // Numbers are varints (state/base/varint.h); every other value is its size followed by its parts. The format contains
-// no names and no types: only the same types can read it, which LayoutOf verifies. Not thread-safe.
+// no names and no types: only the same types can read it, which AddLayout describes. Not thread-safe.
 #ifndef MUSTER_STATE_BASE_ARCHIVE_H_
 #define MUSTER_STATE_BASE_ARCHIVE_H_
 
@@ -289,7 +289,16 @@ template <typename T>
   return bytes;
 }
 
-// --- layouts: bytes that were written with other types are not read ---
+// Reads what BytesOf wrote. Returns whether the bytes are those of a T.
+template <typename T>
+[[nodiscard]] bool ReadBytes(absl::string_view bytes, T* value) {
+  Reader reader(bytes);
+  Pass(reader, *value);
+  return reader.ok() && reader.done();
+}
+
+// Adds the layout of T, so that bytes that were written with other types are not read. Equal for types with the same
+// serialised form.
 template <typename T>
 void AddLayout(StateHasher* hasher) {
   if constexpr (kIsNumber<T>) {
@@ -330,14 +339,6 @@ void AddLayout(StateHasher* hasher) {
   } else {
     hasher->Add("nothing");
   }
-}
-
-// Equal for types with the same serialised form.
-template <typename T>
-[[nodiscard]] uint64_t LayoutOf() {
-  StateHasher hasher;
-  AddLayout<T>(&hasher);
-  return hasher.value();
 }
 
 }  // namespace muster::archive

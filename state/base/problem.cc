@@ -28,10 +28,8 @@ absl::Status InvalidArgument(const std::vector<Problem>& problems) {
 std::vector<Problem> ProblemsOf(const absl::Status& status) {
   const auto payload = status.GetPayload(kPayload);
   if (!payload.has_value()) return {};
-  const std::string bytes(*payload);
   std::vector<Problem> out;
-  archive::Reader reader(bytes);
-  archive::Pass(reader, out);
+  if (!archive::ReadBytes(std::string(*payload), &out)) out.clear();
   return out;
 }
 

@@ -67,19 +67,4 @@ uint64_t DigestOf(const Outcome& outcome) {
   return digester.value();
 }
 
-std::string WriteSettings(const MachineSettings& settings) { return archive::BytesOf(settings); }
-
-bool ReadSettings(absl::string_view bytes, MachineSettings* settings) {
-  archive::Reader reader(bytes);
-  archive::Pass(reader, *settings);
-  return reader.ok() && reader.done();
-}
-
-uint64_t CommandLayout() {
-  StateHasher hasher;
-  archive::AddLayout<Command>(&hasher);
-  archive::AddLayout<MachineSettings>(&hasher);
-  return hasher.value();
-}
-
 }  // namespace muster::recording

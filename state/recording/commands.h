@@ -1,4 +1,4 @@
-// Serialises commands, settings and digests of outcomes for recordings (S-3). Not thread-safe.
+// Serialises commands and digests of outcomes for recordings (S-3). Not thread-safe.
 #ifndef MUSTER_STATE_RECORDING_COMMANDS_H_
 #define MUSTER_STATE_RECORDING_COMMANDS_H_
 
@@ -12,7 +12,6 @@
 #include "state/api/commands.h"
 #include "state/api/effects.h"
 #include "state/base/archive.h"
-#include "state/machine/settings.h"
 
 namespace muster::recording {
 
@@ -60,12 +59,6 @@ class CommandReader : public archive::Reader {
 
 // A digest of everything that a command resulted in; equal for equal outcomes.
 [[nodiscard]] uint64_t DigestOf(const Outcome& outcome);
-
-[[nodiscard]] std::string WriteSettings(const MachineSettings& settings);
-[[nodiscard]] bool ReadSettings(absl::string_view bytes, MachineSettings* settings);
-
-// Equal for programs that serialise commands and settings in the same form.
-[[nodiscard]] uint64_t CommandLayout();
 
 }  // namespace muster::recording
 

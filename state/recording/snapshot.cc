@@ -102,6 +102,4 @@ uint64_t StateHash(const Machine& machine) {
   return digester.value();
 }
 
-uint64_t StateLayout() { return archive::LayoutOf<Machine>(); }
-
 }  // namespace muster::recording

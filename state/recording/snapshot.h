@@ -21,9 +21,6 @@ namespace muster::recording {
 // or not one of them was restored on the way: the same commands, and the same calls of TakeChanged.
 [[nodiscard]] uint64_t StateHash(const Machine& machine);
 
-// Equal for programs that serialise states in the same form.
-[[nodiscard]] uint64_t StateLayout();
-
 }  // namespace muster::recording
 
 #endif  // MUSTER_STATE_RECORDING_SNAPSHOT_H_
