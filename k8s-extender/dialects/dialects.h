@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "state/base/names.h"
+#include "state/base/text.h"
 #include "state/model/facts.h"
 #include "state/model/gang.h"
 #include "state/model/node.h"

@@ -11,7 +11,6 @@
 #include "absl/strings/str_split.h"
 #include "k8s-extender/dialects/dialects.h"
 #include "k8s-extender/dialects/keys.h"
-#include "state/base/names.h"
 #include "state/base/text.h"
 
 namespace muster {

@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "service/rpc/enums.h"
 #include "service/rpc/times.h"
-#include "state/base/names.h"
 #include "state/base/quantity.h"
 #include "state/base/text.h"
 #include "state/model/queue.h"

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "service/rpc/enums.h"
 #include "service/rpc/reading.h"
-#include "state/base/names.h"
 #include "state/base/text.h"
 
 namespace muster {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "state/base/check.h"
@@ -18,7 +19,10 @@ inline constexpr int32_t kNoAccount = -1;
 class Accounts {
  public:
   // Creates one account per entry of `parents`: the account above it, or kNoAccount. All sums become zero.
-  void Reset(std::vector<int32_t> parents);
+  void Reset(std::vector<int32_t> parents) {
+    parents_ = std::move(parents);
+    sums_.assign(parents_.size(), ResourceSum());
+  }
   // Books `times` times the amounts; `times` may be negative. Does nothing for kNoAccount.
   template <typename T>
   void AddAmounts(int32_t account, const Amounts<T>& amounts, int64_t times) {
@@ -29,9 +33,6 @@ class Accounts {
   }
   [[nodiscard]] const ResourceSum& Of(int32_t account) const { return sums_[static_cast<size_t>(account)]; }
   [[nodiscard]] int32_t size() const { return static_cast<int32_t>(parents_.size()); }
-  [[nodiscard]] const std::vector<int32_t>& parents() const { return parents_; }
-
-  friend bool operator==(const Accounts&, const Accounts&) = default;
 
   // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&Accounts::parents_, &Accounts::sums_); }

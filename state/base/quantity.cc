@@ -29,29 +29,16 @@ struct Scale {
   int exponent;
 };
 
+constexpr std::array<absl::string_view, 10> kDecimalSuffixes = {"n", "u", "m", "", "k", "M", "G", "T", "P", "E"};
+constexpr int kNoSuffix = 3;  // the position of 10^0; each following suffix is three powers of ten more
+constexpr std::array<absl::string_view, 6> kBinarySuffixes = {"Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};  // from 2^10, by 10
+
 std::optional<Scale> SuffixScale(absl::string_view suffix) {
-  struct Row {
-    absl::string_view suffix;
-    Scale scale;
-  };
-  static constexpr std::array<Row, 16> kRows = {{{"", {10, 0}},
-                                                 {"n", {10, -9}},
-                                                 {"u", {10, -6}},
-                                                 {"m", {10, -3}},
-                                                 {"k", {10, 3}},
-                                                 {"M", {10, 6}},
-                                                 {"G", {10, 9}},
-                                                 {"T", {10, 12}},
-                                                 {"P", {10, 15}},
-                                                 {"E", {10, 18}},
-                                                 {"Ki", {2, 10}},
-                                                 {"Mi", {2, 20}},
-                                                 {"Gi", {2, 30}},
-                                                 {"Ti", {2, 40}},
-                                                 {"Pi", {2, 50}},
-                                                 {"Ei", {2, 60}}}};
-  for (const Row& row : kRows) {
-    if (row.suffix == suffix) return row.scale;
+  if (const auto* at = absl::c_find(kDecimalSuffixes, suffix); at != kDecimalSuffixes.end()) {
+    return Scale{10, 3 * (static_cast<int>(at - kDecimalSuffixes.begin()) - kNoSuffix)};
+  }
+  if (const auto* at = absl::c_find(kBinarySuffixes, suffix); at != kBinarySuffixes.end()) {
+    return Scale{2, 10 * (static_cast<int>(at - kBinarySuffixes.begin()) + 1)};
   }
   if (suffix.size() < 2 || (suffix[0] != 'e' && suffix[0] != 'E')) return std::nullopt;
   suffix.remove_prefix(1);
@@ -175,14 +162,13 @@ std::string FormatQuantity(absl::string_view resource_name, int64_t value) {
     return value % 1000 == 0 ? absl::StrCat(value / 1000) : absl::StrCat(value, "m");
   }
   if (resource_name == "memory" || resource_name == "ephemeral-storage") {
-    static constexpr std::array<absl::string_view, 6> kUnits = {"Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
     int64_t scaled = value;
     int unit = -1;
     while (scaled != 0 && scaled % 1024 == 0 && unit < 5) {
       scaled /= 1024;
       ++unit;
     }
-    return unit < 0 ? absl::StrCat(scaled) : absl::StrCat(scaled, kUnits[static_cast<size_t>(unit)]);
+    return unit < 0 ? absl::StrCat(scaled) : absl::StrCat(scaled, kBinarySuffixes[static_cast<size_t>(unit)]);
   }
   return absl::StrCat(value);
 }

@@ -3,11 +3,13 @@
 #ifndef MUSTER_STATE_BASE_REASON_H_
 #define MUSTER_STATE_BASE_REASON_H_
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <tuple>
 
 #include "absl/strings/string_view.h"
+#include "state/base/check.h"
 
 namespace muster {
 
@@ -52,8 +54,55 @@ enum class ReasonCode : uint8_t {
   kEvicted,              // members are being evicted so that the gang can start again (G-13)
 };
 
+// In the order of ReasonCode.
+inline constexpr std::array kReasonNames = {
+    "None",
+    "NotAGang",
+    "UnknownPod",
+    "UnknownGang",
+    "Uninitialised",
+    "GroupDisagrees",
+    "ScheduleCycle",
+    "Conflict",
+    "PriorityMismatch",
+    "TimedOut",
+    "NotEnoughPods",
+    "NoRoom",
+    "MinResources",
+    "TooManyHolds",
+    "Backoff",
+    "Queued",
+    "Planned",
+    "Barrier",
+    "Binding",
+    "Satisfied",
+    "SlotsTaken",
+    "NodeNotOffered",
+    "MemberUnschedulable",
+    "InvalidRequest",
+    "NotServed",
+    "Guarded",
+    "Starting",
+    "Gone",
+    "HoldExpired",
+    "Withdrawn",
+    "BindFailed",
+    "Overloaded",
+    "ShuttingDown",
+    "NoPlaceFound",
+    "QueueLimit",
+    "UnknownQueue",
+    "QueueRejected",
+    "Evicted",
+};
+static_assert(kReasonNames.size() == static_cast<size_t>(ReasonCode::kEvicted) + 1, "each code has a name");
+
 // The code's name as users see it: "NotEnoughPods".
-[[nodiscard]] absl::string_view ReasonName(ReasonCode code);
+[[nodiscard]] inline absl::string_view ReasonName(ReasonCode code) {
+  const auto index = static_cast<size_t>(code);
+  MUSTER_CHECK(index < kReasonNames.size());
+  return kReasonNames[index];
+}
 
 struct Reason {
   ReasonCode code = ReasonCode::kNone;

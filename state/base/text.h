@@ -1,4 +1,4 @@
-// Text from outside: cutting, quoting and sanitising it. Pure functions.
+// Text from outside: cutting, quoting and sanitising it, and checking names of Kubernetes. Pure functions.
 #ifndef MUSTER_STATE_BASE_TEXT_H_
 #define MUSTER_STATE_BASE_TEXT_H_
 
@@ -35,6 +35,18 @@ namespace muster {
   return ms % 1000 == 0 || ms > 60'000 ? absl::StrCat(ms / 1000, " s")
                                        : absl::StrCat(static_cast<double>(ms) / 1000, " s");
 }
+
+// --- names of Kubernetes ---
+
+// True for an RFC 1123 subdomain: at most 253 characters of a-z, 0-9, '-' and '.'; each label begins and ends with a-z
+// or 0-9.
+[[nodiscard]] bool IsSubdomain(absl::string_view name);
+
+// True for a name of at most 63 letters, digits, '-', '_' and '.' that begins and ends with a letter or a digit.
+[[nodiscard]] bool IsLabelName(absl::string_view name);
+
+// True for a label key: an optional subdomain with a slash (as in "topology.kubernetes.io/zone"), then a label name.
+[[nodiscard]] bool IsLabelKey(absl::string_view key);
 
 }  // namespace muster
 

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "state/base/enum_names.h"
-#include "state/base/names.h"
+#include "state/base/text.h"
 
 namespace muster {
 namespace {

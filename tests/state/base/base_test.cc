@@ -11,7 +11,6 @@
 #include "state/base/checked.h"
 #include "state/base/enum_names.h"
 #include "state/base/hash.h"
-#include "state/base/names.h"
 #include "state/base/problem.h"
 #include "state/base/reason.h"
 #include "state/base/shared.h"
