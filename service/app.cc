@@ -29,7 +29,7 @@
 #include "service/store/sqlite_store.h"
 #include "service/tracing/otlp_exporter.h"
 #include "service/tracing/trace_log.h"
-#include "state/persistence/facts.h"
+#include "state/persistence/records.h"
 
 namespace muster {
 namespace {

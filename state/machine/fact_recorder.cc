@@ -6,17 +6,6 @@
 
 namespace muster {
 
-void FactRecorder::RecordGangObject(const GangObject& object, ApplyContext* ctx) const {
-  if (writes()) WriteObjectRecord(object, ctx);
-  if (writes_created(object.dialect)) WriteCreatedRecord(object, ctx);
-}
-
-void FactRecorder::EraseGangObject(GangDialect dialect, const std::string& name_space, const std::string& name,
-                                   ApplyContext* ctx) const {
-  if (writes()) DeleteObjectRecord(dialect, name_space, name, ctx);
-  if (writes_created(dialect)) DeleteCreatedRecord(name_space, name, ctx);
-}
-
 void FactRecorder::RecordChanges(ApplyContext* ctx) {
   if (!records_all_) return;
   for (const PodId id : gangs_->TakeChangedFacts()) {

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "state/api/apply_context.h"
 #include "state/gangs/gangs.h"
-#include "state/persistence/facts.h"
+#include "state/persistence/records.h"
 #include "state/reservations/submissions.h"
 
 namespace muster {
@@ -32,13 +32,15 @@ class FactRecorder {
   void ErasePod(const std::string& uid, ApplyContext* ctx) const {
     if (writes()) DeletePodRecord(uid, ctx);
   }
-  void RecordGangObject(const GangObject& object, ApplyContext* ctx) const;
-  void EraseGangObject(GangDialect dialect, const std::string& name_space, const std::string& name,
-                       ApplyContext* ctx) const;
-  // The announcer `source` is at `version`. `stale_since_ms`: since when it has sent nothing; 0: it has announced to
-  // this process.
-  void RecordStep(const std::string& source, int64_t version, int64_t stale_since_ms, ApplyContext* ctx) const {
-    if (writes()) WriteAnnouncerRecord(source, version, stale_since_ms, ctx);
+  void RecordGangObject(const GangObject& object, ApplyContext* ctx) const {
+    if (writes_objects(object.dialect)) WriteObjectRecord(object, /*created=*/!records_all_, ctx);
+  }
+  void EraseGangObject(GangDialect dialect, const Gang& gang, ApplyContext* ctx) const {
+    if (writes_objects(dialect))
+      DeleteObjectRecord(dialect, gang.name_space, gang.name, /*created=*/!records_all_, ctx);
+  }
+  void RecordAnnouncer(const Announcer& announcer, ApplyContext* ctx) const {
+    if (writes()) WriteAnnouncerRecord(announcer, ctx);
   }
   // Writes the records of the pods and submissions that the command changed.
   void RecordChanges(ApplyContext* ctx);
@@ -51,8 +53,8 @@ class FactRecorder {
 
  private:
   [[nodiscard]] bool writes() const { return records_all_ && !replaying_; }
-  [[nodiscard]] bool writes_created(GangDialect dialect) const {
-    return records_created_ && !records_all_ && !replaying_ && dialect == GangDialect::kApi;
+  [[nodiscard]] bool writes_objects(GangDialect dialect) const {
+    return writes() || (records_created_ && !replaying_ && dialect == GangDialect::kApi);
   }
   void RecordSubmission(const std::string& id, ApplyContext* ctx) const;
 

@@ -64,7 +64,7 @@ absl::Status Ingest::RemoveObject(const RemoveGangObject& command, ApplyContext*
     return absl::NotFoundError(absl::StrCat("there is no gang ", key, " that was created here"));
   }
   const Gang& gang = *found;
-  r_.recorder->EraseGangObject(command.dialect, gang.name_space, gang.name, ctx);
+  r_.recorder->EraseGangObject(command.dialect, gang, ctx);
   r_.gang_facts->Redeclare(gang);
   if (command.dialect == GangDialect::kOwner) r_.pod_facts->OnOwnerChanged(gang, ctx);
   // D-12: without its PodGroup the gang does not exist; pods that need the PodGroup wait for a new one.
@@ -162,7 +162,7 @@ bool Ingest::RestoreFacts(DurableFacts restored, ApplyContext* ctx) {
   });
   for (const DurablePod& pod : restored.pods) ctx->Refuse(PutPod(pod.facts, pod.submitted, ctx));
   r_.recorder->EndReplay();
-  RestoreAnnouncer(restored, ctx);
+  RestoreAnnouncer(restored.announcer, ctx);
   return true;
 }
 
@@ -203,26 +203,26 @@ void Ingest::RemoveNode(const std::string& name, ApplyContext* ctx) {
 
 void Ingest::OnFactsStep(const FactsVersion& taken, ApplyContext* ctx) {
   r_.sources->TakeStep(taken.source, taken.version);
-  r_.recorder->RecordStep(taken.source, taken.version, /*stale_since_ms=*/0, ctx);
+  r_.recorder->RecordAnnouncer({taken.source, taken.version}, ctx);
   ClearStale();
 }
 
 // An earlier process received the facts from this announcer, and recorded them.
-void Ingest::RestoreAnnouncer(const DurableFacts& restored, ApplyContext* ctx) {
-  if (restored.announcer.empty()) return;
+void Ingest::RestoreAnnouncer(const Announcer& restored, ApplyContext* ctx) {
+  if (restored.source.empty()) return;
   // A restart does not make facts current: an announcer that was silent before has been silent since then.
   const bool silent = restored.stale_since_ms > 0;
   const int64_t since = silent ? std::min(restored.stale_since_ms, ctx->now_ms()) : ctx->now_ms();
-  r_.sources->TakeStep(restored.announcer, restored.version);
+  r_.sources->TakeStep(restored.source, restored.version);
   r_.sources->SetStaleSince(since);
   ReplaceFreshness(Freshness::kCurrent, Freshness::kRestored);
-  if (!silent) r_.recorder->RecordStep(restored.announcer, restored.version, since, ctx);
+  if (!silent) r_.recorder->RecordAnnouncer({restored.source, restored.version, since}, ctx);
   if (r_.sources->ExpiresAt() <= ctx->now_ms()) ExpireStaleNodes(ctx);
 }
 
 void Ingest::ConfirmRestoredFacts(ApplyContext* ctx) {
   if (r_.sources->stale_since_ms() == kNever) return;
-  r_.recorder->RecordStep(r_.sources->announcer(), r_.sources->version(), /*stale_since_ms=*/0, ctx);
+  r_.recorder->RecordAnnouncer({r_.sources->announcer(), r_.sources->version()}, ctx);
   ClearStale();
 }
 

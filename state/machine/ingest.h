@@ -64,7 +64,7 @@ class Ingest {
   void RemoveAbsent(const ReplaceFacts& snapshot, ApplyContext* ctx);
   void PutAll(const std::vector<GangObject>& gangs, const std::vector<NodeDescription>& nodes,
               const std::vector<PodDescription>& pods, ApplyContext* ctx);
-  void RestoreAnnouncer(const DurableFacts& restored, ApplyContext* ctx);
+  void RestoreAnnouncer(const Announcer& restored, ApplyContext* ctx);
   void ClearStale();
   void SetFreshness(NodeId id, Freshness freshness);
   void ReplaceFreshness(Freshness from, Freshness to);

@@ -8,12 +8,8 @@
 #include "state/persistence/fields.h"
 
 namespace muster {
-namespace {
-
 constexpr char kAnswer[] = "answer";
 constexpr int32_t kAnswerFormat = 1;
-
-}  // namespace
 
 void Convert(Pair<DurableAnswer, store::v1::AnswerRecord> /*types*/, auto& value, auto& message) {
   MUSTER_FIELDS(fingerprint, code, message, details, response);
@@ -27,31 +23,18 @@ Record AnswerRecord(const DurableAnswer& answer) {
 
 Record AnswerDeletion(std::string key) { return {.kind = kAnswer, .key = std::move(key), .format = kAnswerFormat}; }
 
-namespace {
-
-absl::StatusOr<DurableAnswer> ReadAnswer(const Record& record) {
-  store::v1::AnswerRecord parsed;
-  if (record.format != kAnswerFormat || !parsed.ParseFromString(record.value)) {
-    return absl::InvalidArgumentError(absl::StrCat("record \"", RecordName(record), "\", format ", record.format,
-                                                   ": not a readable AnswerRecord; run the version of Muster that "
-                                                   "wrote it, or a newer one"));
-  }
-  DurableAnswer answer;
-  answer.key = record.key;
-  Read(std::as_const(parsed), &answer);
-  return answer;
-}
-
-}  // namespace
-
 absl::StatusOr<std::vector<DurableAnswer>> TakeAnswers(std::vector<Record>* records) {
   const auto first = std::stable_partition(records->begin(), records->end(),
                                            [](const Record& record) { return record.kind != kAnswer; });
   std::vector<DurableAnswer> answers;
   for (auto record = first; record != records->end(); ++record) {
-    absl::StatusOr<DurableAnswer> answer = ReadAnswer(*record);
-    if (!answer.ok()) return answer.status();
-    answers.push_back(*std::move(answer));
+    DurableAnswer& answer = answers.emplace_back();
+    answer.key = record->key;
+    if (record->format != kAnswerFormat || !ReadRecord<store::v1::AnswerRecord>(*record, &answer).ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("record \"", RecordName(*record), "\", format ", record->format,
+                                                     ": not a readable AnswerRecord; run the version of Muster that "
+                                                     "wrote it, or a newer one"));
+    }
   }
   records->erase(first, records->end());
   return answers;

@@ -119,16 +119,20 @@ void Write(const Value& value, Message* message) {
 #define MUSTER_SCAN4(...) MUSTER_SCAN1(MUSTER_SCAN1(MUSTER_SCAN1(MUSTER_SCAN1(__VA_ARGS__))))
 #define MUSTER_SCAN1(...) __VA_ARGS__
 
-// Parses the record's value and passes the message to `take`. InvalidArgument, without the record's name: it cannot be
-// read.
-template <typename Message, typename Take>
-[[nodiscard]] absl::Status ReadMessage(const Record& record, const Take& take) {
+// Parses the record's value. InvalidArgument, without the record's name: it cannot be read.
+template <typename Message>
+[[nodiscard]] absl::Status ParseRecord(const Record& record, Message* message) {
+  if (message->ParseFromString(record.value)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("not a readable ", message->GetDescriptor()->name()));
+}
+
+// As ParseRecord, and reads the message into `value`.
+template <typename Message, typename Value>
+[[nodiscard]] absl::Status ReadRecord(const Record& record, Value* value) {
   Message message;
-  if (!message.ParseFromString(record.value)) {
-    return absl::InvalidArgumentError(absl::StrCat("not a readable ", message.GetDescriptor()->name()));
-  }
-  take(std::as_const(message));
-  return absl::OkStatus();
+  absl::Status parsed = ParseRecord(record, &message);
+  if (parsed.ok()) Read(message, value);
+  return parsed;
 }
 
 }  // namespace muster

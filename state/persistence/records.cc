@@ -1,5 +1,8 @@
 #include "state/persistence/records.h"
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -7,12 +10,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "muster/store/v1/records.pb.h"
-#include "state/persistence/fields.h"
+#include "state/persistence/record_fields.h"
 
 namespace muster {
-
-namespace proto = store::v1;
-
 namespace {
 
 constexpr char kGang[] = "gang";
@@ -21,11 +21,37 @@ constexpr char kCommit[] = "commit";
 constexpr char kPlans[] = "plans";
 constexpr char kEffects[] = "effects";
 constexpr char kQueues[] = "queues";
+constexpr char kNode[] = "node";
+constexpr char kPod[] = "pod";
+constexpr char kPodGroup[] = "podgroup";
+constexpr char kCreated[] = "created";
+constexpr char kAnnouncer[] = "announcer";
+constexpr char kSubmission[] = "submission";
 constexpr int32_t kRecordFormat = 1;
 
-void Put(absl::string_view kind, std::string key, std::string value, ApplyContext* ctx) {
-  ctx->PutRecord(
-      {.kind = std::string(kind), .key = std::move(key), .format = kRecordFormat, .value = std::move(value)});
+// The value of a fact without any field: an empty value would delete the record.
+constexpr char kEmptyMessage[] = "\x92\x7d\x00";  // an unknown field of length zero
+
+// Stores the record; deletes it if `value` is empty.
+void Put(const char* kind, std::string key, std::string value, ApplyContext* ctx) {
+  ctx->PutRecord({.kind = kind, .key = std::move(key), .format = kRecordFormat, .value = std::move(value)});
+}
+
+template <typename Message>
+void PutFact(const char* kind, std::string key, const Message& message, ApplyContext* ctx) {
+  std::string value(message.ByteSizeLong(), '\0');
+  {
+    google::protobuf::io::ArrayOutputStream bytes(value.data(), static_cast<int>(value.size()));
+    google::protobuf::io::CodedOutputStream out(&bytes);
+    out.SetSerializationDeterministic(true);  // maps sorted by key: equal facts have equal bytes
+    message.SerializeWithCachedSizes(&out);
+  }
+  if (value.empty()) value.assign(kEmptyMessage, 3);
+  Put(kind, std::move(key), std::move(value), ctx);
+}
+
+std::string ObjectKey(GangDialect dialect, absl::string_view name_space, absl::string_view name) {
+  return absl::StrCat(static_cast<int>(dialect), "/", name_space, "/", name);
 }
 
 absl::Status Unreadable(const Record& record, absl::string_view why) {
@@ -33,35 +59,6 @@ absl::Status Unreadable(const Record& record, absl::string_view why) {
 }
 
 }  // namespace
-
-void Convert(Pair<DurableGangState, proto::GangRecord> /*types*/, auto& value, auto& message) {
-  MUSTER_FIELDS(satisfied, timed_out, evicting, held_ms, requeues, started_ms, failed);
-  MUSTER_FIELD(bypassed_since_ms, passed_since_ms);
-  MUSTER_FIELD(future_slots_until_ms, room_until_ms);
-  if constexpr (kReads<decltype(message)>) {
-    value.cycle = message.cycles_passed() + 1;
-    value.cycle_valid = !message.cycle_invalid();
-  } else {
-    message.set_cycles_passed(value.cycle - 1);
-    message.set_cycle_invalid(!value.cycle_valid);
-  }
-}
-
-void Convert(Pair<Start::Place, proto::StartRecord::Place> /*types*/, auto& value, auto& message) {
-  MUSTER_FIELDS(uid, node, gang);
-}
-
-void Convert(Pair<Start, proto::StartRecord> /*types*/, auto& value, auto& message) {
-  MUSTER_FIELDS(gangs, places, deadline_ms);
-}
-
-void Convert(Pair<Commitment, proto::CommitRecord> /*types*/, auto& value, auto& message) {
-  MUSTER_FIELDS(node, gang, start, permitted, bind_within_ms);
-}
-
-void Convert(Pair<QueueSpec, proto::QueuesRecord::Queue> /*types*/, auto& value, auto& message) {
-  MUSTER_FIELDS(name, parent, quota, limit, over_quota_weight, priority, max_applications, sort);
-}
 
 bool WriteGangRecord(const Gang& gang, ApplyContext* ctx) {
   proto::GangRecord record;
@@ -109,6 +106,50 @@ void WriteQueuesRecord(absl::Span<const QueueSpec> queues, ApplyContext* ctx) {
   Put(kQueues, "", record.SerializeAsString(), ctx);
 }
 
+std::vector<std::string> SnapshotKinds() { return {kNode, kAnnouncer}; }
+
+void WriteNodeRecord(const NodeDescription& node, ApplyContext* ctx) {
+  proto::NodeRecord record;
+  Write(node, &record);
+  PutFact(kNode, node.name, record, ctx);
+}
+
+void DeleteNodeRecord(absl::string_view name, ApplyContext* ctx) { Put(kNode, std::string(name), "", ctx); }
+
+void WritePodRecord(const PodDescription& pod, bool submitted, ApplyContext* ctx) {
+  proto::PodRecord record;
+  Write(pod, &record);
+  record.set_submitted(submitted);
+  PutFact(kPod, pod.uid, record, ctx);
+}
+
+void DeletePodRecord(absl::string_view uid, ApplyContext* ctx) { Put(kPod, std::string(uid), "", ctx); }
+
+void WriteObjectRecord(const GangObject& object, bool created, ApplyContext* ctx) {
+  proto::PodGroupRecord record;
+  Write(object, &record);
+  PutFact(created ? kCreated : kPodGroup, ObjectKey(object.dialect, object.name_space, object.name), record, ctx);
+}
+
+void DeleteObjectRecord(GangDialect dialect, absl::string_view name_space, absl::string_view name, bool created,
+                        ApplyContext* ctx) {
+  Put(created ? kCreated : kPodGroup, ObjectKey(dialect, name_space, name), "", ctx);
+}
+
+void WriteAnnouncerRecord(const Announcer& announcer, ApplyContext* ctx) {
+  proto::AnnouncerRecord record;
+  Write(announcer, &record);
+  PutFact(kAnnouncer, "", record, ctx);
+}
+
+void WriteSubmissionRecord(const DurableSubmission& submission, ApplyContext* ctx) {
+  proto::SubmissionRecord record;
+  Write(submission, &record);
+  PutFact(kSubmission, submission.id, record, ctx);
+}
+
+void DeleteSubmissionRecord(absl::string_view id, ApplyContext* ctx) { Put(kSubmission, std::string(id), "", ctx); }
+
 absl::Status RestoredRecords::Load(absl::Span<const Record> records) {
   for (const Record& record : records) {
     if (absl::Status loaded = LoadOne(record); !loaded.ok()) return loaded;
@@ -122,58 +163,84 @@ absl::Status RestoredRecords::LoadOne(const Record& record) {
     return Unreadable(record, absl::StrCat("written in format ", record.format, "; this process knows ", kRecordFormat,
                                            ": run the version of Muster that wrote it, or a newer one"));
   }
-  bool known = false;
-  absl::Status read = ReadPromise(record, &known);
-  if (!known) read = facts_.Read(record, &known);
-  if (!known) {
-    return Unreadable(record,
-                      "unknown kind; expected gang, start, commit, plans, effects, queues, node, pod, podgroup, "
-                      "created, announcer or submission");
-  }
+  absl::Status read = ReadByKind(record);
   return read.ok() ? read : Unreadable(record, read.message());
 }
 
-absl::Status RestoredRecords::ReadPromise(const Record& record, bool* known) {
-  *known = true;
+absl::Status RestoredRecords::ReadByKind(const Record& record) {
   if (record.kind == kGang) {
     DurableGangState& gang = gangs_[record.key];
     gang.incarnation = record.incarnation;
-    return ReadMessage<proto::GangRecord>(record, [&](const auto& message) { Read(message, &gang); });
+    return ReadRecord<proto::GangRecord>(record, &gang);
   }
   if (record.kind == kCommit) {
     Commitment& commitment = commitments_.emplace_back();
     commitment.uid = record.key;
-    return ReadMessage<proto::CommitRecord>(record, [&](const auto& message) { Read(message, &commitment); });
+    return ReadRecord<proto::CommitRecord>(record, &commitment);
   }
   if (record.kind == kStart) {
     Start start;
     if (!absl::SimpleAtoi(record.key, &start.plan)) return absl::InvalidArgumentError("not a readable StartRecord");
-    return ReadMessage<proto::StartRecord>(record, [&](const auto& message) {
-      Read(message, &start);
-      starts_[start.plan] = std::move(start);
-    });
-  }
-  if (record.kind == kPlans) {
-    return ReadMessage<proto::PlansRecord>(
-        record, [&](const auto& message) { next_plan_ = std::max(next_plan_, message.next()); });
-  }
-  if (record.kind == kEffects) {
-    return ReadMessage<proto::EffectsRecord>(
-        record, [&](const auto& message) { effects_reserved_ = std::max(effects_reserved_, message.reserved()); });
-  }
-  if (record.kind == kQueues) {
-    QueueRules rules;
-    absl::Status read =
-        ReadMessage<proto::QueuesRecord>(record, [&](const auto& message) { Read(message.queues(), &rules.queues); });
-    for (QueueSpec& queue : rules.queues) {
-      if (queue.sort != QueueSort::kFair) queue.sort = QueueSort::kFifo;
-    }
-    if (read.ok() && !ValidateQueues(rules).empty()) return absl::InvalidArgumentError("not a readable QueuesRecord");
-    if (read.ok()) queues_ = std::move(rules.queues);
+    absl::Status read = ReadRecord<proto::StartRecord>(record, &start);
+    starts_[start.plan] = std::move(start);
     return read;
   }
-  *known = false;
+  if (record.kind == kPlans) {
+    proto::PlansRecord plans;
+    absl::Status read = ParseRecord(record, &plans);
+    next_plan_ = std::max(next_plan_, plans.next());
+    return read;
+  }
+  if (record.kind == kEffects) {
+    proto::EffectsRecord effects;
+    absl::Status read = ParseRecord(record, &effects);
+    effects_reserved_ = std::max(effects_reserved_, effects.reserved());
+    return read;
+  }
+  if (record.kind == kQueues) return ReadQueues(record);
+  return ReadFact(record);
+}
+
+absl::Status RestoredRecords::ReadQueues(const Record& record) {
+  proto::QueuesRecord message;
+  if (absl::Status read = ParseRecord(record, &message); !read.ok()) return read;
+  QueueRules rules;
+  Read(message.queues(), &rules.queues);
+  for (QueueSpec& queue : rules.queues) {
+    if (queue.sort != QueueSort::kFair) queue.sort = QueueSort::kFifo;
+  }
+  if (!ValidateQueues(rules).empty()) return absl::InvalidArgumentError("not a readable QueuesRecord");
+  queues_ = std::move(rules.queues);
   return absl::OkStatus();
+}
+
+absl::Status RestoredRecords::ReadFact(const Record& record) {
+  if (record.kind == kNode) {
+    NodeDescription& node = facts_.nodes.emplace_back();
+    node.name = record.key;
+    return ReadRecord<proto::NodeRecord>(record, &node);
+  }
+  if (record.kind == kPod) {
+    DurablePod& pod = facts_.pods.emplace_back();
+    pod.facts.uid = record.key;
+    return ReadRecord<proto::PodRecord>(record, &pod);
+  }
+  if (record.kind == kPodGroup || record.kind == kCreated) {
+    return ReadRecord<proto::PodGroupRecord>(
+        record, &(record.kind == kCreated ? facts_.created : facts_.objects).emplace_back());
+  }
+  if (record.kind == kAnnouncer) return ReadRecord<proto::AnnouncerRecord>(record, &facts_.announcer);
+  if (record.kind == kSubmission) {
+    DurableSubmission& submission = facts_.submissions.emplace_back();
+    submission.id = record.key;
+    absl::Status read = ReadRecord<proto::SubmissionRecord>(record, &submission);
+    submission.reply.gang = submission.gang;
+    submission.reply.fingerprint = submission.fingerprint;
+    return read;
+  }
+  return absl::InvalidArgumentError(
+      "unknown kind; expected gang, start, commit, plans, effects, queues, node, pod, podgroup, created, announcer or "
+      "submission");
 }
 
 std::optional<DurableGangState> RestoredRecords::ClaimGang(const std::string& key) {

@@ -1,5 +1,6 @@
 // Durable records of the core (SPEC S-2): their kinds and formats, and the restored records that no gang or pod has
-// claimed yet. Not thread-safe.
+// claimed yet. Promises are recorded always. Facts are recorded if no other system stores them: in Kubernetes, the API
+// server does. Not thread-safe.
 #ifndef MUSTER_STATE_PERSISTENCE_RECORDS_H_
 #define MUSTER_STATE_PERSISTENCE_RECORDS_H_
 
@@ -16,7 +17,7 @@
 #include "absl/types/span.h"
 #include "state/api/apply_context.h"
 #include "state/gangs/types.h"
-#include "state/persistence/facts.h"
+#include "state/model/node.h"
 
 namespace muster {
 
@@ -43,7 +44,48 @@ struct Start {
   int64_t deadline_ms = 0;  // no binding is sent later; 0: the pods' callers bind
 };
 
-// --- writing ---
+struct DurablePod {
+  PodDescription facts;
+  bool submitted = false;  // part of a submitted gang that is not confirmed yet (S-1)
+};
+
+struct DurableSubmission {
+  std::string id;
+  std::string gang;  // "namespace/name"
+  uint64_t fingerprint = 0;
+  int64_t ttl_ms = 0;
+  bool ended = false;
+  SubmissionReply reply;  // if ended: the result
+  int64_t sequence = 0;   // if ended: the order in which submissions ended
+};
+
+// The caller that announces the facts, and how far it has come.
+struct Announcer {
+  std::string source;  // empty: there is none
+  int64_t version = 0;
+  int64_t stale_since_ms = 0;  // since when it is silent; 0: it is not
+};
+
+// The facts that an earlier process received.
+struct DurableFacts {
+  std::vector<NodeDescription> nodes;
+  std::vector<DurablePod> pods;
+  std::vector<GangObject> objects;
+  std::vector<DurableSubmission> submissions;
+  std::vector<GangObject> created;  // gangs created over gRPC, which Kubernetes does not store
+  Announcer announcer;
+
+  // Whether the store was written in gRPC-only use, without Kubernetes.
+  [[nodiscard]] bool any() const {
+    return !nodes.empty() || !pods.empty() || !objects.empty() || !submissions.empty() || !announcer.source.empty();
+  }
+};
+
+// The kinds of records that an announcer's snapshot replaces: nodes and the announcer. Without these records, nothing
+// is placed before a snapshot arrives.
+[[nodiscard]] std::vector<std::string> SnapshotKinds();
+
+// --- writing promises ---
 // Returns whether the store has a record afterwards: a gang with only default values needs none.
 bool WriteGangRecord(const Gang& gang, ApplyContext* ctx);
 void DeleteGangRecord(absl::string_view gang, ApplyContext* ctx);
@@ -58,6 +100,19 @@ void WritePlansRecord(int64_t next, ApplyContext* ctx);
 
 // The queues in force; empty: deletes the record.
 void WriteQueuesRecord(absl::Span<const QueueSpec> queues, ApplyContext* ctx);
+
+// --- writing facts ---
+void WriteNodeRecord(const NodeDescription& node, ApplyContext* ctx);
+void DeleteNodeRecord(absl::string_view name, ApplyContext* ctx);
+void WritePodRecord(const PodDescription& pod, bool submitted, ApplyContext* ctx);
+void DeletePodRecord(absl::string_view uid, ApplyContext* ctx);
+// `created`: the gang was created over gRPC while Kubernetes is the source of facts.
+void WriteObjectRecord(const GangObject& object, bool created, ApplyContext* ctx);
+void DeleteObjectRecord(GangDialect dialect, absl::string_view name_space, absl::string_view name, bool created,
+                        ApplyContext* ctx);
+void WriteAnnouncerRecord(const Announcer& announcer, ApplyContext* ctx);
+void WriteSubmissionRecord(const DurableSubmission& submission, ApplyContext* ctx);
+void DeleteSubmissionRecord(absl::string_view id, ApplyContext* ctx);
 
 // Records of an earlier process, until the gangs and pods that they are about are announced. Not thread-safe.
 class RestoredRecords {
@@ -97,9 +152,10 @@ class RestoredRecords {
 
  private:
   [[nodiscard]] absl::Status LoadOne(const Record& record);
-  // Reads a record of another kind than facts (`*known`). InvalidArgument, without the record's name: it cannot be
-  // read.
-  [[nodiscard]] absl::Status ReadPromise(const Record& record, bool* known);
+  // InvalidArgument, without the record's name: it cannot be read.
+  [[nodiscard]] absl::Status ReadByKind(const Record& record);
+  [[nodiscard]] absl::Status ReadQueues(const Record& record);
+  [[nodiscard]] absl::Status ReadFact(const Record& record);
 
   bool nothing_ = true;
   absl::btree_map<std::string, DurableGangState> gangs_;

@@ -217,11 +217,9 @@ GangDeclaration FullDeclaration() {
 }
 
 DurableFacts ReadBack(const Record& record) {
-  DurableFacts facts;
-  bool known = false;
-  EXPECT_TRUE(facts.Read(record, &known).ok());
-  EXPECT_TRUE(known);
-  return facts;
+  RestoredRecords restored;
+  EXPECT_TRUE(restored.Load({record}).ok());
+  return restored.TakeFacts();
 }
 
 TEST_F(RecordsTest, PodRecord_RestoresEveryField) {
@@ -302,21 +300,22 @@ TEST_F(RecordsTest, OtherFactRecords_RestoreEveryField) {
             std::tie(node.name, node.labels, node.taints, node.unschedulable, node.allocatable));
 
   const GangObject object{GangDialect::kPodGroupX, "d", "g", "uid", 7, FullDeclaration()};
-  const Record of_object = Written([&](ApplyContext* ctx) { WriteObjectRecord(object, ctx); });
+  const Record of_object = Written([&](ApplyContext* ctx) { WriteObjectRecord(object, /*created=*/false, ctx); });
   facts = ReadBack(of_object);
   ASSERT_EQ(facts.objects.size(), 1U);
   EXPECT_EQ(
       std::tie(facts.objects[0].dialect, facts.objects[0].name_space, facts.objects[0].name, facts.objects[0].uid,
                facts.objects[0].created_ms, facts.objects[0].declaration),
       std::tie(object.dialect, object.name_space, object.name, object.uid, object.created_ms, object.declaration));
-  const Record gone = Written([&](ApplyContext* ctx) { DeleteObjectRecord(GangDialect::kPodGroupX, "d", "g", ctx); });
+  const Record gone = Written(
+      [&](ApplyContext* ctx) { DeleteObjectRecord(GangDialect::kPodGroupX, "d", "g", /*created=*/false, ctx); });
   EXPECT_EQ(RecordName(gone), RecordName(of_object));
   EXPECT_EQ(gone.value, "");
 
-  facts = ReadBack(Written([&](ApplyContext* ctx) { WriteAnnouncerRecord("me", 12, 77, ctx); }));
-  EXPECT_EQ(facts.announcer, "me");
-  EXPECT_EQ(facts.stale_since_ms, 77);
-  EXPECT_EQ(facts.version, 12);
+  facts = ReadBack(Written([&](ApplyContext* ctx) { WriteAnnouncerRecord({"me", 12, 77}, ctx); }));
+  EXPECT_EQ(facts.announcer.source, "me");
+  EXPECT_EQ(facts.announcer.stale_since_ms, 77);
+  EXPECT_EQ(facts.announcer.version, 12);
 
   DurableSubmission submission{"s", "d/g", 0xfedcba9876543210, 9, true, {}, 3};
   submission.reply.state = SubmissionReply::State::kConfirmed;

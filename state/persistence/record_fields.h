@@ -1,12 +1,10 @@
-// The fields of recorded facts (state/persistence/fields.h). Enums are stored as their number.
-#ifndef MUSTER_STATE_PERSISTENCE_FACT_FIELDS_H_
-#define MUSTER_STATE_PERSISTENCE_FACT_FIELDS_H_
+// The fields of records (state/persistence/fields.h). Enums are stored as their number.
+#ifndef MUSTER_STATE_PERSISTENCE_RECORD_FIELDS_H_
+#define MUSTER_STATE_PERSISTENCE_RECORD_FIELDS_H_
 
 #include "muster/store/v1/records.pb.h"
-#include "state/model/node.h"
-#include "state/model/pod.h"
-#include "state/persistence/facts.h"
 #include "state/persistence/fields.h"
+#include "state/persistence/records.h"
 
 namespace muster {
 
@@ -96,7 +94,7 @@ void Convert(Pair<GangMembership, proto::Membership> /*types*/, auto& value, aut
   if (!value.problem.none() || kReads<decltype(message)>) MUSTER_FIELD(problem, problem);
 }
 
-// --- the records; each omits what its key contains ---
+// --- records of facts; each record omits what its key contains ---
 
 void Convert(Pair<Taint, proto::Taint> /*types*/, auto& value, auto& message) { MUSTER_FIELDS(key, value, effect); }
 
@@ -114,6 +112,11 @@ void Convert(Pair<PodDescription, proto::PodRecord> /*types*/, auto& value, auto
   } else {
     Write(UnpackLabels(value.labels), message.mutable_labels());
   }
+}
+
+void Convert(Pair<DurablePod, proto::PodRecord> /*types*/, auto& value, auto& message) {
+  Convert(Pair<PodDescription, proto::PodRecord>(), value.facts, message);
+  MUSTER_FIELDS(submitted);
 }
 
 void Convert(Pair<GangObject, proto::PodGroupRecord> /*types*/, auto& value, auto& message) {
@@ -134,6 +137,41 @@ void Convert(Pair<DurableSubmission, proto::SubmissionRecord> /*types*/, auto& v
   if (!value.reply.reason.none() || kReads<decltype(message)>) MUSTER_FIELD(reply.reason, reason);
 }
 
+void Convert(Pair<Announcer, proto::AnnouncerRecord> /*types*/, auto& value, auto& message) {
+  MUSTER_FIELDS(source, version, stale_since_ms);
+}
+
+// --- records of promises ---
+
+void Convert(Pair<DurableGangState, proto::GangRecord> /*types*/, auto& value, auto& message) {
+  MUSTER_FIELDS(satisfied, timed_out, evicting, held_ms, requeues, started_ms, failed);
+  MUSTER_FIELD(bypassed_since_ms, passed_since_ms);
+  MUSTER_FIELD(future_slots_until_ms, room_until_ms);
+  if constexpr (kReads<decltype(message)>) {
+    value.cycle = message.cycles_passed() + 1;
+    value.cycle_valid = !message.cycle_invalid();
+  } else {
+    message.set_cycles_passed(value.cycle - 1);
+    message.set_cycle_invalid(!value.cycle_valid);
+  }
+}
+
+void Convert(Pair<Start::Place, proto::StartRecord::Place> /*types*/, auto& value, auto& message) {
+  MUSTER_FIELDS(uid, node, gang);
+}
+
+void Convert(Pair<Start, proto::StartRecord> /*types*/, auto& value, auto& message) {
+  MUSTER_FIELDS(gangs, places, deadline_ms);
+}
+
+void Convert(Pair<Commitment, proto::CommitRecord> /*types*/, auto& value, auto& message) {
+  MUSTER_FIELDS(node, gang, start, permitted, bind_within_ms);
+}
+
+void Convert(Pair<QueueSpec, proto::QueuesRecord::Queue> /*types*/, auto& value, auto& message) {
+  MUSTER_FIELDS(name, parent, quota, limit, over_quota_weight, priority, max_applications, sort);
+}
+
 }  // namespace muster
 
-#endif  // MUSTER_STATE_PERSISTENCE_FACT_FIELDS_H_
+#endif  // MUSTER_STATE_PERSISTENCE_RECORD_FIELDS_H_
