@@ -302,7 +302,7 @@ template <typename T>
 template <typename T>
 void AddLayout(StateHasher* hasher) {
   if constexpr (kIsNumber<T>) {
-    hasher->Add(static_cast<int64_t>(sizeof(T)));
+    hasher->Add(sizeof(T));
     hasher->Add(std::is_signed_v<T> || kIsWide<T>);
   } else if constexpr (std::is_pointer_v<T>) {
     hasher->Add("pointer");

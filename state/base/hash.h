@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -33,19 +34,17 @@ class StateHasher {
     Add(static_cast<int64_t>(found - numbers.begin()) + 1);
     if (found == numbers.end()) numbers.push_back(number);
   }
-  void Add(uint64_t value) {
-    state_ ^= value + 0x9e3779b97f4a7c15ULL + (state_ << 6) + (state_ >> 2);
+  template <std::integral Number>
+  void Add(Number value) {
+    state_ ^= static_cast<uint64_t>(value) + 0x9e3779b97f4a7c15ULL + (state_ << 6) + (state_ >> 2);
     state_ *= 0xff51afd7ed558ccdULL;
     state_ ^= state_ >> 32;
   }
-  void Add(int64_t value) { Add(static_cast<uint64_t>(value)); }
-  void Add(int value) { Add(static_cast<uint64_t>(static_cast<int64_t>(value))); }
-  void Add(bool value) { Add(static_cast<uint64_t>(value)); }
   void Add(absl::string_view text) {
     uint64_t hash = 0xcbf29ce484222325ULL;
     for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
     Add(hash);
-    Add(static_cast<uint64_t>(text.size()));
+    Add(text.size());
   }
   [[nodiscard]] uint64_t value() const { return state_; }
   [[nodiscard]] bool canonical() const { return canonical_; }
