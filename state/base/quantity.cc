@@ -88,7 +88,7 @@ std::optional<int64_t> Rounded(const Decimal& number, int binary, Rounding round
   if (number.point > std::numeric_limits<int64_t>::digits10 + 1) return std::nullopt;
   const auto digits = static_cast<int>(number.digits.size());
   const auto digit = [&](int at) {
-    return at < digits ? static_cast<unsigned>(number.digits[static_cast<size_t>(at)] - '0') : 0U;
+    return at >= 0 && at < digits ? static_cast<unsigned>(number.digits[static_cast<size_t>(at)] - '0') : 0U;
   };
   unsigned __int128 value = 0;
   for (int at = 0; at < number.point; ++at) value = value * 10 + digit(at);
@@ -98,12 +98,8 @@ std::optional<int64_t> Rounded(const Decimal& number, int binary, Rounding round
   // units.
   bool remainder = false;
   unsigned __int128 carry = 0;
-  for (int at = digits - 1; at >= std::max(0, number.point); --at) {
+  for (int at = digits - 1; at >= number.point && (at >= 0 || carry > 0); --at) {
     carry += static_cast<unsigned __int128>(digit(at)) << binary;
-    remainder = remainder || carry % 10 != 0;
-    carry /= 10;
-  }
-  for (int zeros = std::min(0, number.point); zeros < 0 && carry > 0; ++zeros) {
     remainder = remainder || carry % 10 != 0;
     carry /= 10;
   }

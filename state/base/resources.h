@@ -50,8 +50,6 @@ class Amounts {
     T amount;
   };
 
-  Amounts() = default;
-
   [[nodiscard]] T Get(ResourceId id) const {
     // Most vectors contain the first few ids, so that the index of an entry equals its id.
     const auto at = static_cast<size_t>(id);
