@@ -12,18 +12,16 @@ void FactRecorder::RecordChanges(ApplyContext* ctx) {
     const Pod& pod = gangs_->pod(id);
     WritePodRecord(pod.facts, pod.submitted, ctx);
   }
-  for (const std::string& id : submissions_->TakeChanged()) RecordSubmission(id, ctx);
-}
-
-void FactRecorder::RecordSubmission(const std::string& id, ApplyContext* ctx) const {
-  if (const Gang* gang = submissions_->Find(id); gang != nullptr) {
-    const Submission& open = *submissions_->Of(*gang);
-    WriteSubmissionRecord({id, gang->key, open.fingerprint, open.ttl_ms, false, {}, 0}, ctx);
-  } else if (const Submissions::Ended* ended = submissions_->FindEnded(id); ended != nullptr) {
-    WriteSubmissionRecord({id, ended->reply.gang, ended->reply.fingerprint, 0, true, ended->reply, ended->sequence},
-                          ctx);
-  } else {
-    DeleteSubmissionRecord(id, ctx);
+  for (const std::string& id : submissions_->TakeChanged()) {
+    if (const Gang* gang = submissions_->Find(id); gang != nullptr) {
+      const Submission& open = *submissions_->Of(*gang);
+      WriteSubmissionRecord({id, gang->key, open.fingerprint, open.ttl_ms, false, {}, 0}, ctx);
+    } else if (const Submissions::Ended* ended = submissions_->FindEnded(id); ended != nullptr) {
+      WriteSubmissionRecord({id, ended->reply.gang, ended->reply.fingerprint, 0, true, ended->reply, ended->sequence},
+                            ctx);
+    } else {
+      DeleteSubmissionRecord(id, ctx);
+    }
   }
 }
 

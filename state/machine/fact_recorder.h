@@ -56,7 +56,6 @@ class FactRecorder {
   [[nodiscard]] bool writes_objects(GangDialect dialect) const {
     return writes() || (records_created_ && !replaying_ && dialect == GangDialect::kApi);
   }
-  void RecordSubmission(const std::string& id, ApplyContext* ctx) const;
 
   Gangs* gangs_;
   Submissions* submissions_;

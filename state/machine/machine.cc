@@ -19,22 +19,6 @@ bool PartiallyBoundIsNext(const Backlog& backlog) {
   return next.has_value() && backlog.queued(*next)->partially_bound;
 }
 
-// FailedPrecondition: the records are from a process with another setting of persist_facts.
-absl::Status CheckRecordsMatchSettings(const RestoredRecords& restored, bool persist_facts) {
-  if (restored.has_facts() && !persist_facts) {
-    return absl::FailedPreconditionError(
-        "it was written without Kubernetes: nodes and pods in it were announced over gRPC, and their promises with "
-        "them; set kubernetes.enabled: false, or set another store.path");
-  }
-  const bool of_kubernetes = restored.has_created() || (!restored.has_facts() && restored.has_commitments());
-  if (of_kubernetes && persist_facts) {
-    return absl::FailedPreconditionError(
-        "it was written with Kubernetes: its promises are about pods that only the API server knows; set "
-        "kubernetes.enabled: true, or set another store.path");
-  }
-  return absl::OkStatus();
-}
-
 absl::Status CheckQueues(const QueueRules& rules) {
   std::vector<Problem> problems;
   for (const QueueProblem& problem : ValidateQueuesByName(rules)) {
@@ -158,8 +142,7 @@ void MachineRooms::AfterRestore() {
 
 absl::Status Machine::Load(const std::vector<Record>& records) {
   if (absl::Status loaded = r_.restored.Load(records); !loaded.ok()) return loaded;
-  if (absl::Status compatible = CheckRecordsMatchSettings(r_.restored, r_.recorder.records_all()); !compatible.ok())
-    return compatible;
+  if (absl::Status same = r_.restored.CheckSource(r_.recorder.records_all()); !same.ok()) return same;
   if (persist_queues_) {
     QueueRules rules = r_.queue_tree.rules();
     rules.queues = r_.restored.queues();

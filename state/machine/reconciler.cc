@@ -1,6 +1,7 @@
 #include "state/machine/reconciler.h"
 
 #include <algorithm>
+#include <array>
 #include <initializer_list>
 #include <utility>
 
@@ -314,18 +315,10 @@ void Explanations::Remove(const Gang& gang) {
 void Explanations::NotifyMembers(const Gang& gang, ApplyContext* ctx) const {
   r_.gangs->SetNotify(gang, kNever);
   const Reason reason = r_.reasons->Of(gang, ctx->now_ms());
-  switch (reason.code) {
-    case ReasonCode::kNone:
-    case ReasonCode::kStarting:
-    case ReasonCode::kQueued:
-    case ReasonCode::kPlanned:
-    case ReasonCode::kBarrier:
-    case ReasonCode::kBinding:
-    case ReasonCode::kSatisfied:
-      return;  // the gang is starting: nothing to report
-    default:
-      break;
-  }
+  static constexpr std::array kNothingToReport = {ReasonCode::kNone,     ReasonCode::kStarting, ReasonCode::kQueued,
+                                                  ReasonCode::kPlanned,  ReasonCode::kBarrier,  ReasonCode::kBinding,
+                                                  ReasonCode::kSatisfied};
+  if (absl::c_linear_search(kNothingToReport, reason.code)) return;
   const Reason reported{reason.code, absl::StrCat("gang ", gang.key, ": ", reason.text)};
   const Activations::ReportedReason fingerprint = Activations::ReportedReasonOf(reported);
   int64_t next_ms = kNever;

@@ -40,14 +40,13 @@ concept Container = requires(T& value) {
 
 // What is stored of a scalar: of an enum, its number.
 template <typename Value>
-auto Stored(const Value& value) {
+decltype(auto) Stored(const Value& value) {
   if constexpr (std::is_enum_v<Value>) {
     return static_cast<int>(value);
   } else {
-    return value;
+    return (value);
   }
 }
-inline const std::string& Stored(const std::string& value) { return value; }
 
 // `message`: a message, a scalar, or a repeated field or map of them.
 template <typename Message, typename Value>

@@ -74,11 +74,6 @@ struct DurableFacts {
   std::vector<DurableSubmission> submissions;
   std::vector<GangObject> created;  // gangs created over gRPC, which Kubernetes does not store
   Announcer announcer;
-
-  // Whether the store was written in gRPC-only use, without Kubernetes.
-  [[nodiscard]] bool any() const {
-    return !nodes.empty() || !pods.empty() || !objects.empty() || !submissions.empty() || !announcer.source.empty();
-  }
 };
 
 // The kinds of records that an announcer's snapshot replaces: nodes and the announcer. Without these records, nothing
@@ -121,11 +116,9 @@ class RestoredRecords {
   [[nodiscard]] absl::Status Load(absl::Span<const Record> records);
   // The store had no records.
   [[nodiscard]] bool empty() const { return nothing_; }
-  // How the writing process was used: has_facts: gRPC only. has_created, has_commitments: some records refer to objects
-  // that another system stores (Kubernetes). None of them: not known.
-  [[nodiscard]] bool has_facts() const { return facts_.any(); }
-  [[nodiscard]] bool has_created() const { return !facts_.created.empty(); }
-  [[nodiscard]] bool has_commitments() const { return !gangs_.empty() || !commitments_.empty() || !starts_.empty(); }
+  // FailedPrecondition: the facts of the writing process came from another kind of source than those of this one.
+  // `persist_facts`: they come over gRPC only.
+  [[nodiscard]] absl::Status CheckSource(bool persist_facts) const;
   // The record of the gang, on the first call only.
   [[nodiscard]] std::optional<DurableGangState> ClaimGang(const std::string& key);
   [[nodiscard]] const std::vector<Commitment>& commitments() const { return commitments_; }
