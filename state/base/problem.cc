@@ -2,25 +2,20 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "state/base/archive.h"
 #include "state/base/check.h"
 
 namespace muster {
-namespace {
 
 constexpr char kPayload[] = "muster.dev/problems";
 
-}  // namespace
-
 absl::Status InvalidArgument(const std::vector<Problem>& problems) {
   MUSTER_CHECK(!problems.empty());
-  std::string message;
-  for (const Problem& problem : problems) {
-    if (&problem != &problems.front()) message += "\n";
-    if (problem.subject == Subject::kField) absl::StrAppend(&message, problem.name, ": ");
-    message += problem.text;
-  }
-  absl::Status out = absl::InvalidArgumentError(message);
+  absl::Status out =
+      absl::InvalidArgumentError(absl::StrJoin(problems, "\n", [](std::string* text, const Problem& problem) {
+        absl::StrAppend(text, problem.subject == Subject::kField ? problem.name + ": " : "", problem.text);
+      }));
   out.SetPayload(kPayload, absl::Cord(archive::BytesOf(problems)));
   return out;
 }

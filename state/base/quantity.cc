@@ -158,13 +158,9 @@ std::string FormatQuantity(absl::string_view resource_name, int64_t value) {
     return value % 1000 == 0 ? absl::StrCat(value / 1000) : absl::StrCat(value, "m");
   }
   if (resource_name == "memory" || resource_name == "ephemeral-storage") {
-    int64_t scaled = value;
-    int unit = -1;
-    while (scaled != 0 && scaled % 1024 == 0 && unit < 5) {
-      scaled /= 1024;
-      ++unit;
-    }
-    return unit < 0 ? absl::StrCat(scaled) : absl::StrCat(scaled, kBinarySuffixes[static_cast<size_t>(unit)]);
+    size_t unit = 0;
+    for (; value != 0 && value % 1024 == 0 && unit < kBinarySuffixes.size(); ++unit) value /= 1024;
+    return absl::StrCat(value, unit == 0 ? "" : kBinarySuffixes[unit - 1]);
   }
   return absl::StrCat(value);
 }

@@ -49,17 +49,17 @@ absl::StatusOr<ResourceVector> ResourceNames::ToVector(const ResourceList& list)
   for (const auto& [name, amount] : list) {
     if (amount == 0) continue;
     ResourceId id = Find(name);
-    if (id < 0 && unused_.empty()) {
-      id = static_cast<ResourceId>(names_.size());
-      names_.push_back({name, 0});
-      ids_.emplace(name, id);
-    } else if (id < 0) {
+    if (id < 0) {
+      if (unused_.empty()) {
+        unused_.push_back(static_cast<ResourceId>(names_.size()));
+        names_.emplace_back();
+      }
       id = unused_.back();
       unused_.pop_back();
-      names_[static_cast<size_t>(id)] = {name, 0};
+      names_[static_cast<size_t>(id)].name = name;
       ids_.emplace(name, id);
     }
-    Use(id);
+    ++names_[static_cast<size_t>(id)].users;
     out.Set(id, amount);
   }
   return out;

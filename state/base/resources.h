@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
@@ -99,10 +100,7 @@ class Amounts {
 
   friend bool operator==(const Amounts& a, const Amounts& b) {
     const auto covers = [](const Amounts& one, const Amounts& other) {
-      for (const Entry& entry : one.entries_) {
-        if (entry.amount != other.Get(entry.id)) return false;
-      }
-      return true;
+      return absl::c_all_of(one.entries_, [&](const Entry& entry) { return entry.amount == other.Get(entry.id); });
     };
     return covers(a, b) && covers(b, a);
   }
@@ -170,7 +168,6 @@ class ResourceNames {
     std::string name;
     int64_t users = 0;
   };
-  void Use(ResourceId id) { ++names_[static_cast<size_t>(id)].users; }
 
   std::vector<Entry> names_;
   std::vector<ResourceId> unused_;

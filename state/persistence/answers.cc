@@ -16,9 +16,10 @@ void Convert(Pair<DurableAnswer, store::v1::AnswerRecord> /*types*/, auto& value
 }
 
 Record AnswerRecord(const DurableAnswer& answer) {
-  store::v1::AnswerRecord record;
-  Write(answer, &record);
-  return {.kind = kAnswer, .key = answer.key, .format = kAnswerFormat, .value = record.SerializeAsString()};
+  return {.kind = kAnswer,
+          .key = answer.key,
+          .format = kAnswerFormat,
+          .value = MessageOf<store::v1::AnswerRecord>(answer).SerializeAsString()};
 }
 
 Record AnswerDeletion(std::string key) { return {.kind = kAnswer, .key = std::move(key), .format = kAnswerFormat}; }

@@ -83,6 +83,13 @@ void Write(const Value& value, Message* message) {
   }
 }
 
+template <typename Message, typename Value>
+[[nodiscard]] Message MessageOf(const Value& value) {
+  Message message;
+  Write(value, &message);
+  return message;
+}
+
 // An absent optional member is an absent field.
 #define MUSTER_FIELD(member, field)                                      \
   do {                                                                   \

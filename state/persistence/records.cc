@@ -244,17 +244,13 @@ bool WriteGangRecord(const Gang& gang, ApplyContext* ctx) {
 void DeleteGangRecord(absl::string_view gang, ApplyContext* ctx) { Put(kGang, std::string(gang), "", ctx); }
 
 void WriteStartRecord(const Start& start, ApplyContext* ctx) {
-  proto::StartRecord record;
-  Write(start, &record);
-  Put(kStart, absl::StrCat(start.plan), record.SerializeAsString(), ctx);
+  Put(kStart, absl::StrCat(start.plan), MessageOf<proto::StartRecord>(start).SerializeAsString(), ctx);
 }
 
 void DeleteStartRecord(int64_t plan, ApplyContext* ctx) { Put(kStart, absl::StrCat(plan), "", ctx); }
 
 void WriteCommitRecord(const Commitment& commitment, ApplyContext* ctx) {
-  proto::CommitRecord record;
-  Write(commitment, &record);
-  Put(kCommit, commitment.uid, record.SerializeAsString(), ctx);
+  Put(kCommit, commitment.uid, MessageOf<proto::CommitRecord>(commitment).SerializeAsString(), ctx);
 }
 
 void DeleteCommitRecord(absl::string_view uid, ApplyContext* ctx) { Put(kCommit, std::string(uid), "", ctx); }
@@ -280,9 +276,7 @@ void WriteQueuesRecord(absl::Span<const QueueSpec> queues, ApplyContext* ctx) {
 std::vector<std::string> SnapshotKinds() { return {kNode, kAnnouncer}; }
 
 void WriteNodeRecord(const NodeDescription& node, ApplyContext* ctx) {
-  proto::NodeRecord record;
-  Write(node, &record);
-  PutFact(kNode, node.name, record, ctx);
+  PutFact(kNode, node.name, MessageOf<proto::NodeRecord>(node), ctx);
 }
 
 void DeleteNodeRecord(absl::string_view name, ApplyContext* ctx) { Put(kNode, std::string(name), "", ctx); }
@@ -297,9 +291,8 @@ void WritePodRecord(const PodDescription& pod, bool submitted, ApplyContext* ctx
 void DeletePodRecord(absl::string_view uid, ApplyContext* ctx) { Put(kPod, std::string(uid), "", ctx); }
 
 void WriteObjectRecord(const GangObject& object, bool created, ApplyContext* ctx) {
-  proto::PodGroupRecord record;
-  Write(object, &record);
-  PutFact(created ? kCreated : kPodGroup, ObjectKey(object.dialect, object.name_space, object.name), record, ctx);
+  PutFact(created ? kCreated : kPodGroup, ObjectKey(object.dialect, object.name_space, object.name),
+          MessageOf<proto::PodGroupRecord>(object), ctx);
 }
 
 void DeleteObjectRecord(GangDialect dialect, absl::string_view name_space, absl::string_view name, bool created,
@@ -308,15 +301,11 @@ void DeleteObjectRecord(GangDialect dialect, absl::string_view name_space, absl:
 }
 
 void WriteAnnouncerRecord(const Announcer& announcer, ApplyContext* ctx) {
-  proto::AnnouncerRecord record;
-  Write(announcer, &record);
-  PutFact(kAnnouncer, "", record, ctx);
+  PutFact(kAnnouncer, "", MessageOf<proto::AnnouncerRecord>(announcer), ctx);
 }
 
 void WriteSubmissionRecord(const DurableSubmission& submission, ApplyContext* ctx) {
-  proto::SubmissionRecord record;
-  Write(submission, &record);
-  PutFact(kSubmission, submission.id, record, ctx);
+  PutFact(kSubmission, submission.id, MessageOf<proto::SubmissionRecord>(submission), ctx);
 }
 
 void DeleteSubmissionRecord(absl::string_view id, ApplyContext* ctx) { Put(kSubmission, std::string(id), "", ctx); }
