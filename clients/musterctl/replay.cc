@@ -17,7 +17,7 @@
 #include "clients/musterctl/output.h"
 #include "service/recorder/segment.h"
 #include "state/machine/machine.h"
-#include "state/recording/snapshot.h"
+#include "state/recording/recording.h"
 
 namespace muster {
 namespace {

@@ -16,7 +16,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "state/base/archive.h"
-#include "state/recording/snapshot.h"
+#include "state/recording/recording.h"
 
 namespace muster {
 namespace {

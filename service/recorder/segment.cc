@@ -13,7 +13,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "state/base/archive.h"
-#include "state/recording/snapshot.h"
 #include "support/file.h"
 
 namespace muster {

@@ -17,7 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "state/machine/settings.h"
-#include "state/recording/commands.h"
+#include "state/recording/recording.h"
 
 namespace muster {
 

@@ -14,7 +14,7 @@
 #include "service/rpc/rpc_gate.h"
 #include "service/rpc/services.h"
 #include "state/base/text.h"
-#include "state/recording/snapshot.h"
+#include "state/recording/recording.h"
 #include "state/whatif/what_if.h"
 #include "support/clock.h"
 

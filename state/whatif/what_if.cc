@@ -10,7 +10,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "state/base/problem.h"
-#include "state/recording/snapshot.h"
+#include "state/recording/recording.h"
 
 namespace muster {
 namespace {

@@ -2,7 +2,7 @@
 // S-5).
 //
 // A copy of the machine answers the question, with the same code that would decide. The copy is made from a snapshot
-// (state/recording/snapshot.h), so that only taking the snapshot blocks the machine itself. Thread-safe: calls share
+// (state/recording/recording.h), so that only taking the snapshot blocks the machine itself. Thread-safe: calls share
 // no state.
 #ifndef MUSTER_STATE_WHATIF_WHAT_IF_H_
 #define MUSTER_STATE_WHATIF_WHAT_IF_H_

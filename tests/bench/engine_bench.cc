@@ -20,7 +20,7 @@
 #include "service/engine/event_log.h"
 #include "service/recorder/recorder.h"
 #include "service/store/sqlite_store.h"
-#include "state/recording/snapshot.h"
+#include "state/recording/recording.h"
 #include "tests/bench/core_world.h"
 #include "tests/bench/traced.h"
 

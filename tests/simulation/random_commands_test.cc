@@ -7,7 +7,7 @@
 
 #include <cstdio>
 
-#include "state/recording/snapshot.h"
+#include "state/recording/recording.h"
 #include "tests/simulation/random_world.h"
 #include "tests/support/share.h"
 

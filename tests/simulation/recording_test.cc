@@ -12,8 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "state/recording/commands.h"
-#include "state/recording/snapshot.h"
+#include "state/recording/recording.h"
 #include "tests/simulation/random_world.h"
 #include "tests/support/facts.h"
 #include "tests/verify/invariants.h"

@@ -12,7 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "state/recording/snapshot.h"
+#include "state/recording/recording.h"
 #include "tests/simulation/random_world.h"
 #include "tests/support/facts.h"
 #include "tests/support/share.h"

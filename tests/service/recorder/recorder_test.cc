@@ -16,7 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "state/recording/snapshot.h"
+#include "state/recording/recording.h"
 #include "tests/service/engine/engine_fixture.h"
 #include "tests/support/warm_libraries.h"
 #include "tests/verify/hash.h"

@@ -4,7 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "clients/musterctl/manifests.h"
-#include "state/recording/snapshot.h"
+#include "state/recording/recording.h"
 #include "tests/service/rpc/rpc_fixture.h"
 
 namespace muster {
