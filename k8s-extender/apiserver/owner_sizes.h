@@ -10,7 +10,7 @@
 
 #include "absl/time/time.h"
 #include "state/api/port.h"
-#include "state/model/pod.h"
+#include "state/model/facts.h"
 #include "support/sync.h"
 
 namespace muster {

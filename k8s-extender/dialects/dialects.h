@@ -11,8 +11,6 @@
 #include "state/base/text.h"
 #include "state/model/facts.h"
 #include "state/model/gang.h"
-#include "state/model/node.h"
-#include "state/model/pod.h"
 #include "support/json.h"
 
 namespace muster {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "state/model/constraints.h"
+#include "state/model/pod_template.h"
 #include "support/json.h"
 
 namespace muster {

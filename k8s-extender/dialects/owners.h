@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "state/model/facts.h"
 #include "state/model/gang.h"
-#include "state/model/pod.h"
 #include "support/json.h"
 
 namespace muster {

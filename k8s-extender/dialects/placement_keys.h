@@ -3,8 +3,8 @@
 #define MUSTER_K8S_EXTENDER_DIALECTS_PLACEMENT_KEYS_H_
 
 #include "absl/strings/string_view.h"
-#include "state/model/constraints.h"
 #include "state/model/gang.h"
+#include "state/model/pod_template.h"
 #include "support/json.h"
 
 namespace muster {

@@ -8,7 +8,7 @@
 
 #include "absl/strings/string_view.h"
 #include "k8s-extender/dialects/metadata.h"
-#include "state/model/preferences.h"
+#include "state/model/pod_template.h"
 #include "support/json.h"
 
 namespace muster {

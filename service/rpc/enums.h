@@ -9,9 +9,9 @@
 #include "muster/v1/gang.pb.h"
 #include "muster/v1/queue.pb.h"
 #include "service/rpc/errors.h"
-#include "state/model/constraints.h"
+#include "state/model/facts.h"
 #include "state/model/gang.h"
-#include "state/model/pod.h"
+#include "state/model/pod_template.h"
 #include "state/model/queue.h"
 #include "state/views/view.h"
 

@@ -12,8 +12,6 @@
 #include "state/api/offer.h"
 #include "state/model/facts.h"
 #include "state/model/gang.h"
-#include "state/model/node.h"
-#include "state/model/pod.h"
 #include "state/model/queue.h"
 
 namespace muster {

@@ -24,8 +24,7 @@
 #include "state/base/resources.h"
 #include "state/cluster/node_order.h"
 #include "state/cluster/pod_affinity.h"
-#include "state/model/node.h"
-#include "state/model/pod.h"
+#include "state/model/facts.h"
 
 namespace muster {
 

@@ -18,9 +18,8 @@
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
-#include "state/model/affinity_terms.h"
+#include "state/model/facts.h"
 #include "state/model/ids.h"
-#include "state/model/node.h"
 #include "state/model/pod_template.h"
 
 namespace muster {

@@ -12,7 +12,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "state/gangs/gangs.h"
-#include "state/model/queue_order.h"
+#include "state/model/ids.h"
 #include "state/model/queue_tree.h"
 
 namespace muster {

@@ -16,9 +16,9 @@
 #include "absl/strings/string_view.h"
 #include "state/base/reason.h"
 #include "state/base/time.h"
+#include "state/model/facts.h"
 #include "state/model/gang.h"
 #include "state/model/ids.h"
-#include "state/model/pod.h"
 #include "state/model/quorum.h"
 
 namespace muster {

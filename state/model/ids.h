@@ -4,6 +4,8 @@
 #define MUSTER_STATE_MODEL_IDS_H_
 
 #include <cstdint>
+#include <string>
+#include <tuple>
 
 namespace muster {
 
@@ -27,6 +29,21 @@ struct Candidates {
   int32_t pods = 0;
   int32_t leaf = 0;     // the number of their leaf subgroup
   bool future = false;  // future members (P-7)
+};
+
+// The position of a claim in the order in which claims are tried (SPEC G-9). A total order: no two gangs compare equal.
+struct QueueKey {
+  bool partially_bound = false;  // completed before any new gang is planned (K-13)
+  int32_t priority = 0;
+  int32_t requeues = 0;
+  int64_t created_ms = 0;
+  std::string name;  // "namespace/name"
+
+  friend bool operator<(const QueueKey& a, const QueueKey& b) {
+    return std::tie(b.partially_bound, b.priority, a.requeues, a.created_ms, a.name) <
+           std::tie(a.partially_bound, a.priority, b.requeues, b.created_ms, b.name);
+  }
+  friend bool operator==(const QueueKey& a, const QueueKey& b) = default;
 };
 
 }  // namespace muster

@@ -24,7 +24,7 @@
 #include "absl/strings/string_view.h"
 #include "state/base/by_id.h"
 #include "state/base/reason.h"
-#include "state/model/queue_order.h"
+#include "state/model/ids.h"
 #include "state/queueing/queue_bound.h"
 
 namespace muster {

@@ -9,8 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "state/model/node.h"
-#include "state/model/pod.h"
+#include "state/model/facts.h"
 
 namespace muster {
 

@@ -6,8 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "state/model/node.h"
-#include "state/model/pod.h"
+#include "state/model/facts.h"
 
 namespace muster {
 

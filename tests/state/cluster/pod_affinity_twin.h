@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "state/cluster/cluster.h"
-#include "state/model/node.h"
-#include "state/model/pod.h"
+#include "state/model/facts.h"
 
 namespace muster {
 

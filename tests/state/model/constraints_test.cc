@@ -1,6 +1,4 @@
 // muster_model: node affinity, taints and host ports (SPEC P-3).
-#include "state/model/constraints.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "state/model/pod_template.h"
 
 namespace muster {
 namespace {

@@ -1,6 +1,4 @@
 // muster_model: pods with equal templates have one key, and so one class.
-#include "state/model/pod.h"
-
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "state/model/pod_template.h"
 
 namespace muster {
 namespace {

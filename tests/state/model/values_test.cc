@@ -5,8 +5,8 @@
 #include "state/base/quantity.h"
 #include "state/base/resources.h"
 #include "state/base/text.h"
-#include "state/model/constraints.h"
-#include "state/model/queue_order.h"
+#include "state/model/ids.h"
+#include "state/model/pod_template.h"
 
 namespace muster {
 namespace {
