@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "state/base/enum_names.h"
@@ -34,27 +36,19 @@ absl::string_view ToString(GangDialect dialect) { return kDialects.Of(dialect); 
 
 namespace {
 
-// The field of the first declaration that has it; nullptr if neither has.
-template <typename Field>
-const Field* Pick(const GangDeclaration* first, const GangDeclaration* second,
-                  std::optional<Field> GangDeclaration::*field) {
-  for (const GangDeclaration* declaration : {first, second}) {
-    if (declaration != nullptr && (declaration->*field).has_value()) return &*(declaration->*field);
+using D = GangDeclaration;
+
+template <typename T>
+std::string Print(const T& value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return value ? "true" : "false";
+  } else if constexpr (std::is_same_v<T, ResourceList>) {
+    return absl::StrCat("{", FormatResources(value), "}");
+  } else if constexpr (std::is_enum_v<T> || std::is_same_v<T, TopologyRule>) {
+    return std::string(ToString(value));
+  } else {
+    return absl::StrCat(value);
   }
-  return nullptr;
-}
-
-template <typename Field>
-void Assign(const Field* value, Field* out) {
-  if (value != nullptr) *out = *value;
-}
-
-template <typename Value, typename Print>
-void Compare(absl::string_view field, const std::optional<Value>& first, const std::optional<Value>& later, Print print,
-             std::string* out) {
-  if (!later.has_value() || first == later) return;
-  absl::StrAppend(out, out->empty() ? "" : ", ", field, " ", print(*later), " against ",
-                  first.has_value() ? absl::StrCat(print(*first)) : "nothing");
 }
 
 // G-6.
@@ -70,28 +64,16 @@ int64_t DefaultStaleGraceMs(GangDialect dialect) {
   return off ? -1 : 60'000;
 }
 
-template <auto field>
-void Replace(const GangDeclaration& from, GangDeclaration* to) {
-  to->*field = from.*field;
+using Replacement = void (*)(const D& from, D* to);
+template <auto... fields>
+constexpr std::array<Replacement, sizeof...(fields)> ReplacementsOf() {
+  return {[](const D& from, D* to) { to->*fields = from.*fields; }...};
 }
-
 // In the order of GangField.
-using D = GangDeclaration;
-constexpr std::array kReplace = {&Replace<&D::min_member>,
-                                 &Replace<&D::total_number>,
-                                 &Replace<&D::wait_time_ms>,
-                                 &Replace<&D::mode>,
-                                 &Replace<&D::match_policy>,
-                                 &Replace<&D::on_timeout>,
-                                 &Replace<&D::on_member_failure>,
-                                 &Replace<&D::min_resources>,
-                                 &Replace<&D::priority>,
-                                 &Replace<&D::groups>,
-                                 &Replace<&D::subgroups>,
-                                 &Replace<&D::topology>,
-                                 &Replace<&D::queue>,
-                                 &Replace<&D::preemptible>,
-                                 &Replace<&D::duration_ms>};
+constexpr std::array kReplace =
+    ReplacementsOf<&D::min_member, &D::total_number, &D::wait_time_ms, &D::mode, &D::match_policy, &D::on_timeout,
+                   &D::on_member_failure, &D::min_resources, &D::priority, &D::groups, &D::subgroups, &D::topology,
+                   &D::queue, &D::preemptible, &D::duration_ms>();
 static_assert(kReplace.size() == static_cast<size_t>(GangField::kDuration) + 1, "each field can be replaced");
 
 }  // namespace
@@ -118,55 +100,60 @@ absl::StatusOr<GangDeclaration> ReplaceFields(const GangDeclaration& known, cons
 
 GangRules ResolveRules(const GangDeclaration* annotations, const GangDeclaration* object, GangDialect dialect,
                        const GangDefaults& defaults) {
+  static const D kNone;
+  const std::array<const D*, 2> declarations = {annotations == nullptr ? &kNone : annotations,
+                                                object == nullptr ? &kNone : object};
+  // Sets `out` to the field of the first declaration that has it. Returns whether there is one.
+  const auto take = [&](auto field, auto* out) {
+    for (const D* declaration : declarations) {
+      if (!(declaration->*field).has_value()) continue;
+      *out = *(declaration->*field);
+      return true;
+    }
+    return false;
+  };
+  // The list of the first declaration with one that is not empty.
+  const auto list = [&](auto field) -> const auto& {
+    return (declarations[0]->*field).empty() ? declarations[1]->*field : declarations[0]->*field;
+  };
   GangRules rules;
   rules.on_timeout = DefaultOnTimeout(dialect);
   rules.stale_grace_ms = DefaultStaleGraceMs(dialect);
-  rules.min_member = -1;
-  Assign(Pick(annotations, object, &D::min_member), &rules.min_member);
-  rules.total_number = rules.min_member;
-  if (const int32_t* total = Pick(annotations, object, &D::total_number); total != nullptr) {
-    rules.total_number = std::max(*total, rules.min_member);
-    rules.declares_total = true;
-  }
   rules.wait_time_ms = defaults.wait_time_ms;
-  Assign(Pick(annotations, object, &D::wait_time_ms), &rules.wait_time_ms);
-  Assign(Pick(annotations, object, &D::mode), &rules.mode);
   rules.match_policy = defaults.match_policy;
-  Assign(Pick(annotations, object, &D::match_policy), &rules.match_policy);
-  Assign(Pick(annotations, object, &D::min_resources), &rules.min_resources);
-  rules.declares_total = rules.declares_total || !rules.min_resources.empty();
-  if (const int32_t* priority = Pick(annotations, object, &D::priority); priority != nullptr) {
-    rules.priority = *priority;
-  }
-  for (const D* declaration : {annotations, object}) {
-    if (declaration == nullptr || declaration->groups.empty()) continue;
-    rules.group = declaration->groups;
-    std::sort(rules.group.begin(), rules.group.end());
-    rules.group.erase(std::unique(rules.group.begin(), rules.group.end()), rules.group.end());
-    break;
-  }
   rules.queue = "default";
-  Assign(Pick(annotations, object, &D::queue), &rules.queue);
-  Assign(Pick(annotations, object, &D::on_timeout), &rules.on_timeout);
-  Assign(Pick(annotations, object, &D::on_member_failure), &rules.on_member_failure);
-  Assign(Pick(annotations, object, &D::stale_grace_ms), &rules.stale_grace_ms);
-  Assign(Pick(annotations, object, &D::preemptible), &rules.preemptible);
-  Assign(Pick(annotations, object, &D::duration_ms), &rules.duration_ms);
-  Assign(Pick(annotations, object, &D::topology), &rules.topology);
-  for (const D* declaration : {annotations, object}) {
-    if (declaration == nullptr || declaration->subgroups.empty()) continue;
+  rules.min_member = -1;
+  take(&D::min_member, &rules.min_member);
+  rules.total_number = rules.min_member;
+  rules.declares_total = take(&D::total_number, &rules.total_number);
+  rules.total_number = std::max(rules.total_number, rules.min_member);
+  take(&D::wait_time_ms, &rules.wait_time_ms);
+  take(&D::mode, &rules.mode);
+  take(&D::match_policy, &rules.match_policy);
+  take(&D::min_resources, &rules.min_resources);
+  rules.declares_total = rules.declares_total || !rules.min_resources.empty();
+  take(&D::priority, &rules.priority);
+  take(&D::queue, &rules.queue);
+  take(&D::on_timeout, &rules.on_timeout);
+  take(&D::on_member_failure, &rules.on_member_failure);
+  take(&D::stale_grace_ms, &rules.stale_grace_ms);
+  take(&D::preemptible, &rules.preemptible);
+  take(&D::duration_ms, &rules.duration_ms);
+  take(&D::topology, &rules.topology);
+  rules.group = list(&D::groups);
+  absl::c_sort(rules.group);
+  rules.group.erase(std::unique(rules.group.begin(), rules.group.end()), rules.group.end());
+  if (const std::vector<SubgroupDeclaration>& subgroups = list(&D::subgroups); !subgroups.empty()) {
     const bool counted = rules.min_member >= 0;
-    SubgroupParseResult reading =
-        ParseSubgroups(declaration->subgroups, counted ? std::optional(rules.min_member) : std::nullopt);
+    SubgroupParseResult reading = ParseSubgroups(subgroups, counted ? std::optional(rules.min_member) : std::nullopt);
     rules.tree = std::move(reading.tree);
     rules.tree_problem = std::move(reading.problem);
     rules.min_member = rules.tree_problem.empty() ? static_cast<int32_t>(rules.tree.Least()) : -1;
     rules.total_number = std::max(rules.total_number, rules.min_member);
-    break;
   }
-  rules.domains = !rules.topology.required.empty() ||
-                  std::any_of(rules.tree.nodes.begin(), rules.tree.nodes.end(),
-                              [](const Subgroup& each) { return !each.topology.required.empty(); });
+  rules.domains = !rules.topology.required.empty() || absl::c_any_of(rules.tree.nodes, [](const Subgroup& each) {
+    return !each.topology.required.empty();
+  });
   return rules;
 }
 
@@ -183,29 +170,32 @@ std::string ShapeOf(const GangRules& rules) {
 
 std::string DescribeContradiction(const GangDeclaration& first, const GangDeclaration& later) {
   std::string out;
-  const auto same = [](const auto& value) { return value; };
-  const auto name = [](auto value) { return ToString(value); };
-  Compare("minimum", first.min_member, later.min_member, same, &out);
-  Compare("total", first.total_number, later.total_number, same, &out);
-  Compare("waiting time (ms)", first.wait_time_ms, later.wait_time_ms, same, &out);
-  Compare("mode", first.mode, later.mode, name, &out);
-  Compare("match policy", first.match_policy, later.match_policy, name, &out);
-  const auto amounts = [](const ResourceList& list) { return absl::StrCat("{", FormatResources(list), "}"); };
-  Compare("minimum resources", first.min_resources, later.min_resources, amounts, &out);
-  Compare("priority", first.priority, later.priority, same, &out);
+  const auto differs = [&](absl::string_view field, absl::string_view was, absl::string_view is) {
+    absl::StrAppend(&out, out.empty() ? "" : ", ", field, " ", is, " against ", was);
+  };
+  const auto compare = [&](absl::string_view field, auto member) {
+    const auto& was = first.*member;
+    const auto& is = later.*member;
+    if (is.has_value() && was != is) differs(field, was.has_value() ? Print(*was) : "nothing", Print(*is));
+  };
+  compare("minimum", &D::min_member);
+  compare("total", &D::total_number);
+  compare("waiting time (ms)", &D::wait_time_ms);
+  compare("mode", &D::mode);
+  compare("match policy", &D::match_policy);
+  compare("minimum resources", &D::min_resources);
+  compare("priority", &D::priority);
   if (!later.groups.empty() && first.groups != later.groups) {
-    absl::StrAppend(&out, out.empty() ? "" : ", ", "groups ", absl::StrJoin(later.groups, " "), " against ",
-                    first.groups.empty() ? "nothing" : absl::StrJoin(first.groups, " "));
+    differs("groups", first.groups.empty() ? "nothing" : absl::StrJoin(first.groups, " "),
+            absl::StrJoin(later.groups, " "));
   }
-  Compare("queue", first.queue, later.queue, same, &out);
-  Compare("on-timeout", first.on_timeout, later.on_timeout, name, &out);
-  Compare("on-member-failure", first.on_member_failure, later.on_member_failure, name, &out);
-  const auto yes_or_no = [](bool value) { return value ? "true" : "false"; };
-  Compare("stale grace (ms)", first.stale_grace_ms, later.stale_grace_ms, same, &out);
-  Compare("preemptible", first.preemptible, later.preemptible, yes_or_no, &out);
-  Compare("duration (ms)", first.duration_ms, later.duration_ms, same, &out);
-  Compare(
-      "topology", first.topology, later.topology, [](const TopologyRule& rule) { return ToString(rule); }, &out);
+  compare("queue", &D::queue);
+  compare("on-timeout", &D::on_timeout);
+  compare("on-member-failure", &D::on_member_failure);
+  compare("stale grace (ms)", &D::stale_grace_ms);
+  compare("preemptible", &D::preemptible);
+  compare("duration (ms)", &D::duration_ms);
+  compare("topology", &D::topology);
   return out;
 }
 
