@@ -105,7 +105,7 @@ void QueueObjects::ValidateTree() {
   }
   // If some objects are unreadable, problems of their ancestors or descendants would only be consequences.
   if (wrong.empty()) {
-    for (const QueueProblem& problem : ValidateQueuesByName(rules)) wrong[problem.queue].push_back(problem.text);
+    for (const QueueProblem& problem : ValidateQueues(rules)) wrong[problem.queue].push_back(problem.text);
   }
   if (wrong.empty()) {
     in_force_.clear();

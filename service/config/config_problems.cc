@@ -21,8 +21,8 @@ bool IsLoopback(const std::string& host) {
 
 void FindQueueProblems(const Config& config, std::vector<std::string>* out) {
   if (out->empty()) {
-    for (const std::string& problem : ValidateQueues(config.machine.queues)) {
-      out->push_back(absl::StrCat("queues.tree: ", problem));
+    for (const QueueProblem& problem : ValidateQueues(config.machine.queues)) {
+      out->push_back(absl::StrCat("queues.tree: ", ToString(problem)));
     }
   }
   if (config.queue_source != "config" && !config.machine.queues.queues.empty()) {

@@ -21,7 +21,7 @@ bool PartiallyBoundIsNext(const Backlog& backlog) {
 
 absl::Status CheckQueues(const QueueRules& rules) {
   std::vector<Problem> problems;
-  for (const QueueProblem& problem : ValidateQueuesByName(rules)) {
+  for (const QueueProblem& problem : ValidateQueues(rules)) {
     problems.push_back({Subject::kQueue, problem.queue, ToString(problem)});
   }
   return problems.empty() ? absl::OkStatus() : InvalidArgument(problems);

@@ -18,15 +18,19 @@ using ByName = std::map<std::string, const QueueSpec*>;
 
 std::string Shown(const std::string& resource, int64_t amount) { return FormatResources({{resource, amount}}); }
 
+template <typename... Parts>
+void Report(const QueueSpec& queue, std::vector<QueueProblem>* problems, const Parts&... parts) {
+  problems->push_back({queue.name, absl::StrCat(parts...)});
+}
+
 // Reports each quota above the limit of `above`: the queue could never use it, so the operator made a mistake.
 void CheckAgainst(const QueueSpec& queue, const QueueSpec& above, std::vector<QueueProblem>* problems) {
+  const std::string owner = &queue == &above ? "its own" : absl::StrCat("queue ", above.name);
   for (const auto& [resource, quota] : queue.quota) {
     const auto limit = above.limit.find(resource);
     if (limit == above.limit.end() || quota <= limit->second) continue;
-    problems->push_back(
-        {queue.name, absl::StrCat("its quota of ", Shown(resource, quota), " is above the limit of ",
-                                  &queue == &above ? "" : "queue ", &queue == &above ? "its own" : above.name, ", ",
-                                  Shown(resource, limit->second))});
+    Report(queue, problems, "its quota of ", Shown(resource, quota), " is above the limit of ", owner, ", ",
+           Shown(resource, limit->second));
   }
 }
 
@@ -36,21 +40,16 @@ void CheckAncestors(const QueueSpec& queue, const ByName& by_name, std::vector<Q
   for (const QueueSpec* at = &queue; !at->parent.empty();) {
     const auto parent = by_name.find(at->parent);
     if (parent == by_name.end()) {
-      if (at == &queue) {
-        problems->push_back({queue.name, absl::StrCat("its parent ", queue.parent,
-                                                      " does not exist; expected the name of another queue, or none")});
-      }
-      return;
+      if (at != &queue) return;
+      return Report(queue, problems, "its parent ", queue.parent,
+                    " does not exist; expected the name of another queue, or none");
     }
     at = parent->second;
     if (!seen.insert(at->name).second) {
-      if (at == &queue) problems->push_back({queue.name, "is its own ancestor"});
+      if (at == &queue) Report(queue, problems, "is its own ancestor");
       return;
     }
-    if (seen.size() > kMaxLevels) {
-      problems->push_back({queue.name, absl::StrCat("has more than ", kMaxLevels - 1, " queues above it")});
-      return;
-    }
+    if (seen.size() > kMaxLevels) return Report(queue, problems, "has more than ", kMaxLevels - 1, " queues above it");
     CheckAgainst(queue, *at, problems);
   }
 }
@@ -69,25 +68,24 @@ std::optional<QueueSort> ParseQueueSort(absl::string_view text) {
 }
 std::optional<UnknownQueue> ParseUnknownQueue(absl::string_view text) { return kUnknown.Find(text); }
 
-std::vector<QueueProblem> ValidateQueuesByName(const QueueRules& rules) {
+std::vector<QueueProblem> ValidateQueues(const QueueRules& rules) {
   std::vector<QueueProblem> problems;
   ByName by_name;
   for (const QueueSpec& queue : rules.queues) {
     if (!IsQueueName(queue.name)) {
-      problems.push_back({queue.name, absl::StrCat("expected ", kQueueNames)});
+      Report(queue, &problems, "expected ", kQueueNames);
     } else if (!by_name.emplace(queue.name, &queue).second) {
-      problems.push_back({queue.name, "is declared twice"});
+      Report(queue, &problems, "is declared twice");
     }
     const std::pair<const char*, const ResourceList*> lists[] = {
         {"quota", &queue.quota}, {"limit", &queue.limit}, {"overQuotaWeight", &queue.over_quota_weight}};
     for (const auto& [what, list] : lists) {
-      if (const absl::Status possible = CheckAmounts(*list); !possible.ok()) {
-        problems.push_back({queue.name, absl::StrCat(what, ": ", possible.message())});
-      }
+      const absl::Status possible = CheckAmounts(*list);
+      if (!possible.ok()) Report(queue, &problems, what, ": ", possible.message());
     }
     if (queue.max_applications < 0) {
-      problems.push_back({queue.name, absl::StrCat("maxApplications: ", queue.max_applications,
-                                                   "; expected 1 or more, or 0 for any number")});
+      Report(queue, &problems, "maxApplications: ", queue.max_applications,
+             "; expected 1 or more, or 0 for any number");
     }
     CheckAgainst(queue, queue, &problems);
   }
@@ -95,10 +93,9 @@ std::vector<QueueProblem> ValidateQueuesByName(const QueueRules& rules) {
     if (by_name.contains(queue.name)) CheckAncestors(queue, by_name, &problems);
   }
   for (const QueueSpec& queue : rules.queues) {
-    if (queue.parent == kDefaultQueue) {
-      problems.push_back({queue.name, absl::StrCat("its parent, queue ", kDefaultQueue,
-                                                   ", takes the gangs that name no queue, and has no child queues")});
-    }
+    if (queue.parent != kDefaultQueue) continue;
+    Report(queue, &problems, "its parent, queue ", kDefaultQueue,
+           ", takes the gangs that name no queue, and has no child queues");
   }
   return problems;
 }
@@ -106,12 +103,6 @@ std::vector<QueueProblem> ValidateQueuesByName(const QueueRules& rules) {
 std::string ToString(const QueueProblem& problem) {
   return IsQueueName(problem.queue) ? absl::StrCat("queue ", problem.queue, ": ", problem.text)
                                     : absl::StrCat("queue \"", problem.queue, "\": ", problem.text);
-}
-
-std::vector<std::string> ValidateQueues(const QueueRules& rules) {
-  std::vector<std::string> out;
-  for (const QueueProblem& problem : ValidateQueuesByName(rules)) out.push_back(ToString(problem));
-  return out;
 }
 
 }  // namespace muster

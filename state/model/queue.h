@@ -62,11 +62,9 @@ struct QueueProblem {
   std::string text;
 };
 // All errors in the declared queues; empty if there are none.
-[[nodiscard]] std::vector<QueueProblem> ValidateQueuesByName(const QueueRules& rules);
+[[nodiscard]] std::vector<QueueProblem> ValidateQueues(const QueueRules& rules);
 // A sentence that names the queue.
 [[nodiscard]] std::string ToString(const QueueProblem& problem);
-// As ValidateQueuesByName, with a sentence for each error.
-[[nodiscard]] std::vector<std::string> ValidateQueues(const QueueRules& rules);
 
 }  // namespace muster
 

@@ -1,9 +1,9 @@
 #include "state/model/queue_tree.h"
 
-#include <algorithm>
 #include <set>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "state/base/check.h"
 
@@ -17,21 +17,15 @@ void QueueTree::Set(QueueRules rules) {
   resources_.clear();
   if (rules_.queues.empty()) return;
   std::vector<QueueSpec> specs = rules_.queues;
-  const bool has_default =
-      std::any_of(specs.begin(), specs.end(), [](const auto& q) { return q.name == kDefaultQueue; });
-  if (!has_default) {
-    specs.emplace_back();
-    specs.back().name = kDefaultQueue;
-  }
-  std::vector<int32_t> ages(specs.size());
-  for (size_t i = 0; i < specs.size(); ++i) ages[i] = static_cast<int32_t>(i);
+  if (absl::c_none_of(specs, [](const QueueSpec& spec) { return spec.name == kDefaultQueue; }))
+    specs.emplace_back().name = kDefaultQueue;
   while (queues_.size() < specs.size()) {  // one level of the tree after the other
     const size_t before = queues_.size();
     for (size_t i = 0; i < specs.size(); ++i) {
       const QueueSpec& spec = specs[i];
       const auto parent = ids_.find(spec.parent);
       if (ids_.contains(spec.name) || (!spec.parent.empty() && parent == ids_.end())) continue;
-      Queue queue{spec, kNoQueue, ages[i], 0, true};
+      Queue queue{spec, kNoQueue, static_cast<int32_t>(i), 0, true};
       if (parent != ids_.end()) {
         queue.parent = parent->second;
         queue.depth = at(queue.parent).depth + 1;
@@ -72,15 +66,14 @@ std::string QueueTree::WarningOf(absl::string_view name) const {
   if (name.empty() || name == kDefaultQueue) return "";
   if (!any()) return absl::StrCat("queue ", name, " is ignored: no queues are declared");
   const QueueId home = ResolveQueue(name).queue;
-  if (home != kNoQueue && home == Find(name)) return "";
-  if (home == kNoQueue && Find(name) != kNoQueue) {
-    return absl::StrCat("queue ", name,
-                        " has child queues and accepts no gangs; gangs that run in it are charged to it");
+  const QueueId named = Find(name);
+  if (home != kNoQueue) {
+    if (home == named) return "";
+    return absl::StrCat("there is no queue ", name, " that accepts gangs; the gang is in queue ", kDefaultQueue);
   }
-  if (home == kNoQueue) {
+  if (named == kNoQueue)
     return absl::StrCat("there is no queue ", name, " that accepts gangs; the gang is charged to no queue");
-  }
-  return absl::StrCat("there is no queue ", name, " that accepts gangs; the gang is in queue ", kDefaultQueue);
+  return absl::StrCat("queue ", name, " has child queues and accepts no gangs; gangs that run in it are charged to it");
 }
 
 std::vector<int32_t> QueueTree::Parents() const {

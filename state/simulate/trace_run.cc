@@ -251,8 +251,9 @@ class TraceRun {
 absl::Status Check(const Conditions& given, const std::vector<Job>& jobs) {
   if (given.node_gpus.empty() || *absl::c_min_element(given.node_gpus) < 1)
     return absl::InvalidArgumentError("expected at least one node, each with at least one GPU");
-  if (const std::vector<std::string> problems = ValidateQueues(given.rules); !problems.empty()) {
-    return absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
+  if (const std::vector<QueueProblem> problems = ValidateQueues(given.rules); !problems.empty()) {
+    const auto print = [](std::string* text, const QueueProblem& problem) { text->append(ToString(problem)); };
+    return absl::InvalidArgumentError(absl::StrJoin(problems, "\n", print));
   }
   const int32_t each = PodGpus(given);
   const int64_t largest_job = LargestJob(given.node_gpus, each);
