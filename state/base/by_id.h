@@ -12,18 +12,6 @@
 
 namespace muster {
 
-// The id of a slot in `table` for a new object: one of the `unused` ids, or else that of a slot that is added.
-template <typename Value>
-[[nodiscard]] int32_t NewId(std::vector<std::unique_ptr<Value>>* table, std::vector<int32_t>* unused) {
-  if (unused->empty()) {
-    table->push_back(nullptr);
-    return static_cast<int32_t>(table->size()) - 1;
-  }
-  const int32_t id = unused->back();
-  unused->pop_back();
-  return id;
-}
-
 template <typename Value>
 class ById {
  public:
@@ -56,6 +44,18 @@ class ById {
 
   std::vector<std::unique_ptr<Value[]>> chunks_;
 };
+
+// Returns an id for a new entry of `table`: the last of `unused`, or the next one, with which the table grows.
+template <typename Table>
+[[nodiscard]] int32_t TakeId(std::vector<int32_t>* unused, Table* table) {
+  if (unused->empty()) {
+    table->emplace_back();
+    return static_cast<int32_t>(table->size()) - 1;
+  }
+  const int32_t id = unused->back();
+  unused->pop_back();
+  return id;
+}
 
 }  // namespace muster
 

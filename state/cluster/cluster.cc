@@ -98,7 +98,7 @@ void Cluster::SetFreshness(NodeId id, Freshness freshness) {
 NodeId Cluster::InternNode(absl::string_view name) {
   const NodeId known = FindNode(name);
   if (known != kNoNode) return known;
-  const NodeId id = NewId(&nodes_, &unused_nodes_);
+  const NodeId id = TakeId(&unused_nodes_, &nodes_);
   nodes_[static_cast<size_t>(id)] = std::make_unique<Node>();
   mutable_node(id).known = true;
   mutable_node(id).facts.name = std::string(name);
@@ -136,7 +136,7 @@ absl::StatusOr<ClassId> Cluster::AcquireClass(const Shared<PodTemplate>& shape, 
   }
   auto request = names_.ToVector(shape->requests);
   if (!request.ok()) return request.status();
-  const ClassId id = NewId(&classes_, &unused_classes_);
+  const ClassId id = TakeId(&unused_classes_, &classes_);
   auto cls = std::make_unique<PodClass>();
   cls->key = key;
   cls->family = shape->Family();

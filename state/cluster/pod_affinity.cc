@@ -172,7 +172,7 @@ PodAffinity::TermId PodAffinity::AcquireTerm(const std::string& label, NodeFilte
     known.openers += opens ? 1 : 0;
     return found->second;
   }
-  const TermId id = NewId(&terms_, &unused_);
+  const TermId id = TakeId(&unused_, &terms_);
   found->second = id;
   terms_[static_cast<size_t>(id)] = std::make_unique<Term>();
   Term& term = *terms_[static_cast<size_t>(id)];

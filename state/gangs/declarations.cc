@@ -1,8 +1,8 @@
 // Declarations of a gang, by its pods and by PodGroups, and the rules that result (SPEC D-8, D-9).
-#include <algorithm>
 #include <tuple>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "state/gangs/gangs.h"
 
@@ -14,8 +14,7 @@ constexpr size_t kMaxWarnings = 16;
 }  // namespace
 
 void Gangs::Warn(Gang* gang, std::string text) {
-  if (text.empty() || gang->warnings.size() >= kMaxWarnings) return;
-  if (std::find(gang->warnings.begin(), gang->warnings.end(), text) != gang->warnings.end()) return;
+  if (text.empty() || gang->warnings.size() >= kMaxWarnings || absl::c_linear_search(gang->warnings, text)) return;
   gang->warnings.push_back(std::move(text));
 }
 
@@ -34,11 +33,8 @@ bool Gangs::DropObject(const Gang& gang, GangDialect dialect) {
   Gang& changed = MutateTracked(gang);
   if (changed.objects.erase(dialect) == 0) return false;
   // The age comes from the remaining object, else from the first member; kNever: from the next member or object.
-  if (!gang.objects.empty()) {
-    changed.created_ms = gang.objects.begin()->second.created_ms;
-  } else {
-    changed.created_ms = gang.children() == 0 ? kNever : FirstMember(gang).facts.created_ms;
-  }
+  const int64_t of_member = gang.children() == 0 ? kNever : FirstMember(gang).facts.created_ms;
+  changed.created_ms = gang.object() == nullptr ? of_member : gang.object()->created_ms;
   return true;
 }
 
@@ -76,17 +72,15 @@ bool Gangs::Adopt(const Pod& pod) {
 }
 
 bool Gangs::TransferDeclaration(const Gang& gang) {
-  for (const MemberSet& set : gang.members) {
-    for (const Pod* pod : set) {
-      const GangMembership& membership = pod->facts.gang;
-      if (!membership.declares || !(membership.declaration == *gang.annotations) ||
-          membership.declared_in() != gang.declared_as)
-        continue;
-      MutateTracked(gang).declared_by = pod->facts.uid;
-      return true;
-    }
-  }
-  return false;
+  const std::vector<const Pod*> members = gang.AllMembers();
+  const auto source = absl::c_find_if(members, [&](const Pod* pod) {
+    const GangMembership& membership = pod->facts.gang;
+    return membership.declares && membership.declaration == *gang.annotations &&
+           membership.declared_in() == gang.declared_as;
+  });
+  if (source == members.end()) return false;
+  MutateTracked(gang).declared_by = (*source)->facts.uid;
+  return true;
 }
 
 // The pod whose declaration was in force comes first, then the others in order of creation (D-9).
@@ -98,23 +92,22 @@ void Gangs::Redeclare(const Gang& declared) {
   for (const auto& [dialect, object] : gang.objects) {
     for (const std::string& warning : object.declaration->warnings) Warn(&gang, absl::StrCat("PodGroup: ", warning));
   }
-  std::vector<const Pod*> members;
-  for (const MemberSet& set : gang.members) members.insert(members.end(), set.begin(), set.end());
+  std::vector<const Pod*> members = gang.AllMembers();
   const std::string first = std::exchange(gang.declared_by, "");
-  std::sort(members.begin(), members.end(), [&](const Pod* a, const Pod* b) {
-    return std::make_tuple(a->facts.uid != first, a->facts.created_ms, absl::string_view(a->facts.uid)) <
-           std::make_tuple(b->facts.uid != first, b->facts.created_ms, absl::string_view(b->facts.uid));
-  });
+  const auto key = [&](const Pod* pod) {
+    return std::make_tuple(pod->facts.uid != first, pod->facts.created_ms, absl::string_view(pod->facts.uid));
+  };
+  absl::c_sort(members, [&](const Pod* a, const Pod* b) { return key(a) < key(b); });
   for (const Pod* pod : members) Adopt(*pod);
   ReadRules(gang);
 }
 
 void Gangs::ReadRules(const Gang& read) {
   Gang& gang = MutateTracked(read);
-  const GangDeclaration* object = gang.objects.empty() ? nullptr : &*gang.objects.begin()->second.declaration;
+  const GangDeclaration* object = gang.object() == nullptr ? nullptr : &*gang.object()->declaration;
   const GangDeclaration* annotations = gang.annotations.has_value() ? &**gang.annotations : nullptr;
   const bool by_object = object != nullptr && (annotations == nullptr || !annotations->min_member.has_value());
-  const GangDialect dialect = by_object ? gang.objects.begin()->first : gang.declared_as;
+  const GangDialect dialect = by_object ? gang.object()->dialect : gang.declared_as;
   GangRules rules = ResolveRules(annotations, object, dialect, settings_.defaults);
   SubgroupTree tree = std::exchange(rules.tree, std::exchange(gang.rules.tree, {}));
   gang.rules = std::move(rules);  // still with the old tree, which the counts of its members refer to

@@ -78,15 +78,11 @@ bool Eligibility::SchedulesIndividuallyAlone(const Gang& gang) const {
 
 int32_t Eligibility::Priority(const Claim& claim) const {
   if (claim.rules.priority.has_value()) return *claim.rules.priority;
-  bool any = false;
-  int32_t highest = 0;
+  std::optional<int32_t> highest;
   for (const MemberSet& set : claim.members) {
-    if (set.empty()) continue;
-    const int32_t priority = (*set.begin())->facts.priority;
-    highest = any ? std::max(highest, priority) : priority;
-    any = true;
+    if (!set.empty()) highest = std::max(highest, std::optional((*set.begin())->facts.priority));
   }
-  return highest;
+  return highest.value_or(0);
 }
 
 QueueKey Eligibility::KeyOf(const Claim& claim) const {
@@ -116,9 +112,9 @@ namespace {
 
 // The key that declares the gang's minimum, in the gang's dialect.
 absl::string_view MinimumKey(const Gang& gang) {
-  if (!gang.objects.empty()) {
-    return gang.objects.begin()->first == GangDialect::kNative ? "the PodGroup's spec.schedulingPolicy.gang.minCount"
-                                                               : "the PodGroup's spec.minMember";
+  if (gang.object() != nullptr) {
+    return gang.object()->dialect == GangDialect::kNative ? "the PodGroup's spec.schedulingPolicy.gang.minCount"
+                                                          : "the PodGroup's spec.minMember";
   }
   if (gang.one_priority()) return "pod-group.scheduling.sigs.k8s.io/min-available on its pods, or create its PodGroup";
   return "gang.scheduling.koordinator.sh/min-available or the PodGroup's spec.minMember";
@@ -130,14 +126,13 @@ Reason Eligibility::UninitialisedReason(const Gang& gang) {
   if (!gang.unreadable.empty()) return {ReasonCode::kUninitialised, gang.unreadable};
   if (!gang.rules.tree_problem.empty()) return {ReasonCode::kUninitialised, gang.rules.tree_problem};
   const MemberSet& pending = gang.in(MemberState::kPending);
-  if (gang.objects.empty() && !pending.empty() && !(*pending.begin())->facts.gang.problem.none()) {
+  const GangObject* object = gang.object();
+  if (object == nullptr && !pending.empty() && !(*pending.begin())->facts.gang.problem.none()) {
     return (*pending.begin())->facts.gang.problem;  // the pods' own declaration cannot be used
   }
-  if (!gang.objects.empty() && !gang.objects.begin()->second.declaration->unreadable_minimum.empty()) {
-    return {ReasonCode::kUninitialised,
-            absl::StrCat("PodGroup: ", gang.objects.begin()->second.declaration->unreadable_minimum)};
-  }
-  if (gang.objects.empty() && gang.refers_to_object()) {
+  if (object != nullptr && !object->declaration->unreadable_minimum.empty())
+    return {ReasonCode::kUninitialised, absl::StrCat("PodGroup: ", object->declaration->unreadable_minimum)};
+  if (object == nullptr && gang.refers_to_object()) {
     return {ReasonCode::kUnknownGang,
             absl::StrCat(
                 "PodGroup ", gang.key, " does not exist yet",
@@ -168,13 +163,11 @@ Reason Eligibility::StructureReason(const Gang& gang) const {
   if (gang.rules.min_member < 0) return UninitialisedReason(gang);
   if (Reason size = SizeReason(gang); !size.none()) return size;
   const bool timed_out = gang.durable.timed_out && !gang.once_satisfied();  // G-1: once-satisfied gangs pass
-  if (timed_out && !gang.rules.group.empty()) {
-    return {ReasonCode::kTimedOut,
-            "the wait time of its gang group ran out before the group could start; delete its pods to free it"};
-  }
   if (timed_out) {
-    return {ReasonCode::kTimedOut, absl::StrCat("the wait time of ", WriteDuration(gang.rules.wait_time_ms),
-                                                " ran out before the gang could start; delete its pods to free it")};
+    const bool alone = gang.rules.group.empty();
+    return {ReasonCode::kTimedOut,
+            absl::StrCat("the wait time of ", alone ? WriteDuration(gang.rules.wait_time_ms) : "its gang group",
+                         " ran out before the ", alone ? "gang" : "group", " could start; delete its pods to free it")};
   }
   if (gang.durable.evicting) return {ReasonCode::kEvicted, "its members are being evicted so that it can start again"};
   return QueueReason(gang);

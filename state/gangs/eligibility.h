@@ -69,11 +69,6 @@ class Eligibility {
   [[nodiscard]] bool GroupQuorum(const Gang& gang) const;
   // The gang that represents its group in the queue.
   [[nodiscard]] const Gang& LeaderOf(const Gang& gang) const;
-
-  // --- references between gangs ---
-  // The gangs that list `key` in their group, itself aside, in order of keys.
-  [[nodiscard]] Group Naming(const std::string& key) const;
-  [[nodiscard]] bool IsNamed(const std::string& key) const { return gangs_->groups().IsNamed(key); }
   // How to resolve the reason kGroupDisagrees of this gang.
   [[nodiscard]] std::string GroupHint(const Gang& gang) const;
 

@@ -123,7 +123,7 @@ std::vector<ClassId> Gangs::SetFutureClasses(const Gang& gang, std::vector<Class
 }
 
 const Pod& Gangs::AddPod(PodDescription facts, ClassId cls, MemberState state, bool submitted) {
-  const PodId id = NewId(&pod_table_, &free_pods_);
+  const PodId id = TakeId(&free_pods_, &pod_table_);
   auto owned = std::make_unique<Pod>();
   Pod* pod = owned.get();
   pod_table_[static_cast<size_t>(id)] = std::move(owned);
@@ -223,7 +223,7 @@ Gangs::Interned Gangs::Intern(absl::string_view name_space, absl::string_view na
                               int64_t now_ms) {
   std::string key = absl::StrCat(name_space, "/", name);
   if (const Gang* known = FindGang(key); known != nullptr) return {known, false};
-  const GangId id = NewId(&gang_table_, &free_gangs_);
+  const GangId id = TakeId(&free_gangs_, &gang_table_);
   auto owned = std::make_unique<Gang>();
   Gang* gang = owned.get();
   gang_table_[static_cast<size_t>(id)] = std::move(owned);
@@ -246,17 +246,15 @@ void Gangs::Restore(const Gang& gang, const DurableGangState& kept) {
   restored.has_cycle_attempts = kept.cycle > 1 || !kept.cycle_valid;
 }
 
-const std::string& Gangs::Incarnation(const Gang& gang) {
-  static const std::string kNone;
-  for (const auto& [dialect, object] : gang.objects) {
-    if (!object.uid.empty()) return object.uid;
-  }
-  return gang.children() == 0 ? kNone : FirstMember(gang).facts.uid;
-}
-
 void Gangs::UpdateIncarnation(const Gang& gang) {
-  const std::string& uid = Incarnation(gang);
-  if (gang.durable.incarnation != uid) MutateUntracked(gang).durable.incarnation = uid;
+  const auto object = absl::c_find_if(gang.objects, [](const auto& each) { return !each.second.uid.empty(); });
+  absl::string_view uid;
+  if (object != gang.objects.end()) {
+    uid = object->second.uid;
+  } else if (gang.children() > 0) {
+    uid = FirstMember(gang).facts.uid;
+  }
+  if (gang.durable.incarnation != uid) MutateUntracked(gang).durable.incarnation = std::string(uid);
 }
 
 void Gangs::RecordFailedMembers(const Gang& gang) {
@@ -290,15 +288,13 @@ void Gangs::RemoveGang(const Gang& gang) {
 
 void Gangs::ClearSubmitted(const Gang& gang) {
   MutateTracked(gang).submitted = false;
-  for (const MemberSet& set : std::vector<MemberSet>(gang.members.begin(), gang.members.end())) {
-    for (const Pod* pod : set) {
-      Pod& member = MutateTracked(*pod);
-      LeaveSet(&member);
-      member.submitted = member.foreign = false;
-      MarkFactsChanged(member.id);
-      Judge(&member);
-      EnterSet(&member);
-    }
+  for (const Pod* pod : gang.AllMembers()) {
+    Pod& member = MutateTracked(*pod);
+    LeaveSet(&member);
+    member.submitted = member.foreign = false;
+    MarkFactsChanged(member.id);
+    Judge(&member);
+    EnterSet(&member);
   }
 }
 
@@ -353,9 +349,7 @@ void Gangs::AfterRestore() {
   for (const std::unique_ptr<Gang>& gang : gang_table_) {
     if (gang == nullptr) continue;
     gangs_[gang->key] = gang.get();
-    for (const MemberSet& set : gang->members) {
-      for (const Pod* member : set) pod_table_[static_cast<size_t>(member->id)]->gang = gang.get();
-    }
+    for (const Pod* member : gang->AllMembers()) pod_table_[static_cast<size_t>(member->id)]->gang = gang.get();
   }
 }
 

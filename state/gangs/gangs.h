@@ -98,8 +98,8 @@ class Gangs {
   };
   Interned Intern(absl::string_view name_space, absl::string_view name, int64_t created_ms, int64_t now_ms);
   void Restore(const Gang& gang, const DurableGangState& kept);
-  // The UID that distinguishes the gang from earlier gangs of the same name; empty: no object and no member has one.
-  [[nodiscard]] static const std::string& Incarnation(const Gang& gang);
+  // Stores the UID that distinguishes the gang from earlier gangs of the same name; empty: no object and no member has
+  // one.
   void UpdateIncarnation(const Gang& gang);
   // Drops restored state that belongs to another incarnation of the gang.
   void DiscardRestored(const Gang& gang);
@@ -151,8 +151,10 @@ class Gangs {
   void SetEvicting(const Gang& gang, bool evicting) { MutateTracked(gang).durable.evicting = evicting; }
   void SetHeld(const Gang& gang, int64_t held_ms) { MutateTracked(gang).durable.held_ms = held_ms; }
   void SetRequeues(const Gang& gang, int32_t requeues) { MutateTracked(gang).durable.requeues = requeues; }
-  void SetBypassedSince(const Claim& claim, int64_t at_ms) { MutateClaim(claim).durable.bypassed_since_ms = at_ms; }
-  void SetStarted(const Claim& claim, int64_t at_ms) { MutateClaim(claim).durable.started_ms = at_ms; }
+  void SetBypassedSince(const Claim& claim, int64_t at_ms) {
+    MutateUntracked(GangOf(claim)).durable.bypassed_since_ms = at_ms;
+  }
+  void SetStarted(const Claim& claim, int64_t at_ms) { MutateUntracked(GangOf(claim)).durable.started_ms = at_ms; }
   // The gang's policy has been applied to the members that have failed by now (G-13).
   void RecordFailedMembers(const Gang& gang);
   void SetFutureSlotsUntil(const Gang& gang, int64_t at_ms) {
@@ -208,14 +210,13 @@ class Gangs {
   }
   // For members of a gang that Eligibility does not read.
   [[nodiscard]] static Gang& MutateUntracked(const Gang& gang) { return const_cast<Gang&>(gang); }
-  [[nodiscard]] static Claim& MutateClaim(const Claim& claim) { return const_cast<Claim&>(claim); }
   void MarkFactsChanged(PodId id) {
     if (settings_.notes_facts) facts_changed_.push_back(id);
   }
   void EnterSet(Pod* pod);
   void LeaveSet(Pod* pod);
   void Judge(Pod* pod) const;
-  static void CountLeaf(const Pod& pod, int32_t times, Gang* gang);
+  static void Count(const Pod& pod, int32_t times, Gang* gang);
   void SetTree(SubgroupTree tree, Gang* gang);
   static void AddFutureRuns(Gang* gang);
   void Warn(Gang* gang, std::string text);

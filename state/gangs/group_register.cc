@@ -33,7 +33,7 @@ void GroupRegister::Set(int32_t gang, const std::string& key, const std::vector<
 
 GroupId GroupRegister::Intern(const std::vector<std::string>& ids) {
   if (const auto known = by_ids_.find(ids); known != by_ids_.end()) return known->second;
-  const GroupId id = NewId(&lists_, &unused_);
+  const GroupId id = TakeId(&unused_, &lists_);
   auto list = std::make_unique<List>();
   list->serial = changes_;  // unique: Set just incremented it
   list->ids = ids;

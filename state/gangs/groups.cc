@@ -193,10 +193,4 @@ Reason Eligibility::BarrierReason(const Gang& gang) const {
   return {ReasonCode::kBarrier, std::move(text)};
 }
 
-Group Eligibility::Naming(const std::string& key) const {
-  Group out;
-  for (const std::string& other : gangs_->groups().Naming(key)) out.push_back(gangs_->FindGang(other));
-  return out;
-}
-
 }  // namespace muster

@@ -158,6 +158,12 @@ struct Claim {
     for (const MemberSet& set : members) sum += static_cast<int32_t>(set.size());
     return sum;
   }
+  // In order of states, and of MemberOrder within a state.
+  [[nodiscard]] std::vector<const Pod*> AllMembers() const {
+    std::vector<const Pod*> all;
+    for (const MemberSet& set : members) all.insert(all.end(), set.begin(), set.end());
+    return all;
+  }
   [[nodiscard]] bool once_satisfied() const {
     return durable.satisfied && rules.match_policy == MatchPolicy::kOnceSatisfied;
   }
@@ -222,6 +228,8 @@ struct Gang : Claim {
   int64_t notify_at_ms = kNever;  // when its members are notified of it
   GroupDigest group_digest;       // as its group was last notified (D-10)
 
+  // Its PodGroup, the first by dialect; nullptr: it has none.
+  [[nodiscard]] const GangObject* object() const { return objects.empty() ? nullptr : &objects.begin()->second; }
   // D-11: its pods must have one priority.
   [[nodiscard]] bool one_priority() const { return sigs_members > 0; }
   [[nodiscard]] bool refers_to_object() const { return members_naming_object > 0; }

@@ -241,7 +241,7 @@ bool Explanations::TouchBlocked() {
 }
 
 void Explanations::NotifyGroup(const Gang& gang, int64_t now_ms) {
-  if (!r_.eligibility->IsNamed(gang.key)) return;
+  if (!r_.gangs->groups().IsNamed(gang.key)) return;
   const GroupDigest news = ComputeGroupDigest(gang, now_ms);
   const GroupDigest before = r_.gangs->SetGroupDigest(gang, news);
   if (news.declared != before.declared) return TouchNaming(gang);
@@ -268,7 +268,7 @@ bool Explanations::MayAct(const Gang& gang) const {
 }
 
 void Explanations::TouchNaming(const Gang& gang) {
-  for (const Gang* other : r_.eligibility->Naming(gang.key)) r_.gangs->Touch(*other);
+  for (const std::string& other : r_.gangs->groups().Naming(gang.key)) r_.gangs->Touch(*r_.gangs->FindGang(other));
 }
 
 GroupDigest Explanations::ComputeGroupDigest(const Gang& gang, int64_t now_ms) const {
