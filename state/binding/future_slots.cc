@@ -57,7 +57,7 @@ void PlanLifecycle::TrimFutureSlots(const Gang& gang) {
       return slot.leaf == node.leaf && slot.state != SlotState::kCommitted && !slot.is_future;
     }));
     const auto is_future = [&](const Slot& slot) { return slot.leaf == node.leaf && slot.is_future; };
-    const int32_t due = gang.quorum().LeafAt(static_cast<size_t>(node.leaf)).Missing(/*was_satisfied=*/false) - open;
+    const int32_t due = gang.quorum().QuorumOf(node).Missing(/*was_satisfied=*/false) - open;
     auto spare = static_cast<int32_t>(absl::c_count_if(slots, is_future)) - std::max(0, due);
     for (; spare > 0; --spare) {
       r_.plans->ReleaseFreeSlot(gang, static_cast<int32_t>(absl::c_find_if(slots, is_future) - slots.begin()));

@@ -6,30 +6,12 @@
 
 namespace muster {
 
-MemberCounts& MemberCounts::operator+=(const MemberCounts& more) {
-  pending += more.pending;
-  gated += more.gated;
-  waiting += more.waiting;
-  active += more.active;
-  succeeded += more.succeeded;
-  plannable += more.plannable;
-  return *this;
-}
-
-std::vector<int32_t> Quorum::minimums() const {
-  std::vector<int32_t> out(static_cast<size_t>(tree_->leaves));
-  for (const Subgroup& node : tree_->nodes) {
-    if (node.leaf >= 0) out[static_cast<size_t>(node.leaf)] = node.minimum;
-  }
-  return out;
-}
-
 std::vector<uint8_t> Quorum::SatisfiedNodes(CountOf count_of) const {
   std::vector<int32_t> satisfied(tree_->nodes.size(), 0);  // satisfied children, by node
   std::vector<uint8_t> out(tree_->nodes.size(), 0);
   for (size_t i = tree_->nodes.size(); i-- > 0;) {
     const Subgroup& node = tree_->nodes[i];
-    const int32_t count = node.leaf >= 0 ? count_of(static_cast<size_t>(node.leaf)) : satisfied[i];
+    const int32_t count = node.leaf >= 0 ? count_of(node) : satisfied[i];
     out[i] = count >= node.minimum ? 1 : 0;
     if (node.parent >= 0) satisfied[static_cast<size_t>(node.parent)] += out[i];
   }
@@ -45,30 +27,24 @@ bool Quorum::Satisfied(CountOf count_of) const {
 }
 
 int32_t Quorum::MissingOfTree(bool was_satisfied) const {
-  const std::vector<int32_t> of = minimums();
-  std::vector<int64_t> lacks(of.size());
-  for (size_t leaf = 0; leaf < of.size(); ++leaf) {
-    lacks[leaf] = Quorum(of[leaf], policy_, (*leaves_)[leaf]).Missing(was_satisfied);
+  std::vector<int64_t> lacks(leaves_->size());
+  for (const Subgroup& node : tree_->nodes) {
+    if (node.leaf >= 0) lacks[Index(node)] = QuorumOf(node).Missing(was_satisfied);
   }
   return static_cast<int32_t>(tree_->Least(lacks));
 }
 
 bool Quorum::ServedBy(bool was_satisfied, const std::vector<int32_t>& more) const {
-  const std::vector<int32_t> of = minimums();
-  return Satisfied([&](size_t leaf) {
-    return of[leaf] - Quorum(of[leaf], policy_, (*leaves_)[leaf]).Missing(was_satisfied) + more[leaf];
-  });
+  return Satisfied([&](const Subgroup& leaf) { return Counted(leaf, was_satisfied) + more[Index(leaf)]; });
 }
 
 bool Quorum::AnyUsefulMember(bool was_satisfied) const {
-  const std::vector<int32_t> of = minimums();
-  std::vector<uint8_t> serves = SatisfiedNodes(
-      [&](size_t leaf) { return of[leaf] - Quorum(of[leaf], policy_, (*leaves_)[leaf]).Missing(was_satisfied); });
+  std::vector<uint8_t> serves = SatisfiedNodes([&](const Subgroup& leaf) { return Counted(leaf, was_satisfied); });
   for (size_t i = 0; i < serves.size(); ++i) {  // parents come first
     const Subgroup& node = tree_->nodes[i];
     serves[i] = serves[i] == 0 && (node.parent < 0 || serves[static_cast<size_t>(node.parent)] != 0) ? 1 : 0;
     if (serves[i] == 0 || node.leaf < 0) continue;
-    const MemberCounts& counts = (*leaves_)[static_cast<size_t>(node.leaf)];
+    const MemberCounts& counts = (*leaves_)[Index(node)];
     if (counts.waiting + counts.plannable > 0) return true;
   }
   return false;
@@ -80,10 +56,9 @@ std::vector<int32_t> Quorum::FutureMembersByLeaf() const {
   if (!ahead_ || !any_member) return out;
   for (const Subgroup& node : tree_->nodes) {
     if (!node.future_template.has_value()) continue;
-    const auto leaf = static_cast<size_t>(node.leaf);
-    const MemberCounts& has = (*leaves_)[leaf];
-    const int32_t exist = has.pending + has.waiting + has.active + LeafAt(leaf).Succeeded();
-    out[leaf] = std::max(0, node.minimum - exist);
+    const MemberCounts& has = (*leaves_)[Index(node)];
+    const int32_t exist = has.pending + has.waiting + has.active + QuorumOf(node).Succeeded();
+    out[Index(node)] = std::max(0, node.minimum - exist);
   }
   return out;
 }
@@ -95,7 +70,6 @@ int32_t Quorum::FutureMembers() const {
 }
 
 bool Quorum::Placeable(bool was_satisfied) const {
-  if (tree_ == nullptr) return counts_.waiting + counts_.plannable >= Missing(was_satisfied);
   std::vector<int32_t> more = FutureMembersByLeaf();
   for (size_t leaf = 0; leaf < more.size(); ++leaf) more[leaf] += (*leaves_)[leaf].waiting + (*leaves_)[leaf].plannable;
   return ServedBy(was_satisfied, more);
@@ -122,7 +96,7 @@ std::string Quorum::Lacks(CountOf count_of, const char* what) const {
     const Subgroup& node = tree_->nodes[static_cast<size_t>(first)];
     absl::StrAppend(&out, "; ", node.name, ": ");
     if (node.leaf >= 0) {
-      absl::StrAppend(&out, count_of(static_cast<size_t>(node.leaf)), " of ", node.minimum, " ", what);
+      absl::StrAppend(&out, count_of(node), " of ", node.minimum, " ", what);
       return out;
     }
     parent = first;
@@ -131,11 +105,11 @@ std::string Quorum::Lacks(CountOf count_of, const char* what) const {
 
 std::string Quorum::DescribeMissingChildren() const {
   const std::vector<int32_t> future = FutureMembersByLeaf();
-  return Lacks([&](size_t leaf) { return LeafAt(leaf).Children() + future[leaf]; }, "pods exist");
+  return Lacks([&](const Subgroup& leaf) { return QuorumOf(leaf).Children() + future[Index(leaf)]; }, "pods exist");
 }
 
 std::string Quorum::DescribeMissingPresent() const {
-  return Lacks([this](size_t leaf) { return LeafAt(leaf).Present(); }, "members wait");
+  return Lacks([this](const Subgroup& leaf) { return QuorumOf(leaf).Present(); }, "members wait");
 }
 
 }  // namespace muster

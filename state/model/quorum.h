@@ -23,8 +23,6 @@ struct MemberCounts {
   int32_t active = 0;
   int32_t succeeded = 0;
   int32_t plannable = 0;  // of the pending members: those that Muster may place
-
-  MemberCounts& operator+=(const MemberCounts& more);
 };
 
 class Quorum {
@@ -51,26 +49,18 @@ class Quorum {
   // satisfied: its members with a node belong to an incomplete start, which lacks only the remaining members (G-11,
   // K-13).
   [[nodiscard]] int32_t Present() const {
-    switch (policy_) {
-      case MatchPolicy::kOnlyWaiting:
-        return counts_.waiting;
-      case MatchPolicy::kOnceSatisfied:
-      case MatchPolicy::kWaitingAndRunning:
-      case MatchPolicy::kWaitingRunningSucceed:
-        return counts_.waiting + counts_.active + Succeeded();
-    }
-    return counts_.waiting;
+    return counts_.waiting + (policy_ == MatchPolicy::kOnlyWaiting ? 0 : counts_.active + Succeeded());
   }
   // True if the members at the barrier meet the minimum.
   [[nodiscard]] bool Met() const {
-    if (tree_ != nullptr) return Satisfied([this](size_t leaf) { return LeafAt(leaf).Present(); });
+    if (tree_ != nullptr) return Satisfied([this](const Subgroup& leaf) { return QuorumOf(leaf).Present(); });
     return minimum_ >= 0 && Present() >= minimum_;
   }
   // G-1: true if there are enough children for every minimum.
   [[nodiscard]] bool Enough() const {
     if (tree_ == nullptr) return Children() >= minimum_;
     const std::vector<int32_t> future = FutureMembersByLeaf();
-    return Satisfied([&](size_t leaf) { return LeafAt(leaf).Children() + future[leaf]; });
+    return Satisfied([&](const Subgroup& leaf) { return QuorumOf(leaf).Children() + future[Index(leaf)]; });
   }
   // P-7: the number of future members that may be planned, by leaf. Zero for a gang without any existing member.
   // REQUIRES: there are subgroups.
@@ -78,7 +68,7 @@ class Quorum {
   // The sum over all leaves; 0 without subgroups.
   [[nodiscard]] int32_t FutureMembers() const;
   // True if the minimum would be met by the members that have a node, as far as Missing counts them, together with all
-  // that wait or may be placed.
+  // that wait or may be placed. REQUIRES: there are subgroups.
   [[nodiscard]] bool Placeable(bool was_satisfied) const;
   // True if a member that waits or may be placed is useful: its subgroup is short of members, and so are all subgroups
   // above it. REQUIRES: there are subgroups.
@@ -86,10 +76,10 @@ class Quorum {
   // True if the minimum would be met by `more` members, by leaf, in addition to those that Missing counts. REQUIRES:
   // there are subgroups.
   [[nodiscard]] bool ServedBy(bool was_satisfied, const std::vector<int32_t>& more) const;
-  // True if the minimum is met by these numbers of members that have a node or have ended, by leaf. False without
+  // True if the minimum is met by these numbers of members that have a node or have ended, by leaf. REQUIRES: there are
   // subgroups.
   [[nodiscard]] bool SatisfiedBy(const std::vector<int32_t>& by_leaf) const {
-    return tree_ != nullptr && Satisfied([&](size_t leaf) { return by_leaf[leaf]; });
+    return Satisfied([&](const Subgroup& leaf) { return by_leaf[Index(leaf)]; });
   }
   // G-11: the number of slots that the minimum still needs. `was_satisfied`: the gang was satisfied before. Policy
   // only-waiting then counts no member that has started; before, it does, in order to complete an interrupted start
@@ -100,8 +90,8 @@ class Quorum {
     return std::max(0, minimum_ - (only_new ? 0 : counts_.active + Succeeded()));
   }
 
-  // The quorum of one leaf. REQUIRES: there are subgroups.
-  [[nodiscard]] Quorum LeafAt(size_t leaf) const { return {minimums()[leaf], policy_, (*leaves_)[leaf]}; }
+  // The quorum of one leaf. REQUIRES: it is a leaf of the tree.
+  [[nodiscard]] Quorum QuorumOf(const Subgroup& leaf) const { return {leaf.minimum, policy_, (*leaves_)[Index(leaf)]}; }
   // Names the subgroups with too few children: "1 of 2 subgroups ready; decode: 1 of 3 pods exist". REQUIRES: not
   // Enough.
   [[nodiscard]] std::string DescribeMissingChildren() const;
@@ -109,14 +99,18 @@ class Quorum {
   [[nodiscard]] std::string DescribeMissingPresent() const;
 
  private:
-  using CountOf = absl::FunctionRef<int32_t(size_t)>;
+  using CountOf = absl::FunctionRef<int32_t(const Subgroup& leaf)>;
+  [[nodiscard]] static size_t Index(const Subgroup& leaf) { return static_cast<size_t>(leaf.leaf); }
   // Whether the gang's minimum is met if `count_of(leaf)` members of each leaf count.
   [[nodiscard]] bool Satisfied(CountOf count_of) const;
   // By node of the tree, whether its minimum is met.
   [[nodiscard]] std::vector<uint8_t> SatisfiedNodes(CountOf count_of) const;
   [[nodiscard]] std::string Lacks(CountOf count_of, const char* what) const;
   [[nodiscard]] int32_t MissingOfTree(bool was_satisfied) const;
-  [[nodiscard]] std::vector<int32_t> minimums() const;
+  // The members of the leaf that Missing counts towards its minimum, at most the minimum.
+  [[nodiscard]] int32_t Counted(const Subgroup& leaf, bool was_satisfied) const {
+    return leaf.minimum - QuorumOf(leaf).Missing(was_satisfied);
+  }
   [[nodiscard]] int32_t Succeeded() const {
     return policy_ == MatchPolicy::kWaitingRunningSucceed ? counts_.succeeded : 0;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -13,39 +14,30 @@ namespace {
 
 constexpr int32_t kTop = -1;
 
-// The parent of each subgroup, by index of the declaration; kTop at the top. Empty with `*problem` set if the
-// declarations are not a tree.
-std::vector<int32_t> ReadParents(const std::vector<SubgroupDeclaration>& declared, std::string* problem) {
+// Sets `parents` to the parent of each subgroup, by index of the declaration; kTop at the top. Returns why the
+// declarations are not a tree; empty if they are.
+std::string ReadParents(const std::vector<SubgroupDeclaration>& declared, std::vector<int32_t>* parents) {
   absl::flat_hash_map<absl::string_view, int32_t> ids;
   for (const SubgroupDeclaration& each : declared) {
-    if (each.name.empty()) {
-      *problem = "a subgroup has no name";
-      return {};
-    }
-    if (!ids.emplace(each.name, static_cast<int32_t>(ids.size())).second) {
-      *problem = absl::StrCat("subgroup ", each.name, " is declared twice");
-      return {};
-    }
+    if (each.name.empty()) return "a subgroup has no name";
+    if (!ids.emplace(each.name, static_cast<int32_t>(ids.size())).second)
+      return absl::StrCat("subgroup ", each.name, " is declared twice");
   }
-  std::vector<int32_t> parents;
   for (const SubgroupDeclaration& each : declared) {
     const auto parent = ids.find(each.parent);
-    if (!each.parent.empty() && parent == ids.end()) {
-      *problem = absl::StrCat("subgroup ", each.name, " names parent ", each.parent, ", which does not exist");
-      return {};
-    }
-    parents.push_back(each.parent.empty() ? kTop : parent->second);
+    if (!each.parent.empty() && parent == ids.end())
+      return absl::StrCat("subgroup ", each.name, " names parent ", each.parent, ", which does not exist");
+    parents->push_back(each.parent.empty() ? kTop : parent->second);
   }
   for (size_t i = 0; i < declared.size(); ++i) {
     int32_t depth = 0;
-    for (int32_t at = static_cast<int32_t>(i); at != kTop; at = parents[static_cast<size_t>(at)]) {
+    for (auto at = static_cast<int32_t>(i); at != kTop; at = (*parents)[static_cast<size_t>(at)]) {
       if (++depth <= kMaxSubgroupDepth) continue;
-      *problem = absl::StrCat("subgroup ", declared[i].name, " is its own ancestor, or more than ", kMaxSubgroupDepth,
-                              " levels deep");
-      return {};
+      return absl::StrCat("subgroup ", declared[i].name, " is its own ancestor, or more than ", kMaxSubgroupDepth,
+                          " levels deep");
     }
   }
-  return parents;
+  return "";
 }
 
 std::string MinimumProblem(const SubgroupDeclaration& declaration, int32_t children) {
@@ -74,8 +66,8 @@ void Order(int32_t parent, const std::vector<int32_t>& parents, std::vector<int3
 
 // The number of children of the node; kTop: of top-level subgroups.
 int32_t ChildrenOf(const SubgroupTree& tree, int32_t node) {
-  return static_cast<int32_t>(std::count_if(tree.nodes.begin(), tree.nodes.end(),
-                                            [node](const Subgroup& each) { return each.parent == node; }));
+  return static_cast<int32_t>(
+      absl::c_count_if(tree.nodes, [node](const Subgroup& each) { return each.parent == node; }));
 }
 
 // True if the gang cannot start without the node.
@@ -117,6 +109,38 @@ std::string PlanAhead(const std::vector<SubgroupDeclaration>& declared, const st
   return "";
 }
 
+// Reads `declared`, which is not empty, into `tree`. Returns the error; empty if there is none.
+std::string ReadTree(const std::vector<SubgroupDeclaration>& declared, std::optional<int32_t> minimum,
+                     SubgroupTree* tree) {
+  if (declared.size() > kMaxSubgroups)
+    return absl::StrCat(declared.size(), " subgroups; at most ", kMaxSubgroups, " are expected");
+  std::vector<int32_t> parents;
+  if (std::string problem = ReadParents(declared, &parents); !problem.empty()) return problem;
+  std::vector<int32_t> order;
+  Order(kTop, parents, &order);
+  std::vector<int32_t> at(declared.size());
+  for (size_t i = 0; i < order.size(); ++i) at[static_cast<size_t>(order[i])] = static_cast<int32_t>(i);
+  for (const int32_t id : order) {
+    const SubgroupDeclaration& declaration = declared[static_cast<size_t>(id)];
+    const auto children = static_cast<int32_t>(absl::c_count(parents, id));
+    if (std::string problem = MinimumProblem(declaration, children); !problem.empty()) return problem;
+    const int32_t parent = parents[static_cast<size_t>(id)];
+    Subgroup node{declaration.name, parent == kTop ? kTop : at[static_cast<size_t>(parent)], 0, -1,
+                  declaration.topology};
+    node.minimum = declaration.minimum.value_or(declaration.min_groups.value_or(children == 0 ? 1 : children));
+    if (children == 0) node.leaf = tree->leaves++;
+    tree->nodes.push_back(std::move(node));
+  }
+  const auto top = static_cast<int32_t>(absl::c_count(parents, kTop));
+  tree->minimum = minimum.value_or(top);
+  if (tree->minimum > top) {
+    return absl::StrCat("the gang needs ", tree->minimum, " of its ", top,
+                        " subgroups; minMember counts the top-level subgroups");
+  }
+  if (tree->Least() > std::numeric_limits<int32_t>::max()) return "its minimums add up to more than can be counted";
+  return PlanAhead(declared, order, tree);
+}
+
 }  // namespace
 
 std::string ToString(const TopologyRule& rule) {
@@ -128,16 +152,14 @@ std::string ToString(const TopologyRule& rule) {
 }
 
 int32_t SubgroupTree::FindLeaf(absl::string_view name) const {
-  for (const Subgroup& node : nodes) {
-    if (node.leaf >= 0 && node.name == name) return node.leaf;
-  }
-  return -1;
+  const auto found = absl::c_find_if(nodes, [&](const Subgroup& node) { return node.leaf >= 0 && node.name == name; });
+  return found == nodes.end() ? -1 : found->leaf;
 }
 
 int64_t SubgroupTree::Least(const std::vector<int64_t>& lacks) const {
   std::vector<std::vector<int64_t>> of_children(nodes.size() + 1);  // the gang's children at the end
   const auto least_of = [](std::vector<int64_t>* children, int32_t minimum) {
-    std::sort(children->begin(), children->end());
+    absl::c_sort(*children);
     int64_t sum = 0;
     for (size_t i = 0; i < children->size() && i < static_cast<size_t>(std::max(0, minimum)); ++i)
       sum += (*children)[i];
@@ -163,38 +185,8 @@ int64_t SubgroupTree::Least() const {
 SubgroupParseResult ParseSubgroups(const std::vector<SubgroupDeclaration>& declared, std::optional<int32_t> minimum) {
   SubgroupParseResult out;
   if (declared.empty()) return out;
-  if (declared.size() > kMaxSubgroups) {
-    out.problem = absl::StrCat(declared.size(), " subgroups; at most ", kMaxSubgroups, " are expected");
-    return out;
-  }
-  const std::vector<int32_t> parents = ReadParents(declared, &out.problem);
-  if (!out.problem.empty()) return out;
-  std::vector<int32_t> order;
-  Order(kTop, parents, &order);
-  std::vector<int32_t> at(declared.size());
-  for (size_t i = 0; i < order.size(); ++i) at[static_cast<size_t>(order[i])] = static_cast<int32_t>(i);
-  for (const int32_t id : order) {
-    const SubgroupDeclaration& declaration = declared[static_cast<size_t>(id)];
-    const auto children = static_cast<int32_t>(std::count(parents.begin(), parents.end(), id));
-    out.problem = MinimumProblem(declaration, children);
-    if (!out.problem.empty()) return {{}, out.problem};
-    const int32_t parent = parents[static_cast<size_t>(id)];
-    Subgroup node{declaration.name, parent == kTop ? -1 : at[static_cast<size_t>(parent)], 0, -1, declaration.topology};
-    node.minimum = declaration.minimum.value_or(declaration.min_groups.value_or(children == 0 ? 1 : children));
-    if (children == 0) node.leaf = out.tree.leaves++;
-    out.tree.nodes.push_back(std::move(node));
-  }
-  const auto top = static_cast<int32_t>(std::count(parents.begin(), parents.end(), kTop));
-  out.tree.minimum = minimum.value_or(top);
-  if (out.tree.minimum > top) {
-    return {{},
-            absl::StrCat("the gang needs ", out.tree.minimum, " of its ", top,
-                         " subgroups; minMember counts the top-level subgroups")};
-  }
-  if (out.tree.Least() > std::numeric_limits<int32_t>::max())
-    return {{}, "its minimums add up to more than can be counted"};
-  out.problem = PlanAhead(declared, order, &out.tree);
-  if (!out.problem.empty()) return {{}, out.problem};
+  out.problem = ReadTree(declared, minimum, &out.tree);
+  if (!out.problem.empty()) out.tree = {};
   return out;
 }
 

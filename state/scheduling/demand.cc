@@ -39,9 +39,8 @@ class DemandBuilder {
       AddChildren(node, of.minimum, &out);
       return out;
     }
-    const auto leaf = static_cast<size_t>(of.leaf);
-    out.home = homes_[leaf];
-    out.needed = gang_.quorum().LeafAt(leaf).Missing(gang_.durable.satisfied);
+    out.home = homes_[static_cast<size_t>(of.leaf)];
+    out.needed = gang_.quorum().QuorumOf(of).Missing(gang_.durable.satisfied);
     out.part = of.leaf;
     for (const Candidates& run : runs_) {
       if (run.leaf == of.leaf) out.candidates.push_back(run);
@@ -102,9 +101,7 @@ void AppendTopologyKey(const Claim& claim, const Cluster& cluster, const Ledger&
   if (!claim.rules.tree.empty()) absl::StrAppend(out, "/", claim.rules.tree.minimum);
   for (const Subgroup& node : claim.rules.tree.nodes) {
     absl::StrAppend(out, "(", node.parent, ",", node.minimum, ",", ToString(node.topology));
-    if (node.leaf >= 0) {
-      absl::StrAppend(out, ",", claim.quorum().LeafAt(static_cast<size_t>(node.leaf)).Missing(claim.durable.satisfied));
-    }
+    if (node.leaf >= 0) absl::StrAppend(out, ",", claim.quorum().QuorumOf(node).Missing(claim.durable.satisfied));
     absl::StrAppend(out, ")");
   }
   for (const NodeId home : MemberNodeByLeaf(claim, ledger)) {
