@@ -13,7 +13,7 @@
 #include "absl/container/inlined_vector.h"
 #include "state/gangs/gangs.h"
 #include "state/model/ids.h"
-#include "state/model/queue_tree.h"
+#include "state/model/queue.h"
 
 namespace muster {
 

@@ -22,7 +22,7 @@
 #include "state/cluster/ledger.h"
 #include "state/cluster/statement.h"
 #include "state/gangs/eligibility.h"
-#include "state/model/queue_tree.h"
+#include "state/model/queue.h"
 #include "state/queueing/queue_bound.h"
 
 namespace muster {
