@@ -4,10 +4,9 @@
 #ifndef MUSTER_STATE_API_APPLY_CONTEXT_H_
 #define MUSTER_STATE_API_APPLY_CONTEXT_H_
 
-#include <algorithm>
 #include <cstdint>
-#include <string>
 #include <utility>
+#include <vector>
 
 #include "state/api/effects.h"
 
@@ -41,9 +40,7 @@ class ApplyContext {
   }
   // Removes the answer to a held call that this command's reply answers.
   void DropAnswerOf(HoldToken token) {
-    auto& answers = out_->answers;
-    answers.erase(std::remove_if(answers.begin(), answers.end(), [&](const HoldAnswer& a) { return a.token == token; }),
-                  answers.end());
+    std::erase_if(out_->answers, [&](const HoldAnswer& answer) { return answer.token == token; });
   }
 
  private:

@@ -3,13 +3,16 @@
 #define MUSTER_STATE_API_COMMANDS_H_
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "state/api/offer.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/string_view.h"
 #include "state/model/facts.h"
 #include "state/model/gang.h"
 #include "state/model/queue.h"
@@ -97,6 +100,31 @@ struct UpdateFacts {
 };
 
 // --- requests of a scheduler ---
+// The nodes that a scheduler offers for one pod (SPEC K-2), or all nodes. Not changed after its construction.
+class NodeOffer {
+ public:
+  explicit NodeOffer(std::vector<std::string> names, bool every = false) : every_(every), names_(std::move(names)) {
+    set_.reserve(names_.size());
+    for (const std::string& name : names_) set_.insert(name);
+  }
+  [[nodiscard]] static NodeOffer AllNodes() { return NodeOffer({}, true); }
+  NodeOffer(NodeOffer&&) = default;  // the views in set_ stay valid
+  NodeOffer& operator=(NodeOffer&&) = default;
+
+  [[nodiscard]] bool every() const { return every_; }
+  [[nodiscard, gnu::flatten]] bool Contains(absl::string_view node) const { return every_ || set_.contains(node); }
+  [[nodiscard]] size_t size() const { return every_ ? std::numeric_limits<size_t>::max() : names_.size(); }
+  // The names in the order of the offer; empty if every node is offered.
+  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
+
+  // The members that a recording contains (state/base/members.h).
+  static constexpr auto Recorded() { return std::tuple(&NodeOffer::every_, &NodeOffer::names_); }
+
+ private:
+  bool every_ = false;
+  std::vector<std::string> names_;
+  absl::flat_hash_set<absl::string_view> set_;
+};
 // Which of the nodes that kube-scheduler offers may the pod use?
 struct Filter {
   std::string uid;
