@@ -9,28 +9,33 @@
 namespace muster {
 namespace {
 
-constexpr size_t kTypicalKeyBytes = 160;
-
 bool Meets(const SelectorRequirement& requirement, const Labels& labels) {
   const auto label = labels.find(requirement.key);
   return Meets(requirement, label == labels.end() ? nullptr : &label->second);
 }
 
-void WriteRequests(const ResourceList& requests, bool amounts, archive::Writer* writer) {
-  const auto asked = absl::c_count_if(requests, [](const auto& request) { return request.second != 0; });
-  writer->Number(static_cast<uint64_t>(asked));
-  for (const auto& [name, amount] : requests) {
+// The bytes of what a family of templates shares or, if `whole`, of the whole template.
+std::string Write(const PodTemplate& shape, bool whole) {
+  constexpr size_t kTypicalBytes = 160;
+  std::string out;
+  out.reserve(kTypicalBytes);
+  archive::Writer writer(&out);
+  const auto asked = absl::c_count_if(shape.requests, [](const auto& request) { return request.second != 0; });
+  writer.Number(static_cast<uint64_t>(asked));
+  for (const auto& [name, amount] : shape.requests) {
     if (amount == 0) continue;
-    writer->Bytes(name);
-    if (amounts) archive::Pass(*writer, amount);
+    writer.Bytes(name);
+    if (whole) archive::Pass(writer, amount);
   }
-}
-
-void WriteConstraints(const PodTemplate& shape, archive::Writer* writer) {
-  archive::Pass(*writer, shape.node_selector);
-  archive::Pass(*writer, shape.has_affinity);
-  archive::Pass(*writer, shape.affinity);
-  archive::Pass(*writer, shape.tolerations);
+  archive::Pass(writer, shape.node_selector);
+  archive::Pass(writer, shape.has_affinity);
+  archive::Pass(writer, shape.affinity);
+  archive::Pass(writer, shape.tolerations);
+  if (!whole) return out;
+  archive::Pass(writer, shape.host_ports);
+  archive::Pass(writer, shape.pod_affinity);
+  archive::Pass(writer, shape.preferences);
+  return out;
 }
 
 }  // namespace
@@ -146,25 +151,7 @@ PodAffinityRules Counted(const Preferences& preferences) {
   return out;
 }
 
-std::string PodTemplate::Family() const {
-  std::string out;
-  out.reserve(kTypicalKeyBytes);
-  archive::Writer writer(&out);
-  WriteRequests(requests, /*amounts=*/false, &writer);
-  WriteConstraints(*this, &writer);
-  return out;
-}
-
-std::string PodTemplate::Key() const {
-  std::string out;
-  out.reserve(kTypicalKeyBytes);
-  archive::Writer writer(&out);
-  WriteRequests(requests, /*amounts=*/true, &writer);
-  WriteConstraints(*this, &writer);
-  archive::Pass(writer, host_ports);
-  archive::Pass(writer, pod_affinity);
-  archive::Pass(writer, preferences);
-  return out;
-}
+std::string PodTemplate::Family() const { return Write(*this, /*whole=*/false); }
+std::string PodTemplate::Key() const { return Write(*this, /*whole=*/true); }
 
 }  // namespace muster
