@@ -7,13 +7,9 @@
 #include "state/gangs/gangs.h"
 
 namespace muster {
-namespace {
-
-constexpr size_t kMaxWarnings = 16;
-
-}  // namespace
 
 void Gangs::Warn(Gang* gang, std::string text) {
+  constexpr size_t kMaxWarnings = 16;
   if (text.empty() || gang->warnings.size() >= kMaxWarnings || absl::c_linear_search(gang->warnings, text)) return;
   gang->warnings.push_back(std::move(text));
 }
@@ -43,11 +39,12 @@ bool Gangs::Adopt(const Pod& pod) {
   if (!membership.declares) return false;
   Gang& gang = MutateTracked(*pod.gang);
   const GangDeclaration& declared = *membership.declaration;
-  for (const std::string& warning : declared.warnings) Warn(&gang, absl::StrCat("pod ", pod.facts.name, ": ", warning));
+  const std::string name = absl::StrCat("pod ", pod.facts.name);
+  for (const std::string& warning : declared.warnings) Warn(&gang, absl::StrCat(name, ": ", warning));
   if (!declared.unreadable_minimum.empty()) {
-    std::string text = absl::StrCat("pod ", pod.facts.name, ": ", declared.unreadable_minimum);
+    const std::string text = absl::StrCat(name, ": ", declared.unreadable_minimum);
     if (gang.unreadable.empty()) gang.unreadable = text;
-    Warn(&gang, std::move(text));
+    Warn(&gang, text);
     return false;
   }
   // A declaration with a minimum overrides one without (D-8).
@@ -64,10 +61,8 @@ bool Gangs::Adopt(const Pod& pod) {
     return false;
   }
   const std::string contradiction = DescribeContradiction(*gang.annotations, declared);
-  if (!contradiction.empty()) {
-    Warn(&gang,
-         absl::StrCat("pod ", pod.facts.name, " contradicts an earlier pod, which takes precedence: ", contradiction));
-  }
+  if (!contradiction.empty())
+    Warn(&gang, absl::StrCat(name, " contradicts an earlier pod, which takes precedence: ", contradiction));
   return false;
 }
 

@@ -33,6 +33,46 @@ Reason InvalidPodReason(const Pod& pod) {
   return {ReasonCode::kInvalidRequest, absl::StrCat("pod ", pod.facts.name, ": ", pod.facts.invalid)};
 }
 
+// Why the gang has no minimum. REQUIRES: it has none.
+Reason UninitialisedReason(const Gang& gang) {
+  const auto because = [](const auto&... why) { return Reason{ReasonCode::kUninitialised, absl::StrCat(why...)}; };
+  if (!gang.unreadable.empty()) return because(gang.unreadable);
+  if (!gang.rules.tree_problem.empty()) return because(gang.rules.tree_problem);
+  constexpr absl::string_view kSet = "no minimum is declared: set ";
+  if (const GangObject* object = gang.object(); object != nullptr) {
+    const std::string& unreadable = object->declaration->unreadable_minimum;
+    if (!unreadable.empty()) return because("PodGroup: ", unreadable);
+    return because(kSet, "the PodGroup's spec.",
+                   object->dialect == GangDialect::kNative ? "schedulingPolicy.gang.minCount" : "minMember");
+  }
+  const MemberSet& pending = gang.in(MemberState::kPending);
+  if (!pending.empty() && !(*pending.begin())->facts.gang.problem.none()) {
+    return (*pending.begin())->facts.gang.problem;  // the pods' own declaration cannot be used
+  }
+  if (gang.refers_to_object()) {
+    return {ReasonCode::kUnknownGang,
+            absl::StrCat(
+                "PodGroup ", gang.key, " does not exist yet",
+                gang.one_priority() ? ", and its pods declare no pod-group.scheduling.sigs.k8s.io/min-available" : "")};
+  }
+  if (!gang.one_priority())
+    return because(kSet, "gang.scheduling.koordinator.sh/min-available or the PodGroup's spec.minMember");
+  return because(kSet, "pod-group.scheduling.sigs.k8s.io/min-available on its pods, or create its PodGroup");
+}
+
+// SPEC section 1: an amount that overflows is refused, never wrapped.
+Reason SizeReason(const Gang& gang) {
+  constexpr int64_t kAlwaysCounted = std::numeric_limits<int64_t>::max() / kMaxAmount;
+  if (gang.rules.min_member <= kAlwaysCounted || gang.children() == 0) return {};
+  for (const auto& [name, amount] : Gangs::FirstMember(gang).facts.shape->requests) {
+    if (CheckedMul(gang.rules.min_member, amount).has_value()) continue;
+    return {ReasonCode::kInvalidRequest,
+            absl::StrCat(gang.rules.min_member, " members of ", FormatResources({{name, amount}}),
+                         " each ask for more than can be counted")};
+  }
+  return {};
+}
+
 }  // namespace
 
 Reason Eligibility::PodReason(const Pod& pod) const {
@@ -106,52 +146,6 @@ Reason Eligibility::ChildrenReason(const Gang& gang) const {
                          : quorum.DescribeMissingChildren();
   if (gang.gated > 0) absl::StrAppend(&text, " (", gang.gated, " more held by another scheduling gate)");
   return {ReasonCode::kNotEnoughPods, std::move(text)};
-}
-
-namespace {
-
-// The key that declares the gang's minimum, in the gang's dialect.
-absl::string_view MinimumKey(const Gang& gang) {
-  if (gang.object() != nullptr) {
-    return gang.object()->dialect == GangDialect::kNative ? "the PodGroup's spec.schedulingPolicy.gang.minCount"
-                                                          : "the PodGroup's spec.minMember";
-  }
-  if (gang.one_priority()) return "pod-group.scheduling.sigs.k8s.io/min-available on its pods, or create its PodGroup";
-  return "gang.scheduling.koordinator.sh/min-available or the PodGroup's spec.minMember";
-}
-
-}  // namespace
-
-Reason Eligibility::UninitialisedReason(const Gang& gang) {
-  if (!gang.unreadable.empty()) return {ReasonCode::kUninitialised, gang.unreadable};
-  if (!gang.rules.tree_problem.empty()) return {ReasonCode::kUninitialised, gang.rules.tree_problem};
-  const MemberSet& pending = gang.in(MemberState::kPending);
-  const GangObject* object = gang.object();
-  if (object == nullptr && !pending.empty() && !(*pending.begin())->facts.gang.problem.none()) {
-    return (*pending.begin())->facts.gang.problem;  // the pods' own declaration cannot be used
-  }
-  if (object != nullptr && !object->declaration->unreadable_minimum.empty())
-    return {ReasonCode::kUninitialised, absl::StrCat("PodGroup: ", object->declaration->unreadable_minimum)};
-  if (object == nullptr && gang.refers_to_object()) {
-    return {ReasonCode::kUnknownGang,
-            absl::StrCat(
-                "PodGroup ", gang.key, " does not exist yet",
-                gang.one_priority() ? ", and its pods declare no pod-group.scheduling.sigs.k8s.io/min-available" : "")};
-  }
-  return {ReasonCode::kUninitialised, absl::StrCat("no minimum is declared: set ", MinimumKey(gang))};
-}
-
-// SPEC section 1: an amount that overflows is refused, never wrapped.
-Reason Eligibility::SizeReason(const Gang& gang) {
-  constexpr int64_t kAlwaysCounted = std::numeric_limits<int64_t>::max() / kMaxAmount;
-  if (gang.rules.min_member <= kAlwaysCounted || gang.children() == 0) return {};
-  for (const auto& [name, amount] : Gangs::FirstMember(gang).facts.shape->requests) {
-    if (CheckedMul(gang.rules.min_member, amount).has_value()) continue;
-    return {ReasonCode::kInvalidRequest,
-            absl::StrCat(gang.rules.min_member, " members of ", FormatResources({{name, amount}}),
-                         " each ask for more than can be counted")};
-  }
-  return {};
 }
 
 Reason Eligibility::StructureReason(const Gang& gang) const {

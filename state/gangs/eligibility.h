@@ -101,9 +101,7 @@ class Eligibility {
   [[nodiscard]] Reason MembersReason(const Gang& gang) const;
   [[nodiscard]] Reason GroupMatesReason(const Gang& gang) const;
   [[nodiscard]] Reason GroupMatesMembersReason(const Gang& gang, int64_t now_ms) const;
-  [[nodiscard]] static Reason UninitialisedReason(const Gang& gang);
   [[nodiscard]] Reason QueueReason(const Gang& gang) const;
-  [[nodiscard]] static Reason SizeReason(const Gang& gang);
   // The current snapshot of the gang's group; nullptr: the gang lists no group, or the group does not exist.
   [[nodiscard]] const GroupSnapshot* FreshSnapshot(const Gang& gang) const;
   // The snapshot, recomputed if outdated.

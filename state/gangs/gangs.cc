@@ -124,16 +124,15 @@ std::vector<ClassId> Gangs::SetFutureClasses(const Gang& gang, std::vector<Class
 
 const Pod& Gangs::AddPod(PodDescription facts, ClassId cls, MemberState state, bool submitted) {
   const PodId id = TakeId(&free_pods_, &pod_table_);
-  auto owned = std::make_unique<Pod>();
-  Pod* pod = owned.get();
-  pod_table_[static_cast<size_t>(id)] = std::move(owned);
+  std::unique_ptr<Pod>& pod = pod_table_[static_cast<size_t>(id)];
+  pod = std::make_unique<Pod>();
   pod->id = id;
   pod->facts = std::move(facts);
   pod->cls = cls;
   pod->state = state;
   pod->submitted = submitted;
-  pods_.emplace(pod->facts.uid, pod);
-  Judge(pod);
+  pods_.emplace(pod->facts.uid, pod.get());
+  Judge(pod.get());
   MarkFactsChanged(id);
   return *pod;
 }
@@ -142,8 +141,7 @@ std::vector<PodId> Gangs::TakeChangedFacts() {
   std::vector<PodId> changed = std::exchange(facts_changed_, {});
   std::sort(changed.begin(), changed.end());
   changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
-  changed.erase(std::remove_if(changed.begin(), changed.end(), [this](PodId id) { return PodAt(id) == nullptr; }),
-                changed.end());
+  std::erase_if(changed, [this](PodId id) { return PodAt(id) == nullptr; });
   return changed;
 }
 
@@ -224,9 +222,8 @@ Gangs::Interned Gangs::Intern(absl::string_view name_space, absl::string_view na
   std::string key = absl::StrCat(name_space, "/", name);
   if (const Gang* known = FindGang(key); known != nullptr) return {known, false};
   const GangId id = TakeId(&free_gangs_, &gang_table_);
-  auto owned = std::make_unique<Gang>();
-  Gang* gang = owned.get();
-  gang_table_[static_cast<size_t>(id)] = std::move(owned);
+  std::unique_ptr<Gang>& gang = gang_table_[static_cast<size_t>(id)];
+  gang = std::make_unique<Gang>();
   gang->id = id;
   gang->key = key;
   gang->name_space = std::string(name_space);
@@ -234,9 +231,9 @@ Gangs::Interned Gangs::Intern(absl::string_view name_space, absl::string_view na
   gang->created_ms = created_ms;
   gang->rules.min_member = -1;
   gang->reason_since_ms = now_ms;
-  gangs_.emplace(std::move(key), gang);
+  gangs_.emplace(std::move(key), gang.get());
   ++changes_;
-  return {gang, true};
+  return {gang.get(), true};
 }
 
 void Gangs::Restore(const Gang& gang, const DurableGangState& kept) {
@@ -301,12 +298,9 @@ void Gangs::ClearSubmitted(const Gang& gang) {
 bool Gangs::SetReason(const Gang& gang, Reason reason, int64_t now_ms, int64_t notify_at_ms, int64_t reword_at_ms) {
   if (reason == gang.reason) return false;
   Gang& changed = MutateUntracked(gang);
-  if (reason.code != gang.reason.code) {
-    changed.reason_since_ms = now_ms;
-    changed.notify_at_ms = std::min(gang.notify_at_ms, notify_at_ms);
-  } else {
-    changed.notify_at_ms = std::min(gang.notify_at_ms, reword_at_ms);
-  }
+  const bool other_code = reason.code != gang.reason.code;
+  if (other_code) changed.reason_since_ms = now_ms;
+  changed.notify_at_ms = std::min(gang.notify_at_ms, other_code ? notify_at_ms : reword_at_ms);
   changed.reason = std::move(reason);
   return true;
 }

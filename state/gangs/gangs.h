@@ -216,7 +216,7 @@ class Gangs {
   void EnterSet(Pod* pod);
   void LeaveSet(Pod* pod);
   void Judge(Pod* pod) const;
-  static void Count(const Pod& pod, int32_t times, Gang* gang);
+  static void AddToCounts(const Pod& pod, int32_t times, Gang* gang);
   void SetTree(SubgroupTree tree, Gang* gang);
   static void AddFutureRuns(Gang* gang);
   void Warn(Gang* gang, std::string text);

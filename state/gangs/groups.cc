@@ -104,17 +104,13 @@ void Eligibility::Fold(const Gang& gang, GroupSnapshot* snapshot) const {
 }
 
 Group Eligibility::GroupOf(const Gang& gang) const {
-  if (const GroupSnapshot* snapshot = FreshSnapshot(gang); snapshot != nullptr) return snapshot->gangs;
-  Group out;
-  out.push_back(&gang);
-  return out;
+  const GroupSnapshot* snapshot = FreshSnapshot(gang);
+  return snapshot == nullptr ? Group{&gang} : snapshot->gangs;
 }
 
 Group Eligibility::Unplaced(const Gang& gang) const {
   if (const GroupSnapshot* snapshot = FreshSnapshot(gang); snapshot != nullptr) return snapshot->unplaced;
-  Group out;
-  if (!SchedulesIndividually(gang)) out.push_back(&gang);
-  return out;
+  return SchedulesIndividually(gang) ? Group() : Group{&gang};
 }
 
 Claims Eligibility::PlacedTogether(const Claim& claim) const { return ClaimsOf(Unplaced(gangs_->GangOf(claim))); }

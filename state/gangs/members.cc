@@ -17,7 +17,7 @@ void Gangs::Judge(Pod* pod) const {
 }
 
 // Updates the counts of the gang and of the pod's subgroup; `times`: 1 when the pod enters its set, -1 when it leaves.
-void Gangs::Count(const Pod& pod, int32_t times, Gang* gang) {
+void Gangs::AddToCounts(const Pod& pod, int32_t times, Gang* gang) {
   const auto if_true = [times](bool counts) { return counts ? times : 0; };
   gang->sigs_members += if_true(pod.facts.gang.dialect == GangDialect::kSigsPods);
   gang->members_naming_object += if_true(!pod.facts.gang.declares_gang());
@@ -49,7 +49,7 @@ void Gangs::EnterSet(Pod* pod) {
   const bool has_turns = (pending && !gated) || pod->state == MemberState::kWaiting;
   pod->counted_attempt = has_turns && pod->last_cycle == gang.durable.cycle ? gang.durable.cycle : 0;
   pod->counted_leaf = gang.rules.tree.empty() || pod->foreign ? -1 : pod->leaf;
-  Count(*pod, 1, &gang);
+  AddToCounts(*pod, 1, &gang);
 }
 
 // Reverts EnterSet. REQUIRES: the pod's facts are the same as at EnterSet.
@@ -58,7 +58,7 @@ void Gangs::LeaveSet(Pod* pod) {
   gang.members[static_cast<size_t>(pod->state)].erase(pod);
   gang.runs_current = false;
   if (gang.first == pod) gang.first = nullptr;
-  Count(*pod, -1, &gang);
+  AddToCounts(*pod, -1, &gang);
 }
 
 // Replaces the subgroup tree and assigns every member to the subgroup that it names.

@@ -50,6 +50,4 @@ const std::string& RefusedFacts::NodeRefusalReason(absl::string_view name) const
   return known == nodes_.end() ? kNoReason : known->second.why;
 }
 
-std::vector<std::string> RefusedFacts::TakeChanged() { return std::exchange(changed_, {}); }
-
 }  // namespace muster

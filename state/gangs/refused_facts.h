@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -38,7 +39,7 @@ class RefusedFacts {
   // Why the node's last announcement was refused; empty: it was accepted, or the reason was evicted.
   [[nodiscard]] const std::string& NodeRefusalReason(absl::string_view name) const;
   // Names of the nodes with a changed reason since the last call.
-  [[nodiscard]] std::vector<std::string> TakeChanged();
+  [[nodiscard]] std::vector<std::string> TakeChanged() { return std::exchange(changed_, {}); }
 
   // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() {

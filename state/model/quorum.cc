@@ -1,7 +1,5 @@
 #include "state/model/quorum.h"
 
-#include <numeric>
-
 #include "absl/strings/str_cat.h"
 
 namespace muster {
@@ -61,12 +59,6 @@ std::vector<int32_t> Quorum::FutureMembersByLeaf() const {
     out[Index(node)] = std::max(0, node.minimum - exist);
   }
   return out;
-}
-
-int32_t Quorum::FutureMembers() const {
-  if (!ahead_) return 0;
-  const std::vector<int32_t> by_leaf = FutureMembersByLeaf();
-  return std::accumulate(by_leaf.begin(), by_leaf.end(), 0);
 }
 
 bool Quorum::Placeable(bool was_satisfied) const {

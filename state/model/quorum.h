@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/functional/function_ref.h"
 #include "state/model/gang.h"
 
@@ -66,7 +67,7 @@ class Quorum {
   // REQUIRES: there are subgroups.
   [[nodiscard]] std::vector<int32_t> FutureMembersByLeaf() const;
   // The sum over all leaves; 0 without subgroups.
-  [[nodiscard]] int32_t FutureMembers() const;
+  [[nodiscard]] int32_t FutureMembers() const { return ahead_ ? absl::c_accumulate(FutureMembersByLeaf(), 0) : 0; }
   // True if the minimum would be met by the members that have a node, as far as Missing counts them, together with all
   // that wait or may be placed. REQUIRES: there are subgroups.
   [[nodiscard]] bool Placeable(bool was_satisfied) const;
