@@ -223,13 +223,11 @@ void PlanLifecycle::ExpireWait(const Gang& gang, ApplyContext* ctx) {
 void PlanLifecycle::MarkMembersTimedOut(const Gang& gang, ApplyContext* ctx) {
   Reason reason = r_.eligibility->StructureReason(gang);
   reason.text = absl::StrCat("gang ", gang.key, ": ", reason.text);
-  for (const MemberSet& set : gang.members) {
-    for (const Pod* pod : set) {
-      if (pod->facts.timed_out_mark) continue;
-      r_.gangs->SetTimedOutMark(*pod);
-      ctx->EmitEffect(MarkTimedOut{RefOf(*pod)});
-      r_.activations->NotifyOwner(*pod, /*warning=*/true, reason, ctx);
-    }
+  for (const Pod* pod : gang.AllMembers()) {
+    if (pod->facts.timed_out_mark) continue;
+    r_.gangs->SetTimedOutMark(*pod);
+    ctx->EmitEffect(MarkTimedOut{RefOf(*pod)});
+    r_.activations->NotifyOwner(*pod, /*warning=*/true, reason, ctx);
   }
 }
 

@@ -204,15 +204,13 @@ std::vector<std::string> SubmissionsFrontend::EndUnconfirmed(const Gang& gang, S
                                                              Reason reason, ApplyContext* ctx) {
   if (r_.plans->Of(gang) != nullptr) r_.plan_lifecycle->Withdraw(gang, reason.code, reason.text, ctx);
   std::vector<std::string> uids;
-  for (const MemberSet& set : gang.members) {
-    for (const Pod* pod : set) {
-      // A pod that has a node was started independently of the plan: it stays.
-      if (!pod->submitted || !pod->facts.node_name.empty()) continue;
-      if (uids.empty() && state == SubmissionReply::State::kExpired) {
-        ctx->EmitEffect(EmitPodEvent{RefOf(*pod), /*warning=*/true, reason});
-      }
-      uids.push_back(pod->facts.uid);
+  for (const Pod* pod : gang.AllMembers()) {
+    // A pod that has a node was started independently of the plan: it stays.
+    if (!pod->submitted || !pod->facts.node_name.empty()) continue;
+    if (uids.empty() && state == SubmissionReply::State::kExpired) {
+      ctx->EmitEffect(EmitPodEvent{RefOf(*pod), /*warning=*/true, reason});
     }
+    uids.push_back(pod->facts.uid);
   }
   SubmissionReply reply;
   reply.state = state;

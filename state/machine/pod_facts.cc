@@ -169,14 +169,12 @@ absl::Status PodFacts::Put(PodDescription facts, bool submitted, ApplyContext* c
 
 void PodFacts::OnOwnerChanged(const Gang& gang, ApplyContext* ctx) {
   std::vector<const Pod*> others;
-  for (const MemberSet& set : gang.members) {
-    for (const Pod* pod : set) {
-      const OwnerMatch owner = MatchOwner(pod->facts, *r_.gangs);
-      const bool unread = pod->facts.invalid == kOwnerUnread;
-      const bool gone = owner == OwnerMatch::kFormer && !pod->facts.deleting;
-      const bool is_to_be = owner == OwnerMatch::kUnread && pod->facts.node_name.empty();
-      if (gone || unread != is_to_be) others.push_back(pod);
-    }
+  for (const Pod* pod : gang.AllMembers()) {
+    const OwnerMatch owner = MatchOwner(pod->facts, *r_.gangs);
+    const bool unread = pod->facts.invalid == kOwnerUnread;
+    const bool gone = owner == OwnerMatch::kFormer && !pod->facts.deleting;
+    const bool is_to_be = owner == OwnerMatch::kUnread && pod->facts.node_name.empty();
+    if (gone || unread != is_to_be) others.push_back(pod);
   }
   for (const Pod* pod : others) {
     PodDescription facts = pod->facts;

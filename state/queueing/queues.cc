@@ -38,9 +38,7 @@ void Queues::SetPayers(const Claim& claim) {
   const Ledger::Payer payer{home, home != kNoQueue && !claim.rules.preemptible};
   if (!(ledger_->ClaimPayerOf(claim.id) == payer)) {
     ledger_->SetClaimPayer(claim.id, payer);
-    for (const MemberSet& set : claim.members) {
-      for (const Pod* pod : set) ledger_->SetPayer(pod->id, payer);
-    }
+    for (const Pod* pod : claim.AllMembers()) ledger_->SetPayer(pod->id, payer);
   }
 }
 
