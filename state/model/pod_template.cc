@@ -73,9 +73,9 @@ std::optional<SelectorOperator> ParseSelectorOperator(absl::string_view text) {
 
 bool Matches(const NodeSelectorTerm& term, absl::string_view node_name, const Labels& labels) {
   if (term.expressions.empty() && term.fields.empty()) return false;
+  if (!absl::c_all_of(term.expressions, [&](const auto& each) { return Meets(each, labels); })) return false;
   const std::string name(node_name);
-  return absl::c_all_of(term.expressions, [&](const auto& each) { return Meets(each, labels); }) &&
-         absl::c_all_of(term.fields,
+  return absl::c_all_of(term.fields,
                         [&](const auto& each) { return Meets(each, each.key == "metadata.name" ? &name : nullptr); });
 }
 
