@@ -50,7 +50,8 @@ class Quorum {
   // satisfied: its members with a node belong to an incomplete start, which lacks only the remaining members (G-11,
   // K-13).
   [[nodiscard]] int32_t Present() const {
-    return counts_.waiting + (policy_ == MatchPolicy::kOnlyWaiting ? 0 : counts_.active + Succeeded());
+    if (policy_ == MatchPolicy::kOnlyWaiting) return counts_.waiting;
+    return counts_.waiting + counts_.active + Succeeded();
   }
   // True if the members at the barrier meet the minimum.
   [[nodiscard]] bool Met() const {
