@@ -5,11 +5,6 @@
 #include "absl/strings/string_view.h"
 
 namespace muster {
-namespace {
-
-absl::string_view NamespaceOf(absl::string_view id) { return id.substr(0, id.find('/')); }
-
-}  // namespace
 
 void GroupRegister::Set(int32_t gang, const std::string& key, const std::vector<std::string>& ids) {
   const Member before = members_.Of(gang);
@@ -37,8 +32,9 @@ GroupId GroupRegister::Intern(const std::vector<std::string>& ids) {
   auto list = std::make_unique<List>();
   list->serial = changes_;  // unique: Set just incremented it
   list->ids = ids;
+  const auto namespace_of = [](absl::string_view id) { return id.substr(0, id.find('/')); };
   for (const std::string& each : ids) {
-    list->one_namespace = list->one_namespace && NamespaceOf(each) == NamespaceOf(ids.front());
+    list->one_namespace = list->one_namespace && namespace_of(each) == namespace_of(ids.front());
     naming_[each].insert(id);
   }
   lists_[static_cast<size_t>(id)] = std::move(list);

@@ -41,17 +41,13 @@ std::string ReadParents(const std::vector<SubgroupDeclaration>& declared, std::v
 }
 
 std::string MinimumProblem(const SubgroupDeclaration& declaration, int32_t children) {
-  if (declaration.minimum.has_value() && declaration.min_groups.has_value()) {
-    return absl::StrCat("subgroup ", declaration.name, " has both minMember and minSubGroup; one of them is expected");
-  }
-  if (children == 0 && declaration.min_groups.has_value()) {
-    return absl::StrCat("subgroup ", declaration.name, " has minSubGroup and no children");
-  }
+  const auto problem = [&](const auto&... what) { return absl::StrCat("subgroup ", declaration.name, " ", what...); };
+  if (declaration.minimum.has_value() && declaration.min_groups.has_value())
+    return problem("has both minMember and minSubGroup; one of them is expected");
+  if (children == 0 && declaration.min_groups.has_value()) return problem("has minSubGroup and no children");
   const int32_t minimum = declaration.minimum.value_or(declaration.min_groups.value_or(0));
-  if (minimum < 0) return absl::StrCat("subgroup ", declaration.name, " has minimum ", minimum, "; expected 0 or more");
-  if (children > 0 && minimum > children) {
-    return absl::StrCat("subgroup ", declaration.name, " needs ", minimum, " of its ", children, " children");
-  }
+  if (minimum < 0) return problem("has minimum ", minimum, "; expected 0 or more");
+  if (children > 0 && minimum > children) return problem("needs ", minimum, " of its ", children, " children");
   return "";
 }
 
