@@ -65,7 +65,7 @@ Offer OfferReader::Read(archive::Reader* reader) {
     const auto first = names_.begin() + static_cast<std::ptrdiff_t>(start);
     offered.insert(offered.end(), first, first + static_cast<std::ptrdiff_t>(size));
   }
-  return reader->ok() ? std::make_shared<const NodeOffer>(every, std::move(offered)) : nullptr;
+  return reader->ok() ? std::make_shared<const NodeOffer>(std::move(offered), every) : nullptr;
 }
 
 uint64_t DigestOf(const Outcome& outcome) {
