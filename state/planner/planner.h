@@ -90,12 +90,6 @@ inline constexpr int32_t kDefaultTries = 64;
 int32_t PlaceRun(ClassId cls, int32_t wanted, ClassIndex* index, const Cluster& cluster, Statement* statement,
                  const Region& region = {}, Choice choice = Choice::kPreferred);
 
-// As PlaceRun, but each pod goes to the node with the highest preference score at that time, and among equal nodes to
-// the first one in the order without preferences. Places as many pods of the class as without preferences. The number
-// of computed scores is bounded; beyond it, earlier scores are used (SPEC P-3, P-4).
-int32_t PlacePreferred(ClassId cls, int32_t wanted, ClassIndex* index, const Cluster& cluster, Statement* statement,
-                       const Region& region);
-
 }  // namespace muster
 
 #endif  // MUSTER_STATE_PLANNER_PLANNER_H_
