@@ -2,349 +2,405 @@
 
 #include <algorithm>
 #include <queue>
+#include <string>
 #include <tuple>
 
-#include "absl/container/btree_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 
 namespace muster {
 namespace {
 
 constexpr size_t kNamedDomains = 4;  // in an explanation
 
-}  // namespace
+class TreePlanner {
+ public:
+  TreePlanner(int32_t max_tries, ClassIndex* index, Topology* topology, const Cluster& cluster, Statement* statement,
+              Choice choice)
+      : max_tries_(max_tries),
+        index_(index),
+        topology_(topology),
+        cluster_(cluster),
+        statement_(statement),
+        choice_(choice) {}
 
-TreePlacement TreePlanner::Place(const TreeDemand& root) {
-  const Statement::Checkpoint start = statement_->Mark();
-  out_.placed = PlaceAll(root, {}, [] { return true; });
-  if (!out_.placed) {
-    statement_->Rollback(start);
-    // For identical pods it does not matter which node of a domain each of them uses.
-    const bool may_enable = LeavesMayEnableEachOther(root, cluster_);
-    out_.out_of_tries = out_.out_of_tries || (undecided_ && !IsDomainSearchComplete(root)) || may_enable;
-    if (out_.out_of_tries && !Flat(root)) PlaceJointly(root);
-    out_.out_of_tries = out_.out_of_tries || (may_enable && !out_.placed);  // not every order is tried
-    if (!out_.placed) return out_;
-  }
-  out_.explanation = {};
-  out_.out_of_tries = false;
-  absl::btree_set<int32_t> parts;
-  for (size_t i = start; i < statement_->Mark(); ++i) parts.insert(statement_->operations()[i].part);
-  for (const int32_t part : parts) out_.lowest_priorities.emplace_back(part, lowest_[part]);
-  return out_;
-}
-
-bool TreePlanner::PlaceAll(const TreeDemand& demand, const Region& region, Next next) {
-  if (demand.needed <= 0) return next();
-  const std::string& key = demand.topology.required;
-  if (key.empty()) return PlacePreferred(demand, region, next);
-  for (const DomainId domain : Holding(demand, key, region)) {
-    if (IsBudgetSpent()) break;
-    // An existing member allows only its own domain.
-    if (demand.home != kNoNode && domain != topology_->DomainOf(key, demand.home)) continue;
-    if (PlacePreferred(demand, region.Inside(&topology_->At(key).domain_of, domain), next)) return true;
-  }
-  if (out_.explanation.empty()) ExplainDomains(demand, key, region);
-  return false;
-}
-
-std::vector<DomainId> TreePlanner::Within(const Topology::Level& level, const Region& region) {
-  std::vector<DomainId> out;
-  for (size_t id = 0; id < level.nodes.size(); ++id) {
-    const std::vector<NodeId>& nodes = level.nodes[id];
-    if (nodes.empty()) continue;
-    if (!std::any_of(nodes.begin(), nodes.end(), [&](NodeId node) { return region.Has(node); })) continue;
-    out.push_back(static_cast<DomainId>(id));
-  }
-  return out;
-}
-
-std::vector<DomainId> TreePlanner::DomainsOf(const std::vector<NodeId>& nodes, const Topology::Level& level,
-                                             const Region& region) {
-  std::vector<DomainId> out;
-  for (const NodeId node : nodes) {
-    const DomainId domain = level.domain_of[static_cast<size_t>(node)];
-    if (domain != kNoDomain && region.Has(node)) out.push_back(domain);
-  }
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
-  return out;
-}
-
-std::vector<DomainId> TreePlanner::Holding(const TreeDemand& demand, const std::string& key, const Region& region) {
-  const DomainRooms rooms(demand, key, topology_);
-  const Topology::Level& level = topology_->At(key);
-  std::vector<std::pair<int64_t, DomainId>> holding;
-  for (const DomainId domain : Within(level, region)) {
-    if (rooms.MayHold(demand, domain)) holding.emplace_back(rooms.Total(domain), domain);
-  }
-  const DomainId home = demand.home == kNoNode ? kNoDomain : topology_->DomainOf(key, demand.home);
-  std::sort(holding.begin(), holding.end(), [&](const auto& a, const auto& b) {
-    if ((a.second == home) != (b.second == home)) return a.second == home;
-    if (a.first != b.first) return a.first < b.first;
-    return level.names[static_cast<size_t>(a.second)] < level.names[static_cast<size_t>(b.second)];
-  });
-  std::vector<DomainId> out;
-  out.reserve(holding.size());
-  for (const auto& [room, domain] : holding) out.push_back(domain);
-  return out;
-}
-
-bool TreePlanner::PlacePreferred(const TreeDemand& demand, const Region& region, Next next) {
-  if (jointly_ || demand.topology.preferred.empty()) return PlaceInside(demand, region, next);
-  std::vector<std::string> keys;
-  for (std::string key = demand.topology.preferred; !key.empty() && key != demand.topology.required;
-       key = topology_->ParentLevel(key)) {
-    keys.insert(keys.begin(), key);
-    for (const DomainId domain : Holding(demand, key, region)) {
-      const std::vector<std::string> below(keys.begin() + 1, keys.end());
-      const Region inside = region.Inside(&topology_->At(key).domain_of, domain);
-      if (below.empty() ? PlaceInside(demand, inside, next) : PlacePacked(demand, below, inside, next)) return true;
-      if (out_.out_of_tries) return false;
+  // Places all that `root` needs, or nothing; the statement is then unchanged. REQUIRES: called once.
+  TreePlacement Place(const TreeDemand& root) {
+    const Statement::Checkpoint start = statement_->Mark();
+    out_.placed = PlaceAll(root, {}, [] { return true; });
+    if (!out_.placed) {
+      statement_->Rollback(start);
+      // For identical pods it does not matter which node of a domain each of them uses.
+      const bool may_enable = LeavesMayEnableEachOther(root, cluster_);
+      out_.out_of_tries = out_.out_of_tries || (undecided_ && !IsDomainSearchComplete(root)) || may_enable;
+      if (out_.out_of_tries && !Flat(root)) PlaceJointly(root);
+      out_.out_of_tries = out_.out_of_tries || (may_enable && !out_.placed);  // not every order is tried
+      if (!out_.placed) return out_;
     }
+    out_.explanation = {};
+    out_.out_of_tries = false;
+    return out_;
   }
-  return (!keys.empty() && PlacePacked(demand, keys, region, next)) || PlaceInside(demand, region, next);
-}
 
-bool TreePlanner::PlaceInside(const TreeDemand& demand, const Region& region, Next next) {
-  if (jointly_ && IsLeaf(demand)) {
-    chosen_.push_back({demand.candidates, demand.needed, demand.part, region});
-    const bool placed = next();
-    chosen_.pop_back();
+ private:
+  using Next = absl::FunctionRef<bool()>;
+
+  // One walk over the tree. Each of these functions places the demand within the region and then calls `next` for the
+  // rest. False if either fails; nothing of the demand is then left on the statement. If `jointly_`, a leaf is not
+  // placed but added to `chosen_` with its region.
+  bool PlaceAll(const TreeDemand& demand, const Region& region, Next next) {
+    if (demand.needed <= 0) return next();
+    const std::string& key = demand.topology.required;
+    if (key.empty()) return PlacePreferred(demand, region, next);
+    for (const DomainId domain : Holding(demand, key, region)) {
+      if (IsBudgetSpent()) break;
+      // An existing member allows only its own domain.
+      if (demand.home != kNoNode && domain != topology_->DomainOf(key, demand.home)) continue;
+      if (PlacePreferred(demand, region.Inside(&topology_->At(key).domain_of, domain), next)) return true;
+    }
+    if (out_.explanation.empty()) ExplainDomains(demand, key, region);
+    return false;
+  }
+
+  bool PlacePreferred(const TreeDemand& demand, const Region& region, Next next) {
+    if (jointly_ || demand.topology.preferred.empty()) return PlaceInside(demand, region, next);
+    std::vector<std::string> keys;
+    for (std::string key = demand.topology.preferred; !key.empty() && key != demand.topology.required;
+         key = topology_->ParentLevel(key)) {
+      keys.insert(keys.begin(), key);
+      for (const DomainId domain : Holding(demand, key, region)) {
+        const std::vector<std::string> below(keys.begin() + 1, keys.end());
+        const Region inside = region.Inside(&topology_->At(key).domain_of, domain);
+        if (below.empty() ? PlaceInside(demand, inside, next) : PlacePacked(demand, below, inside, next)) return true;
+        if (out_.out_of_tries) return false;
+      }
+    }
+    return (!keys.empty() && PlacePacked(demand, keys, region, next)) || PlaceInside(demand, region, next);
+  }
+
+  bool PlaceInside(const TreeDemand& demand, const Region& region, Next next) {
+    if (jointly_ && IsLeaf(demand)) {
+      chosen_.push_back({demand.candidates, demand.needed, demand.part, region});
+      const bool placed = next();
+      chosen_.pop_back();
+      return placed;
+    }
+    if (IsLeaf(demand) && !demand.topology.spread.empty()) return PlaceSpread(demand, region, next);
+    if (!jointly_ && Flat(demand)) return PlaceFlat(demand, region, next);
+    return PlaceChildren(ChildrenInOrder(demand), 0, demand.needed, region, next);
+  }
+
+  bool PlaceFlat(const TreeDemand& demand, const Region& region, Next next) {
+    if (IsBudgetSpent()) return false;
+    const std::vector<const TreeDemand*> leaves = LeavesOf(demand);
+    std::vector<Demand> demands;
+    demands.reserve(leaves.size());
+    for (const TreeDemand* leaf : leaves) demands.push_back({leaf->candidates, leaf->needed, leaf->part, region});
+    const Statement::Checkpoint start = statement_->Mark();
+    const GroupPlacement placement = PlaceDemands(demands);
+    if (placement.placed) return PlaceRest(start, next);
+    const TreeDemand& failed = *leaves[placement.failed_demand];
+    if (out_.explanation.empty() && region.everywhere()) {
+      out_.explanation = {
+          absl::StrCat("room for ", placement.placed_pods, " of ", failed.needed, " members",
+                       failed.name.empty() ? "" : absl::StrCat(" of ", failed.name), "; ", placement.explanation.text),
+          /*counts_members=*/true, placement.explanation.stale_nodes};
+    }
+    return false;
+  }
+
+  // As Place, with every choice of domains and parts placed as a whole.
+  void PlaceJointly(const TreeDemand& root) {
+    jointly_ = true;
+    limit_ = out_.tries + max_tries_;
+    undecided_ = out_.out_of_tries = false;
+    out_.placed = PlaceAll(root, {}, [this] { return PlaceChosen(); });
+    out_.out_of_tries = !out_.placed && (out_.out_of_tries || undecided_);
+  }
+
+  // Places the demands together, within the tries that are left.
+  GroupPlacement PlaceDemands(absl::Span<const Demand> demands) {
+    GroupPlacement placement = PlaceTogether(demands, limit_ - out_.tries, index_, cluster_, statement_);
+    out_.tries += placement.tries;
+    undecided_ = undecided_ || placement.out_of_tries;
+    for (size_t i = 0; i < placement.parts.size(); ++i)
+      out_.lowest_priorities[demands[i].part] = placement.parts[i].lowest_priority;
+    return placement;
+  }
+
+  // Calls `next`. If it fails, takes back what was placed since `start`.
+  bool PlaceRest(Statement::Checkpoint start, Next next) {
+    if (next()) return true;
+    undecided_ = true;
+    statement_->Rollback(start);
+    return false;
+  }
+
+  // Places `chosen_` together.
+  bool PlaceChosen() {
+    joint_checks_ -= int64_t{cluster_.node_limit()} * static_cast<int64_t>(chosen_.size());
+    if (joint_checks_ < 0) limit_ = out_.tries;
+    return !IsBudgetSpent() && PlaceDemands(chosen_).placed;
+  }
+
+  // True if the tries are used up: the current choice is then not tried.
+  bool IsBudgetSpent() {
+    out_.out_of_tries = out_.out_of_tries || out_.tries >= limit_;
+    return out_.out_of_tries;
+  }
+
+  bool PlaceChildren(const std::vector<const TreeDemand*>& children, size_t from, int32_t needed, const Region& region,
+                     Next next) {
+    if (needed == 0) return next();
+    if (children.size() - from < static_cast<size_t>(needed) || IsBudgetSpent()) return false;
+    const auto others = [&] { return PlaceChildren(children, from + 1, needed - 1, region, next); };
+    return PlaceAll(*children[from], region, others) || PlaceChildren(children, from + 1, needed, region, next);
+  }
+
+  // Places the demand into as few domains of `keys` as possible, widest first.
+  bool PlacePacked(const TreeDemand& demand, const std::vector<std::string>& keys, const Region& region, Next next) {
+    if (!Flat(demand)) return PlaceInside(demand, region, next);
+    const std::vector<const TreeDemand*> leaves = LeavesOf(demand);
+    const auto place_run = [&](ClassId cls, int32_t wanted) { return PackRun(cls, wanted, keys, region, nullptr); };
+    // Places one leaf after the other, each preferably in the domains of the leaves before it.
+    const auto place_from = [&](const auto& self, size_t at) -> bool {
+      if (at == leaves.size()) return next();
+      return PlaceLeaf(*leaves[at], place_run, [&] { return self(self, at + 1); });
+    };
+    if (place_from(place_from, 0)) return true;
+    // A demand that does not fit in this order may fit in another.
+    return PlaceInside(demand, region, next);
+  }
+
+  bool PlaceSpread(const TreeDemand& leaf, const Region& region, Next next) {
+    const size_t begin = statement_->Mark();
+    const auto place_run = [&](ClassId cls, int32_t wanted) {
+      return SpreadRun(cls, wanted, leaf.topology.spread, region, begin);
+    };
+    // Nodes without the label take the pods that do not fit elsewhere.
+    return PlaceLeaf(leaf, place_run, next) || PlaceFlat(leaf, region, next);
+  }
+
+  bool PlaceLeaf(const TreeDemand& leaf, absl::FunctionRef<int32_t(ClassId, int32_t)> place_run, Next next) {
+    const Statement::Checkpoint start = statement_->Mark();
+    if (IsBudgetSpent()) return false;
+    ++out_.tries;
+    statement_->BeginPart(leaf.part);
+    const PlacementResult result = PlaceRuns(leaf.candidates, leaf.needed, place_run);
+    out_.lowest_priorities[leaf.part] = result.lowest_priority;
+    if (result.placed) return PlaceRest(start, next);
+    statement_->Rollback(start);
+    return false;
+  }
+
+  // `around`: the nodes of a domain that contains the region; nullptr: none is known.
+  int32_t PackRun(ClassId cls, int32_t wanted, absl::Span<const std::string> keys, const Region& region,
+                  const std::vector<NodeId>* around) {
+    if (keys.empty()) return PlaceRun(cls, wanted, index_, cluster_, statement_, region, choice_);
+    struct Open {
+      int64_t room;
+      DomainId domain;
+    };
+    const std::vector<int64_t> rooms = topology_->Rooms(keys[0], cls);
+    const Topology::Level& level = topology_->At(keys[0]);
+    std::vector<uint8_t> used(level.names.size(), 0);
+    for (const Statement::Operation& operation : statement_->operations()) {
+      const DomainId domain = level.domain_of[static_cast<size_t>(operation.node)];
+      if (domain != kNoDomain) used[static_cast<size_t>(domain)] = 1;
+    }
+    std::vector<Open> open;
+    const std::vector<DomainId> domains = around == nullptr ? Within(level, region) : DomainsOf(*around, level, region);
+    for (const DomainId domain : domains) {
+      if (const int64_t room = rooms[static_cast<size_t>(domain)]; room > 0) open.push_back({room, domain});
+    }
+    // Domains that the gang uses come first, then the largest.
+    std::sort(open.begin(), open.end(), [&](const Open& a, const Open& b) {
+      const auto at = [](const Open& each) { return static_cast<size_t>(each.domain); };
+      return std::tuple(-used[at(a)], -a.room, level.names[at(a)]) <
+             std::tuple(-used[at(b)], -b.room, level.names[at(b)]);
+    });
+    const auto place_in = [&](DomainId domain, int32_t pods) {
+      const std::vector<NodeId>& nodes = level.nodes[static_cast<size_t>(domain)];
+      if (nodes.size() > 1) return PackRun(cls, pods, keys.subspan(1), region.Inside(&level.domain_of, domain), &nodes);
+      const int32_t room = cluster_.Room(nodes.front(), cls, pods);  // it has room, so there is no obstacle
+      if (room > 0) statement_->Allocate(nodes.front(), cls, room);
+      return room;
+    };
+    int32_t placed = 0;
+    size_t next = 0;
+    while (next < open.size() && placed < wanted && used[static_cast<size_t>(open[next].domain)] != 0) {
+      placed += place_in(open[next++].domain, wanted - placed);
+    }
+    while (next < open.size() && placed < wanted) {
+      const int64_t rest = wanted - placed;
+      size_t best = next;
+      if (open[next].room >= rest) {  // the tightest that holds the rest, of equals the first by name
+        const auto end = std::partition_point(open.begin() + static_cast<std::ptrdiff_t>(next), open.end(),
+                                              [rest](const Open& each) { return each.room >= rest; });
+        best = static_cast<size_t>(end - open.begin()) - 1;
+        while (best > next && open[best - 1].room == open[best].room) --best;
+      }
+      const DomainId domain = open[best].domain;
+      open.erase(open.begin() + static_cast<std::ptrdiff_t>(best));
+      placed += place_in(domain, wanted - placed);
+    }
     return placed;
   }
-  if (IsLeaf(demand) && !demand.topology.spread.empty()) return PlaceSpread(demand, region, next);
-  if (!jointly_ && Flat(demand)) return PlaceFlat(demand, region, next);
-  return PlaceChildren(ChildrenInOrder(demand), 0, demand.needed, region, next);
-}
 
-bool TreePlanner::PlaceChildren(const std::vector<const TreeDemand*>& children, size_t from, int32_t needed,
-                                const Region& region, Next next) {
-  if (needed == 0) return next();
-  if (children.size() - from < static_cast<size_t>(needed) || IsBudgetSpent()) return false;
-  const auto others = [&] { return PlaceChildren(children, from + 1, needed - 1, region, next); };
-  return PlaceAll(*children[from], region, others) || PlaceChildren(children, from + 1, needed, region, next);
-}
-
-void TreePlanner::PlaceJointly(const TreeDemand& root) {
-  jointly_ = true;
-  limit_ = out_.tries + max_tries_;
-  undecided_ = out_.out_of_tries = false;
-  out_.placed = PlaceAll(root, {}, [this] { return PlaceChosen(); });
-  out_.out_of_tries = !out_.placed && (out_.out_of_tries || undecided_);
-}
-
-bool TreePlanner::IsBudgetSpent() {
-  out_.out_of_tries = out_.out_of_tries || out_.tries >= limit_;
-  return out_.out_of_tries;
-}
-
-bool TreePlanner::PlaceChosen() {
-  joint_checks_ -= int64_t{cluster_.node_limit()} * static_cast<int64_t>(chosen_.size());
-  if (joint_checks_ < 0) limit_ = out_.tries;
-  return !IsBudgetSpent() && PlaceDemands(chosen_).placed;
-}
-
-GroupPlacement TreePlanner::PlaceDemands(absl::Span<const Demand> demands) {
-  GroupPlacement placement = PlaceTogether(demands, limit_ - out_.tries, index_, cluster_, statement_);
-  out_.tries += placement.tries;
-  undecided_ = undecided_ || placement.out_of_tries;
-  for (size_t i = 0; i < placement.parts.size(); ++i) lowest_[demands[i].part] = placement.parts[i].lowest_priority;
-  return placement;
-}
-
-bool TreePlanner::PlaceFlat(const TreeDemand& demand, const Region& region, Next next) {
-  if (IsBudgetSpent()) return false;
-  const std::vector<const TreeDemand*> leaves = LeavesOf(demand);
-  std::vector<Demand> demands;
-  demands.reserve(leaves.size());
-  for (const TreeDemand* leaf : leaves) demands.push_back({leaf->candidates, leaf->needed, leaf->part, region});
-  const Statement::Checkpoint start = statement_->Mark();
-  const GroupPlacement placement = PlaceDemands(demands);
-  if (placement.placed) return PlaceRest(start, next);
-  const TreeDemand& failed = *leaves[placement.failed_demand];
-  if (out_.explanation.empty() && region.everywhere()) {
-    out_.explanation = {
-        absl::StrCat("room for ", placement.placed_pods, " of ", failed.needed, " members",
-                     failed.name.empty() ? "" : absl::StrCat(" of ", failed.name), "; ", placement.explanation.text),
-        /*counts_members=*/true, placement.explanation.stale_nodes};
-  }
-  return false;
-}
-
-bool TreePlanner::PlaceLeaf(const TreeDemand& leaf, absl::FunctionRef<int32_t(ClassId, int32_t)> place_run, Next next) {
-  const Statement::Checkpoint start = statement_->Mark();
-  if (IsBudgetSpent()) return false;
-  ++out_.tries;
-  statement_->BeginPart(leaf.part);
-  const PlacementResult result = PlaceRuns(leaf.candidates, leaf.needed, place_run);
-  lowest_[leaf.part] = result.lowest_priority;
-  if (result.placed) return PlaceRest(start, next);
-  statement_->Rollback(start);
-  return false;
-}
-
-bool TreePlanner::PlaceRest(Statement::Checkpoint start, Next next) {
-  if (next()) return true;
-  undecided_ = true;
-  statement_->Rollback(start);
-  return false;
-}
-
-bool TreePlanner::PlacePacked(const TreeDemand& demand, const std::vector<std::string>& keys, const Region& region,
-                              Next next) {
-  if (!Flat(demand)) return PlaceInside(demand, region, next);
-  const std::vector<const TreeDemand*> leaves = LeavesOf(demand);
-  const auto place_run = [&](ClassId cls, int32_t wanted) { return PackRun(cls, wanted, keys, region, nullptr); };
-  // Places one leaf after the other, each preferably in the domains of the leaves before it.
-  const auto place_from = [&](const auto& self, size_t at) -> bool {
-    if (at == leaves.size()) return next();
-    return PlaceLeaf(*leaves[at], place_run, [&] { return self(self, at + 1); });
-  };
-  if (place_from(place_from, 0)) return true;
-  // A demand that does not fit in this order may fit in another.
-  return PlaceInside(demand, region, next);
-}
-
-int32_t TreePlanner::PackRun(ClassId cls, int32_t wanted, absl::Span<const std::string> keys, const Region& region,
-                             const std::vector<NodeId>* around) {
-  if (keys.empty()) return PlaceRun(cls, wanted, index_, cluster_, statement_, region, choice_);
-  struct Open {
-    int64_t room;
-    DomainId domain;
-  };
-  const std::vector<int64_t> rooms = topology_->Rooms(keys[0], cls);
-  const Topology::Level& level = topology_->At(keys[0]);
-  std::vector<uint8_t> used(level.names.size(), 0);
-  for (const Statement::Operation& operation : statement_->operations()) {
-    const DomainId domain = level.domain_of[static_cast<size_t>(operation.node)];
-    if (domain != kNoDomain) used[static_cast<size_t>(domain)] = 1;
-  }
-  std::vector<Open> open;
-  const std::vector<DomainId> domains = around == nullptr ? Within(level, region) : DomainsOf(*around, level, region);
-  for (const DomainId domain : domains) {
-    if (const int64_t room = rooms[static_cast<size_t>(domain)]; room > 0) open.push_back({room, domain});
-  }
-  // Domains that the gang uses come first, then the largest.
-  std::sort(open.begin(), open.end(), [&](const Open& a, const Open& b) {
-    const auto at = [](const Open& each) { return static_cast<size_t>(each.domain); };
-    return std::tuple(-used[at(a)], -a.room, level.names[at(a)]) <
-           std::tuple(-used[at(b)], -b.room, level.names[at(b)]);
-  });
-  const auto place_in = [&](DomainId domain, int32_t pods) {
-    const std::vector<NodeId>& nodes = level.nodes[static_cast<size_t>(domain)];
-    if (nodes.size() > 1) return PackRun(cls, pods, keys.subspan(1), region.Inside(&level.domain_of, domain), &nodes);
-    const int32_t room = cluster_.Room(nodes.front(), cls, pods);  // it has room, so there is no obstacle
-    if (room > 0) statement_->Allocate(nodes.front(), cls, room);
-    return room;
-  };
-  int32_t placed = 0;
-  size_t next = 0;
-  while (next < open.size() && placed < wanted && used[static_cast<size_t>(open[next].domain)] != 0) {
-    placed += place_in(open[next++].domain, wanted - placed);
-  }
-  while (next < open.size() && placed < wanted) {
-    const int64_t rest = wanted - placed;
-    size_t best = next;
-    if (open[next].room >= rest) {  // the tightest that holds the rest, of equals the first by name
-      const auto end = std::partition_point(open.begin() + static_cast<std::ptrdiff_t>(next), open.end(),
-                                            [rest](const Open& each) { return each.room >= rest; });
-      best = static_cast<size_t>(end - open.begin()) - 1;
-      while (best > next && open[best - 1].room == open[best].room) --best;
+  int32_t SpreadRun(ClassId cls, int32_t wanted, const std::string& key, const Region& region, size_t begin) {
+    const std::vector<int64_t> rooms = topology_->Rooms(key, cls);
+    const Topology::Level& level = topology_->At(key);
+    std::vector<int32_t> has(level.names.size(), 0);
+    for (size_t i = begin; i < statement_->Mark(); ++i) {
+      const Statement::Operation& operation = statement_->operations()[i];
+      const DomainId domain = level.domain_of[static_cast<size_t>(operation.node)];
+      if (domain != kNoDomain) has[static_cast<size_t>(domain)] += operation.pods;
     }
-    const DomainId domain = open[best].domain;
-    open.erase(open.begin() + static_cast<std::ptrdiff_t>(best));
-    placed += place_in(domain, wanted - placed);
+    // The domain with the fewest members is next.
+    using Turn = std::tuple<int32_t, std::string, DomainId>;
+    std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns;
+    for (const DomainId domain : Within(level, region)) {
+      const auto at = static_cast<size_t>(domain);
+      if (rooms[at] > 0) turns.emplace(has[at], level.names[at], domain);
+    }
+    std::vector<std::pair<DomainId, int32_t>> gets;
+    std::vector<int32_t> given(level.names.size(), 0);
+    for (int32_t left = wanted; left > 0 && !turns.empty(); --left) {
+      auto [members, name, domain] = turns.top();
+      turns.pop();
+      const auto at = static_cast<size_t>(domain);
+      if (given[at] == 0) gets.emplace_back(domain, 0);
+      if (++given[at] < rooms[at]) turns.emplace(members + 1, std::move(name), domain);
+    }
+    int32_t placed = 0;
+    for (const auto& [domain, none] : gets) {
+      placed += PlaceRun(cls, given[static_cast<size_t>(domain)], index_, cluster_, statement_,
+                         region.Inside(&level.domain_of, domain), choice_);
+    }
+    return placed;
   }
-  return placed;
-}
 
-bool TreePlanner::PlaceSpread(const TreeDemand& leaf, const Region& region, Next next) {
-  const size_t begin = statement_->Mark();
-  const auto place_run = [&](ClassId cls, int32_t wanted) {
-    return SpreadRun(cls, wanted, leaf.topology.spread, region, begin);
-  };
-  // Nodes without the label take the pods that do not fit elsewhere.
-  return PlaceLeaf(leaf, place_run, next) || PlaceFlat(leaf, region, next);
-}
+  // Domains of the label within the region that may hold the demand: that of its existing member, then tightest first.
+  std::vector<DomainId> Holding(const TreeDemand& demand, const std::string& key, const Region& region) {
+    const DomainRooms rooms(demand, key, topology_);
+    const Topology::Level& level = topology_->At(key);
+    std::vector<std::pair<int64_t, DomainId>> holding;
+    for (const DomainId domain : Within(level, region)) {
+      if (rooms.MayHold(demand, domain)) holding.emplace_back(rooms.Total(domain), domain);
+    }
+    const DomainId home = demand.home == kNoNode ? kNoDomain : topology_->DomainOf(key, demand.home);
+    std::sort(holding.begin(), holding.end(), [&](const auto& a, const auto& b) {
+      if ((a.second == home) != (b.second == home)) return a.second == home;
+      if (a.first != b.first) return a.first < b.first;
+      return level.names[static_cast<size_t>(a.second)] < level.names[static_cast<size_t>(b.second)];
+    });
+    std::vector<DomainId> out;
+    out.reserve(holding.size());
+    for (const auto& [room, domain] : holding) out.push_back(domain);
+    return out;
+  }
 
-int32_t TreePlanner::SpreadRun(ClassId cls, int32_t wanted, const std::string& key, const Region& region,
-                               size_t begin) {
-  const std::vector<int64_t> rooms = topology_->Rooms(key, cls);
-  const Topology::Level& level = topology_->At(key);
-  std::vector<int32_t> has(level.names.size(), 0);
-  for (size_t i = begin; i < statement_->Mark(); ++i) {
-    const Statement::Operation& operation = statement_->operations()[i];
-    const DomainId domain = level.domain_of[static_cast<size_t>(operation.node)];
-    if (domain != kNoDomain) has[static_cast<size_t>(domain)] += operation.pods;
+  // The domains with a node in the region.
+  static std::vector<DomainId> Within(const Topology::Level& level, const Region& region) {
+    std::vector<DomainId> out;
+    for (size_t id = 0; id < level.nodes.size(); ++id) {
+      const std::vector<NodeId>& nodes = level.nodes[id];
+      if (nodes.empty()) continue;
+      if (!std::any_of(nodes.begin(), nodes.end(), [&](NodeId node) { return region.Has(node); })) continue;
+      out.push_back(static_cast<DomainId>(id));
+    }
+    return out;
   }
-  // The domain with the fewest members is next.
-  using Turn = std::tuple<int32_t, std::string, DomainId>;
-  std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns;
-  for (const DomainId domain : Within(level, region)) {
-    const auto at = static_cast<size_t>(domain);
-    if (rooms[at] > 0) turns.emplace(has[at], level.names[at], domain);
-  }
-  std::vector<std::pair<DomainId, int32_t>> gets;
-  std::vector<int32_t> given(level.names.size(), 0);
-  for (int32_t left = wanted; left > 0 && !turns.empty(); --left) {
-    auto [members, name, domain] = turns.top();
-    turns.pop();
-    const auto at = static_cast<size_t>(domain);
-    if (given[at] == 0) gets.emplace_back(domain, 0);
-    if (++given[at] < rooms[at]) turns.emplace(members + 1, std::move(name), domain);
-  }
-  int32_t placed = 0;
-  for (const auto& [domain, none] : gets) {
-    placed += PlaceRun(cls, given[static_cast<size_t>(domain)], index_, cluster_, statement_,
-                       region.Inside(&level.domain_of, domain), choice_);
-  }
-  return placed;
-}
 
-void TreePlanner::ExplainDomains(const TreeDemand& demand, const std::string& key, const Region& region) {
-  const DomainRooms rooms(demand, key, topology_);
-  const Topology::Level& level = topology_->At(key);
-  std::vector<DomainId> domains = Within(level, region);
-  const std::string subject = demand.name.empty() ? "the gang" : demand.name;
-  const int64_t needed = MinPods(demand);
-  if (demand.home != kNoNode) {
-    const DomainId home = topology_->DomainOf(key, demand.home);
-    if (home == kNoDomain) {
-      out_.explanation = {
-          absl::StrCat("members of ", subject, " are on a node without label ", key, ", which it requires")};
+  // The domains of those `nodes` that are in the region.
+  static std::vector<DomainId> DomainsOf(const std::vector<NodeId>& nodes, const Topology::Level& level,
+                                         const Region& region) {
+    std::vector<DomainId> out;
+    for (const NodeId node : nodes) {
+      const DomainId domain = level.domain_of[static_cast<size_t>(node)];
+      if (domain != kNoDomain && region.Has(node)) out.push_back(domain);
+    }
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
+  }
+
+  void ExplainDomains(const TreeDemand& demand, const std::string& key, const Region& region) {
+    const DomainRooms rooms(demand, key, topology_);
+    const Topology::Level& level = topology_->At(key);
+    std::vector<DomainId> domains = Within(level, region);
+    const std::string subject = demand.name.empty() ? "the gang" : demand.name;
+    const int64_t needed = MinPods(demand);
+    if (demand.home != kNoNode) {
+      const DomainId home = topology_->DomainOf(key, demand.home);
+      if (home == kNoDomain) {
+        out_.explanation = {
+            absl::StrCat("members of ", subject, " are on a node without label ", key, ", which it requires")};
+        return;
+      }
+      domains = {home};
+    }
+    if (domains.empty()) {
+      out_.explanation = {absl::StrCat("no node has label ", key, ", which ", subject, " requires")};
       return;
     }
-    domains = {home};
+    struct Close {
+      int64_t pods;
+      absl::string_view name;
+    };
+    std::vector<Close> close;
+    close.reserve(domains.size());
+    for (const DomainId domain : domains) {
+      close.push_back({rooms.Pods(demand, domain), level.names[static_cast<size_t>(domain)]});
+    }
+    std::sort(close.begin(), close.end(),
+              [](const Close& a, const Close& b) { return std::tuple(-a.pods, a.name) < std::tuple(-b.pods, b.name); });
+    std::vector<std::string> parts;
+    for (size_t i = 0; i < std::min(kNamedDomains, close.size()); ++i) {
+      const Close& each = close[i];
+      parts.push_back(each.pods < needed ? absl::StrCat(each.name, ": ", each.pods, " of ", needed)
+                                         : absl::StrCat(each.name, ": not all together"));
+    }
+    out_.explanation = {absl::StrCat(demand.home != kNoNode ? "its domain" : "no domain", " of ", key,
+                                     demand.home != kNoNode ? " has no room for the rest of " : " has room for ",
+                                     subject, ": ", absl::StrJoin(parts, ", "))};
+    if (close.size() > kNamedDomains) {
+      absl::StrAppend(&out_.explanation.text, " and ", close.size() - kNamedDomains, " more with no more room");
+    }
   }
-  if (domains.empty()) {
-    out_.explanation = {absl::StrCat("no node has label ", key, ", which ", subject, " requires")};
-    return;
-  }
-  struct Close {
-    int64_t pods;
-    absl::string_view name;
+
+  // The largest number of node checks while leaves are placed jointly: about 20 ms.
+  static constexpr int64_t kMaxJointChecks = 2'000'000;
+
+  const int32_t max_tries_;
+  ClassIndex* const index_;
+  Topology* const topology_;
+  const Cluster& cluster_;
+  Statement* const statement_;
+  const Choice choice_;
+  TreePlacement out_;
+  int32_t limit_ = max_tries_;              // of out_.tries
+  bool undecided_ = false;                  // a part failed without a proof, or was placed and the rest failed
+  bool jointly_ = false;                    // each choice is placed as a whole
+  std::vector<Demand> chosen_;              // leaves, with their regions
+  int64_t joint_checks_ = kMaxJointChecks;  // remaining node checks
+};
+
+}  // namespace
+
+TreePlacement PlaceTree(const TreeDemand& root, int32_t max_tries, ClassIndex* index, Topology* topology,
+                        const Cluster& cluster, Statement* statement) {
+  const Statement::Checkpoint start = statement->Mark();
+  const auto place = [&](Choice choice) {
+    return TreePlanner(max_tries, index, topology, cluster, statement, choice).Place(root);
   };
-  std::vector<Close> close;
-  close.reserve(domains.size());
-  for (const DomainId domain : domains) {
-    close.push_back({rooms.Pods(demand, domain), level.names[static_cast<size_t>(domain)]});
-  }
-  std::sort(close.begin(), close.end(),
-            [](const Close& a, const Close& b) { return std::tuple(-a.pods, a.name) < std::tuple(-b.pods, b.name); });
-  std::vector<std::string> parts;
-  for (size_t i = 0; i < std::min(kNamedDomains, close.size()); ++i) {
-    const Close& each = close[i];
-    parts.push_back(each.pods < needed ? absl::StrCat(each.name, ": ", each.pods, " of ", needed)
-                                       : absl::StrCat(each.name, ": not all together"));
-  }
-  out_.explanation = {absl::StrCat(demand.home != kNoNode ? "its domain" : "no domain", " of ", key,
-                                   demand.home != kNoNode ? " has no room for the rest of " : " has room for ", subject,
-                                   ": ", absl::StrJoin(parts, ", "))};
-  if (close.size() > kNamedDomains) {
-    absl::StrAppend(&out_.explanation.text, " and ", close.size() - kNamedDomains, " more with no more room");
-  }
+  TreePlacement out = place(Choice::kPreferred);
+  if (!out.placed && HasPreferences(root, cluster)) out = place(Choice::kTightest);
+  if (!out.placed || PodAffinitySatisfied(*statement, start, cluster)) return out;
+  statement->Rollback(start);
+  return {false, {}, {"where there is room, its members exclude each other"}, out.tries, /*out_of_tries=*/true};
 }
 
 }  // namespace muster

@@ -160,26 +160,19 @@ Placer::Placed Placer::PlaceTrees(const Claims& claims, const Choices& choices, 
   }
   root.needed = static_cast<int32_t>(root.children.size());
   if (claims.size() == 1) root = TreeDemand(std::move(root.children.front()));
-  const auto place = [&](Choice choice) {
-    return TreePlanner(tries, index_, topology_, *cluster_, statement, choice).Place(root);
-  };
-  TreePlacement placement = place(Choice::kPreferred);
-  if (!placement.placed && HasPreferences(root, *cluster_)) placement = place(Choice::kTightest);
+  TreePlacement placement = PlaceTree(root, tries, index_, topology_, *cluster_, statement);
   Placed out{placement.placed, placement.tries, placement.out_of_tries, std::move(placement.explanation), {}, {}};
   if (!placement.placed) return out;
-  if (!PodAffinitySatisfied(*statement, 0, *cluster_)) {
-    statement->Rollback(0);
-    return {false, placement.tries, true, {"where there is room, its members exclude each other"}, {}, {}};
-  }
   out.parts.resize(claims.size());
-  for (const auto& [part, lowest] : placement.lowest_priorities) {
-    Placed::Part& of_gang = out.parts[parts[static_cast<size_t>(part)].first];
-    of_gang.lowest_priority = of_gang.operations.empty() ? lowest : std::min(of_gang.lowest_priority, lowest);
-    for (const Statement::Operation& operation : statement->operations()) {
-      if (operation.part != part) continue;
-      of_gang.operations.push_back(operation);
-      of_gang.operations.back().part = parts[static_cast<size_t>(part)].second;
-    }
+  std::vector<Statement::Operation> operations = statement->operations();
+  absl::c_stable_sort(operations, [](const auto& a, const auto& b) { return a.part < b.part; });
+  for (Statement::Operation& operation : operations) {
+    const int32_t lowest = placement.lowest_priorities.at(operation.part);
+    const auto& [claim, leaf] = parts[static_cast<size_t>(operation.part)];
+    Placed::Part& of_claim = out.parts[claim];
+    of_claim.lowest_priority = of_claim.operations.empty() ? lowest : std::min(of_claim.lowest_priority, lowest);
+    operation.part = leaf;
+    of_claim.operations.push_back(operation);
   }
   return out;
 }

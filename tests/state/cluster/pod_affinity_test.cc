@@ -459,7 +459,7 @@ GroupPlacement PlaceAsPlanningDoes(const Demand& demand, Cluster* cluster, State
   root.needed = demand.needed;
   root.candidates = demand.candidates;
   Topology topology(cluster, {});
-  TreePlacement placement = TreePlanner(kDefaultTries, &index, &topology, *cluster, statement).Place(root);
+  TreePlacement placement = PlaceTree(root, kDefaultTries, &index, &topology, *cluster, statement);
   GroupPlacement out;
   out.placed = placement.placed;
   out.out_of_tries = placement.out_of_tries;
