@@ -1,6 +1,7 @@
 #include "state/scheduling/placer.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -9,8 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "state/base/checked.h"
 #include "state/base/varint.h"
-#include "state/planner/planner.h"
-#include "state/scheduling/demand.h"
+#include "state/reservations/domains.h"
 
 namespace muster {
 namespace {
@@ -20,6 +20,111 @@ constexpr int kMaxDrops = 8;
 
 // The bits of the first number in a demand key.
 enum NeedsKind : uint8_t { kShaped = 1, kQueued = 2 };
+
+// The unplaced demand of a claim as a tree of its subgroups and their domains (P-4, P-5).
+class DemandBuilder {
+ public:
+  DemandBuilder(const Claim& claim, const std::vector<Candidates>& runs, const Ledger& ledger)
+      : claim_(claim), runs_(runs), cluster_(ledger.cluster()), homes_(MemberNodeByLeaf(claim, ledger)) {}
+
+  // `name`: the claim's name in explanations; empty: "the gang". `missing`: the number of nodes that the minimum still
+  // needs; used only for a claim without subgroups.
+  [[nodiscard]] TreeDemand Build(std::string name, int32_t missing) const {
+    TreeDemand out{std::move(name), claim_.rules.topology};
+    if (!claim_.rules.tree.empty()) {
+      AddChildren(-1, claim_.rules.tree.minimum, &out);
+      return out;
+    }
+    out.home = homes_.front();
+    out.needed = missing;
+    out.candidates = runs_;
+    return out;
+  }
+
+ private:
+  // Adds the remaining demand of the subgroups below `parent`; -1: the claim itself.
+  void AddChildren(int32_t parent, int32_t minimum, TreeDemand* out) const {
+    const std::vector<Subgroup>& nodes = claim_.rules.tree.nodes;
+    out->needed = minimum;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (nodes[i].parent != parent) continue;
+      TreeDemand child = BuildSubgroup(static_cast<int32_t>(i));
+      const bool has_home = out->home != kNoNode && HasRequiredDomains(cluster_.node(out->home), claim_);
+      if (child.home != kNoNode && !has_home) out->home = child.home;
+      if (child.needed <= 0) {
+        --out->needed;
+      } else {
+        out->children.push_back(std::move(child));
+      }
+    }
+  }
+
+  [[nodiscard]] TreeDemand BuildSubgroup(int32_t node) const {
+    const Subgroup& of = claim_.rules.tree.nodes[static_cast<size_t>(node)];
+    TreeDemand out{absl::StrCat("subgroup ", of.name), of.topology};
+    if (of.leaf < 0) {
+      AddChildren(node, of.minimum, &out);
+      return out;
+    }
+    const auto leaf = static_cast<size_t>(of.leaf);
+    out.home = homes_[leaf];
+    out.needed = claim_.quorum().LeafAt(leaf).Missing(claim_.durable.satisfied);
+    out.part = of.leaf;
+    absl::c_copy_if(runs_, std::back_inserter(out.candidates),
+                    [&](const Candidates& run) { return run.leaf == of.leaf; });
+    return out;
+  }
+
+  const Claim& claim_;
+  const std::vector<Candidates>& runs_;
+  const Cluster& cluster_;
+  const std::vector<NodeId> homes_;
+};
+
+// Requires that all pods of `demand` are in one domain of `label`, in addition to its topology rule (P-3). An empty
+// `label` changes nothing.
+void RequireSharedDomain(const std::string& label, TreeDemand* demand) {
+  TopologyRule& topology = demand->topology;
+  if (label.empty() || topology.required == label) return;
+  if (topology.required.empty()) {
+    topology.required = label;
+    return;
+  }
+  TreeDemand inner = std::move(*demand);
+  *demand = TreeDemand();
+  demand->name = inner.name;
+  demand->home = inner.home;
+  demand->needed = 1;
+  demand->topology.required = std::exchange(inner.topology.required, label);
+  demand->topology.preferred = std::exchange(inner.topology.preferred, "");
+  demand->children.push_back(std::move(inner));
+}
+
+// Gives each leaf of the demand the next part number and appends the leaf's claim number and leaf number to `parts`.
+void NumberParts(size_t claim, TreeDemand* demand, std::vector<std::pair<size_t, int32_t>>* parts) {
+  for (TreeDemand& child : demand->children) NumberParts(claim, &child, parts);
+  if (!demand->children.empty()) return;
+  parts->emplace_back(claim, demand->part);
+  demand->part = static_cast<int32_t>(parts->size()) - 1;
+}
+
+// What can differ between claims that need the same number of the same pods.
+std::string TopologyKey(const Claim& claim, const Ledger& ledger) {
+  std::string out = absl::StrCat("/", ToString(claim.rules.topology));
+  if (!claim.rules.tree.empty()) absl::StrAppend(&out, "/", claim.rules.tree.minimum);
+  for (const Subgroup& node : claim.rules.tree.nodes) {
+    absl::StrAppend(&out, "(", node.parent, ",", node.minimum, ",", ToString(node.topology));
+    if (node.leaf >= 0) {
+      absl::StrAppend(&out, ",",
+                      claim.quorum().LeafAt(static_cast<size_t>(node.leaf)).Missing(claim.durable.satisfied));
+    }
+    absl::StrAppend(&out, ")");
+  }
+  for (const NodeId home : MemberNodeByLeaf(claim, ledger)) {
+    if (home != kNoNode) absl::StrAppend(&out, "@", ledger.cluster().node(home).facts.name);
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -154,7 +259,7 @@ Placer::Placed Placer::PlaceTrees(const Claims& claims, const Choices& choices, 
   for (size_t i = 0; i < claims.size(); ++i) {
     const std::string name = claims.size() == 1 ? "" : absl::StrCat("gang ", claims[i]->key);
     const int32_t missing = eligibility_->Missing(*claims[i]);
-    root.children.push_back(DemandOf(*claims[i], name, missing, RunsOf(claims, choices, i), *ledger_));
+    root.children.push_back(DemandBuilder(*claims[i], RunsOf(claims, choices, i), *ledger_).Build(name, missing));
     RequireSharedDomain(CoLocationKey(*claims[i]), &root.children.back());
     NumberParts(i, &root.children.back(), &parts);
   }
@@ -188,11 +293,7 @@ std::string Placer::DemandKey(const Claim& claim) const {
     AppendBytes(name, &out);
     AppendNumbers(&out, amount);
   }
-  if (shaped) {
-    std::string shape;
-    AppendTopologyKey(claim, *cluster_, *ledger_, &shape);
-    AppendBytes(shape, &out);
-  }
+  if (shaped) AppendBytes(TopologyKey(claim, *ledger_), &out);
   // The properties that decide whether its queue admits it.
   if (queued) AppendNumbers(&out, queues_->Of(claim), rules.total_number, rules.preemptible);
   for (const Candidates& run : gangs_->CandidateRuns(claim)) {
