@@ -19,19 +19,19 @@ enum GroupNeedsKind : uint8_t { kGrouped = 4, kHasReservation = 8 };
 }  // namespace
 
 std::string FuturePlacer::GroupDemandKey(const Claim& claim, int64_t now_ms) const {
-  const bool reserved = future_reservations_->HasAnyReservation();
-  if (claim.rules.group.empty() && !reserved) return placer_->DemandKey(claim);
-  const Claims claims = eligibility_->PlacedTogether(claim);
+  const bool reserved = r_.future_reservations->HasAnyReservation();
+  if (claim.rules.group.empty() && !reserved) return r_.placer->DemandKey(claim);
+  const Claims claims = r_.eligibility->PlacedTogether(claim);
   std::string out;
   AppendNumbers(&out, kGrouped | (reserved ? kHasReservation : 0));
   AppendBytes(absl::StrJoin(claim.rules.group, ","), &out);
   AppendNumbers(&out, claims.size());
-  for (const Claim* each : claims) AppendBytes(placer_->DemandKey(*each), &out);
+  for (const Claim* each : claims) AppendBytes(r_.placer->DemandKey(*each), &out);
   if (!reserved) return out;
   // Claims with the same demand may differ in which future reservations they may use, and for how long.
-  const int64_t over = future_reservations_->HasTimedReservation() ? ProjectedEnd(claims, now_ms) : kNever;
+  const int64_t over = r_.future_reservations->HasTimedReservation() ? ProjectedEnd(claims, now_ms) : kNever;
   AppendNumbers(&out, RankOf(claim, now_ms), over == kNever ? kNever : over - now_ms);
-  if (future_reservations_->HasReservation(claim)) AppendBytes(claim.key, &out);
+  if (r_.future_reservations->HasReservation(claim)) AppendBytes(claim.key, &out);
   return out;
 }
 
@@ -44,8 +44,8 @@ bool FuturePlacer::Reserve(const Claim& claim, const Claims& claims, const Futur
   const bool cluster = reason->code != ReasonCode::kTooManyHolds && !Queues::IsQueueReason(*reason);
   if (cluster && ReserveAfterTermination(claim, claims, charge_budget, now_ms)) {
     // Under policy `hold`, it blocks the claims behind it like any head that waits for running work.
-    if (queues_->tree().rules().head == HeadPolicy::kHold) {
-      backfill_->SetRunnable(claim, /*runnable=*/true, /*blocking=*/false, now_ms);
+    if (r_.queues->tree().rules().head == HeadPolicy::kHold) {
+      r_.backfill->SetRunnable(claim, /*runnable=*/true, /*blocking=*/false, now_ms);
     }
     DescribeReservation(claim, reason);
     return true;
@@ -55,8 +55,9 @@ bool FuturePlacer::Reserve(const Claim& claim, const Claims& claims, const Futur
 
 bool FuturePlacer::CanReserve(const Claims& claims) const {
   for (const Claim* each : claims) {
-    for (const Candidates& run : gangs_->CandidateRuns(*each)) {
-      if (cluster_->pod_class(run.cls).has_pod_affinity && !cluster_->pod_affinity().OnlyRepels(run.cls)) return false;
+    for (const Candidates& run : r_.gangs->CandidateRuns(*each)) {
+      if (r_.cluster->pod_class(run.cls).has_pod_affinity && !r_.cluster->pod_affinity().OnlyRepels(run.cls))
+        return false;
     }
   }
   return true;
@@ -64,28 +65,28 @@ bool FuturePlacer::CanReserve(const Claims& claims) const {
 
 bool FuturePlacer::ReserveAfterTermination(const Claim& claim, const Claims& claims, int64_t* charge_budget,
                                            int64_t now_ms) {
-  if (*charge_budget < future_reservations_->EvictionCost() || !future_reservations_->HasTerminatingPods(now_ms))
+  if (*charge_budget < r_.future_reservations->EvictionCost() || !r_.future_reservations->HasTerminatingPods(now_ms))
     return false;
   if (!CanReserve(claims)) return false;
-  *charge_budget -= future_reservations_->EvictionCost();
+  *charge_budget -= r_.future_reservations->EvictionCost();
   std::vector<Statement::Operation> places;
   {
-    Statement released(cluster_);
-    future_reservations_->EvictTerminating(now_ms, &released);
-    nominations_->Allocate(&released);  // some of this capacity is being freed for nominated pods (K-9)
-    places = placer_->FindPlaces(claims, tries_);
+    Statement released(r_.cluster);
+    r_.future_reservations->EvictTerminating(now_ms, &released);
+    r_.nominations->Allocate(&released);  // some of this capacity is being freed for nominated pods (K-9)
+    places = r_.placer->FindPlaces(claims, tries_);
   }
   if (places.empty()) return false;
-  future_reservations_->Reserve(claim, places, FutureReservations::WaitsFor::kTerminating, kNever, now_ms);
+  r_.future_reservations->Reserve(claim, places, FutureReservations::WaitsFor::kTerminating, kNever, now_ms);
   return true;
 }
 
 FutureReservations::Claimant::Rank FuturePlacer::RankOf(const Claim& claim, int64_t now_ms) const {
   using Rank = FutureReservations::Claimant::Rank;
   // Under policy `hold`, a claim that is tried has no head before it.
-  if (queues_->tree().rules().head == HeadPolicy::kHold) return Rank::kBlocksQueueFirst;
-  if (!backfill_->IsStarved(claim, now_ms)) return Rank::kAny;
-  return CanReserve(eligibility_->PlacedTogether(claim)) ? Rank::kStarved : Rank::kBlocksQueue;
+  if (r_.queues->tree().rules().head == HeadPolicy::kHold) return Rank::kBlocksQueueFirst;
+  if (!r_.backfill->IsStarved(claim, now_ms)) return Rank::kAny;
+  return CanReserve(r_.eligibility->PlacedTogether(claim)) ? Rank::kStarved : Rank::kBlocksQueue;
 }
 
 int64_t FuturePlacer::ProjectedEnd(const Claims& claims, int64_t now_ms) {
@@ -99,25 +100,25 @@ int64_t FuturePlacer::ProjectedEnd(const Claims& claims, int64_t now_ms) {
 
 bool FuturePlacer::ReserveAfterRunning(const Claim& claim, const Claims& claims,
                                        const FutureReservations::Suspended& suspended, int64_t now_ms, Reason* reason) {
-  const bool starved = backfill_->IsStarved(claim, now_ms);
-  const bool hold = queues_->tree().rules().head == HeadPolicy::kHold;
+  const bool starved = r_.backfill->IsStarved(claim, now_ms);
+  const bool hold = r_.queues->tree().rules().head == HeadPolicy::kHold;
   if (Queues::IsQueueReason(*reason)) {
     if (reason->code == ReasonCode::kQueueRejected) return false;
-    const bool first = hold && !queues_->IsReservedForOthers(claim);
+    const bool first = hold && !r_.queues->IsReservedForOthers(claim);
     if (!starved && !first) return false;
     if (!IsRunnable(claim, claims, suspended, now_ms)) {
-      if (backfill_->Of(claim).runnable == Backfill::State::Runnable::kNo) queues_->ReleaseDemand(claim);
+      if (r_.backfill->Of(claim).runnable == Backfill::State::Runnable::kNo) r_.queues->ReleaseDemand(claim);
       return false;
     }
-    queues_->ReserveDemand(claim);
-    absl::StrAppend(&reason->text, queues_->ReservationText());
+    r_.queues->ReserveDemand(claim);
+    absl::StrAppend(&reason->text, r_.queues->ReservationText());
     return false;
   }
   if (reason->code == ReasonCode::kTooManyHolds) return false;
   const bool timed = !starved && !hold;
-  if (timed && (!backfill_->HasTimedGangs() || !backfill_->IsFirstHead(claim))) return false;
-  if (!hold && !backfill_->MaySearchRoom(claim, now_ms)) {
-    backfill_->InvalidateRunnable(claim);
+  if (timed && (!r_.backfill->HasTimedGangs() || !r_.backfill->IsFirstHead(claim))) return false;
+  if (!hold && !r_.backfill->MaySearchRoom(claim, now_ms)) {
+    r_.backfill->InvalidateRunnable(claim);
     return false;
   }
   const bool can_reserve = CanReserve(claims);
@@ -125,14 +126,14 @@ bool FuturePlacer::ReserveAfterRunning(const Claim& claim, const Claims& claims,
   std::vector<Statement::Operation> places =
       PlaceAfterRelease(claims, timed, ReservedBefore(claim, suspended), now_ms, &starts_ms);
   if (timed) {
-    backfill_->MarkSearched(claim, now_ms);
+    r_.backfill->MarkSearched(claim, now_ms);
   } else {
-    backfill_->SetRunnable(claim, !places.empty(), /*blocking=*/!can_reserve && !places.empty(), now_ms);
+    r_.backfill->SetRunnable(claim, !places.empty(), /*blocking=*/!can_reserve && !places.empty(), now_ms);
     // A claim that could not run even if nothing else ran reserves no demand in its queues.
-    places.empty() ? queues_->ReleaseDemand(claim) : queues_->ReserveDemand(claim);
+    places.empty() ? r_.queues->ReleaseDemand(claim) : r_.queues->ReserveDemand(claim);
   }
   if (places.empty() || !can_reserve) return false;
-  future_reservations_->Reserve(claim, places, FutureReservations::WaitsFor::kRunning, starts_ms, now_ms);
+  r_.future_reservations->Reserve(claim, places, FutureReservations::WaitsFor::kRunning, starts_ms, now_ms);
   DescribeReservationOnRunning(claim, reason);
   return true;
 }
@@ -141,13 +142,13 @@ bool FuturePlacer::ReserveAfterRunning(const Claim& claim, const Claims& claims,
 bool FuturePlacer::IsRunnable(const Claim& claim, const Claims& claims, const FutureReservations::Suspended& suspended,
                               int64_t now_ms) {
   using Runnable = Backfill::State::Runnable;
-  if (backfill_->Of(claim).runnable == Runnable::kYes || !backfill_->MaySearchRoom(claim, now_ms)) {
-    return backfill_->Of(claim).runnable == Runnable::kYes;
+  if (r_.backfill->Of(claim).runnable == Runnable::kYes || !r_.backfill->MaySearchRoom(claim, now_ms)) {
+    return r_.backfill->Of(claim).runnable == Runnable::kYes;
   }
   int64_t starts_ms = kNever;
   const bool runnable =
       !PlaceAfterRelease(claims, /*timed=*/false, ReservedBefore(claim, suspended), now_ms, &starts_ms).empty();
-  backfill_->SetRunnable(claim, runnable, /*blocking=*/false, now_ms);
+  r_.backfill->SetRunnable(claim, runnable, /*blocking=*/false, now_ms);
   return runnable;
 }
 
@@ -155,9 +156,9 @@ bool FuturePlacer::IsRunnable(const Claim& claim, const Claims& claims, const Fu
 std::vector<ProjectedRelease::ReservedRoom> FuturePlacer::ReservedBefore(
     const Claim& claim, const FutureReservations::Suspended& suspended) const {
   std::vector<ProjectedRelease::ReservedRoom> reserved;
-  for (const ClaimId id : future_reservations_->ReservedGangs()) {
+  for (const ClaimId id : r_.future_reservations->ReservedGangs()) {
     if (id == claim.id || absl::c_linear_search(suspended.others, id)) continue;
-    reserved.push_back({&gangs_->claim(id), future_reservations_->ReservedPlaces(gangs_->claim(id))});
+    reserved.push_back({&r_.gangs->claim(id), r_.future_reservations->ReservedPlaces(r_.gangs->claim(id))});
   }
   return reserved;
 }
@@ -166,13 +167,13 @@ std::vector<Statement::Operation> FuturePlacer::PlaceAfterRelease(
     const Claims& claims, bool timed, absl::Span<const ProjectedRelease::ReservedRoom> reserved, int64_t now_ms,
     int64_t* starts_ms) {
   constexpr size_t kFirstPart = 64;
-  ProjectedRelease running(*gangs_, *plans_, *ledger_, reserved, *cluster_, now_ms);
-  Statement released(cluster_);
-  nominations_->Allocate(&released);
+  ProjectedRelease running(*r_.gangs, *r_.plans, *r_.ledger, reserved, *r_.cluster, now_ms);
+  Statement released(r_.cluster);
+  r_.nominations->Allocate(&released);
   std::vector<Statement::Operation> places;
   const auto fits = [&](size_t over) {
     running.ReleaseFirst(over, &released);
-    std::vector<Statement::Operation> found = placer_->FindPlaces(claims, tries_);
+    std::vector<Statement::Operation> found = r_.placer->FindPlaces(claims, tries_);
     if (found.empty()) return false;
     places = std::move(found);
     return true;
@@ -206,13 +207,13 @@ std::string ListNodes(const std::vector<std::string>& nodes) {
 // Appends to `reason` the nodes on which terminating pods still use the reserved capacity.
 void FuturePlacer::DescribeReservation(const Claim& claim, Reason* reason) const {
   absl::StrAppend(&reason->text, "; capacity is reserved for it, part of which terminating pods still use, on ",
-                  ListNodes(future_reservations_->OccupiedNodes(claim)));
+                  ListNodes(r_.future_reservations->OccupiedNodes(claim)));
 }
 
 void FuturePlacer::DescribeReservationOnRunning(const Claim& claim, Reason* reason) const {
-  const int64_t starts_ms = future_reservations_->ExpectedStartAt(claim);
+  const int64_t starts_ms = r_.future_reservations->ExpectedStartAt(claim);
   absl::StrAppend(&reason->text, "; capacity is reserved for it until other pods end, on ",
-                  ListNodes(future_reservations_->Nodes(claim)));
+                  ListNodes(r_.future_reservations->Nodes(claim)));
   if (starts_ms == kNever) return;
   absl::StrAppend(&reason->text, ", by ",
                   absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixMillis(starts_ms), absl::UTCTimeZone()));

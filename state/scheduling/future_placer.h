@@ -14,23 +14,23 @@
 
 namespace muster {
 
+struct FuturePlacerRooms {
+  Cluster* cluster;
+  const Ledger* ledger;
+  Gangs* gangs;
+  const Eligibility* eligibility;
+  const Plans* plans;
+  Queues* queues;
+  const Nominations* nominations;
+  FutureReservations* future_reservations;
+  Backfill* backfill;
+  const Placer* placer;
+};
+
 class FuturePlacer {
  public:
   // `tries`: the planner's budget for one search.
-  FuturePlacer(Cluster* cluster, const Ledger* ledger, Gangs* gangs, const Eligibility* eligibility, const Plans* plans,
-               Queues* queues, const Nominations* nominations, FutureReservations* future_reservations,
-               Backfill* backfill, const Placer* placer, int32_t tries)
-      : cluster_(cluster),
-        ledger_(ledger),
-        gangs_(gangs),
-        eligibility_(eligibility),
-        plans_(plans),
-        queues_(queues),
-        nominations_(nominations),
-        future_reservations_(future_reservations),
-        backfill_(backfill),
-        placer_(placer),
-        tries_(tries) {}
+  FuturePlacer(const FuturePlacerRooms& rooms, int32_t tries) : r_(rooms), tries_(tries) {}
 
   // Tries to make a future reservation for a claim that was not placed for `reason`, and describes it in `reason`.
   // Returns whether a reservation on terminating pods was made (P-8). `charge_budget`: the number of charges that this
@@ -40,7 +40,7 @@ class FuturePlacer {
   // The demand of the claim, or of its whole group, with the future reservations that it may use. The key of a group
   // contains the names of its gangs and so equals no other key.
   [[nodiscard]] std::string GroupDemandKey(const Claim& claim, int64_t now_ms) const;
-  [[nodiscard]] std::string DemandKey(const Claim& claim) const { return placer_->DemandKey(claim); }
+  [[nodiscard]] std::string DemandKey(const Claim& claim) const { return r_.placer->DemandKey(claim); }
   // The rank that decides which future reservations the claim may use.
   [[nodiscard]] FutureReservations::Claimant::Rank RankOf(const Claim& claim, int64_t now_ms) const;
   // When the claims would end if they started now; kNever: not known.
@@ -69,16 +69,7 @@ class FuturePlacer {
   void DescribeReservation(const Claim& claim, Reason* reason) const;
   void DescribeReservationOnRunning(const Claim& claim, Reason* reason) const;
 
-  Cluster* cluster_;
-  const Ledger* ledger_;
-  Gangs* gangs_;
-  const Eligibility* eligibility_;
-  const Plans* plans_;
-  Queues* queues_;
-  const Nominations* nominations_;
-  FutureReservations* future_reservations_;
-  Backfill* backfill_;
-  const Placer* placer_;
+  const FuturePlacerRooms r_;
   const int32_t tries_;
 };
 

@@ -129,7 +129,7 @@ std::string TopologyKey(const Claim& claim, const Ledger& ledger) {
 }  // namespace
 
 const std::vector<Candidates>& Placer::RunsOf(const Claims& claims, const Choices& choices, size_t claim) const {
-  return choices.empty() ? gangs_->CandidateRuns(*claims[claim]) : choices[claim];
+  return choices.empty() ? r_.gangs->CandidateRuns(*claims[claim]) : choices[claim];
 }
 
 Reason Placer::FindPlacement(const Claims& claims, int32_t tries, Statement* statement, Placed* placed) const {
@@ -157,7 +157,7 @@ Reason Placer::FindPlacement(const Claims& claims, int32_t tries, Statement* sta
 // Removes the costliest run of members that are not needed for the minimum. Returns false if every run is needed.
 bool Placer::DropCostliestOptional(const Claims& claims, Choices* choices) const {
   if (choices->empty()) {
-    for (const Claim* claim : claims) choices->push_back(gangs_->CandidateRuns(*claim));
+    for (const Claim* claim : claims) choices->push_back(r_.gangs->CandidateRuns(*claim));
   }
   std::vector<Candidates>* from = nullptr;
   size_t at = 0;
@@ -168,8 +168,8 @@ bool Placer::DropCostliestOptional(const Claims& claims, Choices* choices) const
     for (size_t j = 0; j < runs.size(); ++j) {
       int32_t others = -runs[j].pods;  // members without a lower priority: they are placed first (D-11)
       for (const Candidates& run : runs) others += any || run.priority >= runs[j].priority ? run.pods : 0;
-      const std::pair<double, int32_t> cost(queues_->CostShareOf(runs[j].cls), runs[j].pods);
-      if (others < eligibility_->Missing(*claims[i]) || (from != nullptr && cost <= highest_cost)) continue;
+      const std::pair<double, int32_t> cost(r_.queues->CostShareOf(runs[j].cls), runs[j].pods);
+      if (others < r_.eligibility->Missing(*claims[i]) || (from != nullptr && cost <= highest_cost)) continue;
       from = &runs;
       at = j;
       highest_cost = cost;
@@ -188,7 +188,7 @@ Placer::Placed Placer::PlaceGroups(const Claims& claims, const Choices& choices,
 }
 
 std::vector<Statement::Operation> Placer::FindPlaces(const Claims& claims, int32_t tries) const {
-  Statement statement(cluster_);
+  Statement statement(r_.cluster);
   const bool fits = CheckMinResources(claims).none() && PlaceGroups(claims, {}, tries, &statement).placed;
   return fits ? statement.operations() : std::vector<Statement::Operation>();
 }
@@ -196,11 +196,11 @@ std::vector<Statement::Operation> Placer::FindPlaces(const Claims& claims, int32
 // The placement may request more than the check before it assumed: the planner chooses among members of several
 // classes.
 Reason Placer::CheckQueueRules(const Claims& claims, const Placed& placed, std::optional<QueueBound>* bound) const {
-  if (!queues_->any()) return {};
+  if (!r_.queues->any()) return {};
   Queues::Places places;
   places.reserve(claims.size());
   for (const Placed::Part& part : placed.parts) places.emplace_back(part.operations);
-  Reason reason = queues_->Check(claims, places, bound);
+  Reason reason = r_.queues->Check(claims, places, bound);
   // The rejection is no proof: other members of the claim may request less.
   if (reason.code == ReasonCode::kQueueRejected) reason.code = ReasonCode::kQueueLimit;
   return reason;
@@ -214,9 +214,9 @@ Placer::Placed Placer::PlaceWithoutTree(const Claims& claims, const Choices& cho
   for (size_t i = 0; i < claims.size(); ++i) {
     Demand& demand = demands.emplace_back();
     demand.candidates = RunsOf(claims, choices, i);
-    demand.needed = eligibility_->Missing(*claims[i]);
+    demand.needed = r_.eligibility->Missing(*claims[i]);
   }
-  const GroupPlacement placement = PlaceTogether(demands, tries, index_, *cluster_, statement);
+  const GroupPlacement placement = PlaceTogether(demands, tries, r_.index, *r_.cluster, statement);
   Placed out{placement.placed, placement.tries, placement.out_of_tries, {}, {}, {}};
   if (!placement.placed) {
     const Claim& failed = *claims[placement.failed_demand];
@@ -224,7 +224,7 @@ Placer::Placed Placer::PlaceWithoutTree(const Claims& claims, const Choices& cho
         placement.out_of_tries && (!placement.undecided_by_affinity || placement.explanation.empty());
     const std::string gang_name =
         claims.size() == 1 ? "" : absl::StrCat(" of gang ", failed.key, ", which starts with its group");
-    out.why.text = absl::StrCat("room for ", placement.placed_pods, " of ", eligibility_->Missing(failed), " members",
+    out.why.text = absl::StrCat("room for ", placement.placed_pods, " of ", r_.eligibility->Missing(failed), " members",
                                 gang_name, unexplained ? "" : "; ", unexplained ? "" : placement.explanation.text);
     out.why.counts_members = true;
     out.why.stale_nodes = !unexplained && placement.explanation.stale_nodes;
@@ -242,9 +242,9 @@ Placer::Placed Placer::PlaceWithoutTree(const Claims& claims, const Choices& cho
 // P-3: the label in one domain of which the claim's members must be, by their affinity to each other; empty: none.
 std::string Placer::CoLocationKey(const Claim& claim) const {
   std::string label;
-  for (const Candidates& run : gangs_->CandidateRuns(claim)) {
-    const bool any = cluster_->pod_class(run.cls).has_pod_affinity;
-    const std::string wanted = any ? cluster_->pod_affinity().CoLocationKey(run.cls) : "";
+  for (const Candidates& run : r_.gangs->CandidateRuns(claim)) {
+    const bool any = r_.cluster->pod_class(run.cls).has_pod_affinity;
+    const std::string wanted = any ? r_.cluster->pod_affinity().CoLocationKey(run.cls) : "";
     if (wanted.empty() || (!label.empty() && label != wanted)) return "";
     label = wanted;
   }
@@ -258,14 +258,14 @@ Placer::Placed Placer::PlaceTrees(const Claims& claims, const Choices& choices, 
   std::vector<std::pair<size_t, int32_t>> parts;  // claim and leaf
   for (size_t i = 0; i < claims.size(); ++i) {
     const std::string name = claims.size() == 1 ? "" : absl::StrCat("gang ", claims[i]->key);
-    const int32_t missing = eligibility_->Missing(*claims[i]);
-    root.children.push_back(DemandBuilder(*claims[i], RunsOf(claims, choices, i), *ledger_).Build(name, missing));
+    const int32_t missing = r_.eligibility->Missing(*claims[i]);
+    root.children.push_back(DemandBuilder(*claims[i], RunsOf(claims, choices, i), *r_.ledger).Build(name, missing));
     RequireSharedDomain(CoLocationKey(*claims[i]), &root.children.back());
     NumberParts(i, &root.children.back(), &parts);
   }
   root.needed = static_cast<int32_t>(root.children.size());
   if (claims.size() == 1) root = TreeDemand(std::move(root.children.front()));
-  TreePlacement placement = PlaceTree(root, tries, index_, topology_, *cluster_, statement);
+  TreePlacement placement = PlaceTree(root, tries, r_.index, r_.topology, *r_.cluster, statement);
   Placed out{placement.placed, placement.tries, placement.out_of_tries, std::move(placement.explanation), {}, {}};
   if (!placement.placed) return out;
   out.parts.resize(claims.size());
@@ -285,18 +285,18 @@ Placer::Placed Placer::PlaceTrees(const Claims& claims, const Choices& choices, 
 std::string Placer::DemandKey(const Claim& claim) const {
   const GangRules& rules = claim.rules;
   const bool shaped = rules.shaped();
-  const bool queued = queues_->any();
+  const bool queued = r_.queues->any();
   std::string out;
-  AppendNumbers(&out, (shaped ? kShaped : 0) | (queued ? kQueued : 0), eligibility_->Missing(claim),
-                eligibility_->Priority(claim), rules.min_resources.size());
+  AppendNumbers(&out, (shaped ? kShaped : 0) | (queued ? kQueued : 0), r_.eligibility->Missing(claim),
+                r_.eligibility->Priority(claim), rules.min_resources.size());
   for (const auto& [name, amount] : rules.min_resources) {
     AppendBytes(name, &out);
     AppendNumbers(&out, amount);
   }
-  if (shaped) AppendBytes(TopologyKey(claim, *ledger_), &out);
+  if (shaped) AppendBytes(TopologyKey(claim, *r_.ledger), &out);
   // The properties that decide whether its queue admits it.
-  if (queued) AppendNumbers(&out, queues_->Of(claim), rules.total_number, rules.preemptible);
-  for (const Candidates& run : gangs_->CandidateRuns(claim)) {
+  if (queued) AppendNumbers(&out, r_.queues->Of(claim), rules.total_number, rules.preemptible);
+  for (const Candidates& run : r_.gangs->CandidateRuns(claim)) {
     AppendNumbers(&out, run.cls, run.priority, run.pods, run.leaf);
   }
   return out;
@@ -316,9 +316,9 @@ Reason Placer::CheckMinResources(const Claims& claims) const {
     }
   }
   if (wanted.empty()) return {};
-  const ResourceSum& free = cluster_->TotalFree();
+  const ResourceSum& free = r_.cluster->TotalFree();
   for (const auto& [name, amount] : wanted) {
-    const ResourceId id = cluster_->names().Find(name);
+    const ResourceId id = r_.cluster->names().Find(name);
     const int64_t have = id < 0 ? 0 : ClampToInt64(free.Get(id));
     if (amount <= have) continue;
     return {ReasonCode::kMinResources, absl::StrCat("minResources asks for ", FormatResources({{name, amount}}), ", ",

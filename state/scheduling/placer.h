@@ -16,17 +16,19 @@
 
 namespace muster {
 
+struct PlacerRooms {
+  Cluster* cluster;
+  const Ledger* ledger;
+  ClassIndex* index;
+  Topology* topology;
+  Gangs* gangs;
+  const Eligibility* eligibility;
+  const Queues* queues;
+};
+
 class Placer {
  public:
-  Placer(Cluster* cluster, const Ledger* ledger, ClassIndex* index, Topology* topology, Gangs* gangs,
-         const Eligibility* eligibility, const Queues* queues)
-      : cluster_(cluster),
-        ledger_(ledger),
-        index_(index),
-        topology_(topology),
-        gangs_(gangs),
-        eligibility_(eligibility),
-        queues_(queues) {}
+  explicit Placer(const PlacerRooms& rooms) : r_(rooms) {}
 
   // The result of an attempt to place claims, with the operations of each claim.
   struct Placed {
@@ -68,13 +70,7 @@ class Placer {
                                   Statement* statement) const;
   [[nodiscard]] static ResourceList PlacedRequests(const Claim& claim);
 
-  Cluster* cluster_;
-  const Ledger* ledger_;
-  ClassIndex* index_;
-  Topology* topology_;
-  Gangs* gangs_;
-  const Eligibility* eligibility_;
-  const Queues* queues_;
+  const PlacerRooms r_;
 };
 
 }  // namespace muster

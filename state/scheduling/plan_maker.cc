@@ -22,8 +22,9 @@ constexpr int32_t kMaxDoublings = 4;
 }  // namespace
 
 void PlanMaker::ChargeNominations(const Claims& claims) {
-  nominations_->Charge();
-  if (!nominations_->uids().empty()) nominations_->ReleaseBelowPriority(eligibility_->KeyOf(*claims.front()).priority);
+  r_.nominations->Charge();
+  if (!r_.nominations->uids().empty())
+    r_.nominations->ReleaseBelowPriority(r_.eligibility->KeyOf(*claims.front()).priority);
 }
 
 Reason PlanMaker::Make(const Claims& claims, BlockDetails* details, ApplyContext* ctx) {
@@ -31,9 +32,9 @@ Reason PlanMaker::Make(const Claims& claims, BlockDetails* details, ApplyContext
   ChargeNominations(claims);
   // P-6: the budget grows with the number of times that the search was given up.
   const int32_t doublings = std::min(given_up_.Of(claims.front()->id).times, kMaxDoublings);
-  Statement statement(cluster_);
+  Statement statement(r_.cluster);
   Placer::Placed placed;
-  Reason reason = placer_->FindPlacement(claims, settings_.tries << doublings, &statement, &placed);
+  Reason reason = r_.placer->FindPlacement(claims, settings_.tries << doublings, &statement, &placed);
   stats_.tries += placed.all_tries;
   if (!reason.none()) {
     statement.Rollback(0);
@@ -47,7 +48,7 @@ Reason PlanMaker::Make(const Claims& claims, BlockDetails* details, ApplyContext
     details->stale_nodes = placed.why.stale_nodes;
   }
   details->queue_bound = std::move(placed.queue_bound);
-  nominations_->Charge();
+  r_.nominations->Charge();
   return reason;
 }
 
@@ -67,50 +68,50 @@ Reason PlanMaker::NoPlaceReason(const Claims& claims, const Placer::Placed& plac
 
 std::optional<Explanation> PlanMaker::ExplainNoRoom(const Claims& claims) {
   ChargeNominations(claims);
-  Statement statement(cluster_);
+  Statement statement(r_.cluster);
   Placer::Placed placed;
   const bool no_room = ImpossibleReason(claims).none() &&
-                       placer_->FindPlacement(claims, settings_.tries, &statement, &placed).none() && !placed.placed &&
-                       !placed.out_of_tries;
+                       r_.placer->FindPlacement(claims, settings_.tries, &statement, &placed).none() &&
+                       !placed.placed && !placed.out_of_tries;
   stats_.tries += placed.all_tries;
   statement.Rollback(0);
-  nominations_->Charge();
+  r_.nominations->Charge();
   return no_room ? std::optional(std::move(placed.why)) : std::nullopt;
 }
 
 void PlanMaker::AdoptPlans(const Claims& claims, const Placer::Placed& placed, ApplyContext* ctx) {
-  const int64_t id = plans_->NewId(ctx);
+  const int64_t id = r_.plans->NewId(ctx);
   for (size_t i = 0; i < claims.size(); ++i) {
     const Placer::Placed::Part& part = placed.parts[i];
     for (const Statement::Operation& operation : part.operations) {
       // Verify the placement before it becomes a promise.
-      MUSTER_CHECK(cluster_->ReservationFits(operation.node, operation.cls));
+      MUSTER_CHECK(r_.cluster->ReservationFits(operation.node, operation.cls));
     }
-    plan_lifecycle_->Adopt(gangs_->GangOf(*claims[i]), id, part.operations, part.lowest_priority, ctx);
+    r_.plan_lifecycle->Adopt(r_.gangs->GangOf(*claims[i]), id, part.operations, part.lowest_priority, ctx);
     std::vector<std::string> peers;
     for (const Claim* other : claims) {
       if (other != claims[i]) peers.push_back(other->key);
     }
-    plans_->SetPeers(*claims[i], std::move(peers));
-    queues_->MarkAdmitted(*claims[i]);
-    gangs_->Touch(*claims[i]);
+    r_.plans->SetPeers(*claims[i], std::move(peers));
+    r_.queues->MarkAdmitted(*claims[i]);
+    r_.gangs->Touch(*claims[i]);
   }
 }
 
 bool PlanMaker::Restore(const Claims& claims, absl::Span<const Destination> places, ApplyContext* ctx) {
   if (!ImpossibleReason(claims).none()) return false;
-  nominations_->Charge();
-  Statement statement(cluster_);
+  r_.nominations->Charge();
+  Statement statement(r_.cluster);
   Placer::Placed placed;
   for (const Claim* claim : claims) {
-    int32_t missing = eligibility_->Missing(*claim);
+    int32_t missing = r_.eligibility->Missing(*claim);
     Placer::Placed::Part& part = placed.parts.emplace_back();
     part.lowest_priority = std::numeric_limits<int32_t>::max();
     for (const Destination& place : places) {
       if (place.pod->gang != claim) continue;
       const ClassId cls = place.pod->cls;
-      const bool fits = place.node != kNoNode && cluster_->FindObstacle(place.node, cls) == Obstacle::kNone &&
-                        cluster_->FitsAfterRelease(place.node, cls, {});
+      const bool fits = place.node != kNoNode && r_.cluster->FindObstacle(place.node, cls) == Obstacle::kNone &&
+                        r_.cluster->FitsAfterRelease(place.node, cls, {});
       if (!fits || missing-- == 0) return false;
       statement.BeginPart(place.pod->leaf);
       statement.Allocate(place.node, cls, 1);
@@ -120,17 +121,17 @@ bool PlanMaker::Restore(const Claims& claims, absl::Span<const Destination> plac
     if (missing > 0) return false;
   }
   for (const Statement::Operation& operation : statement.operations()) {
-    if (!cluster_->ReservationFits(operation.node, operation.cls)) return false;
+    if (!r_.cluster->ReservationFits(operation.node, operation.cls)) return false;
   }
-  if (!placer_->CheckQueueRules(claims, placed).none()) return false;
+  if (!r_.placer->CheckQueueRules(claims, placed).none()) return false;
   ++stats_.placed;
   static_cast<void>(statement.Commit());
   AdoptPlans(claims, placed, ctx);
   // Assign each pod to its slot; otherwise another member of its class could take it.
   for (const Destination& place : places) {
     if (!absl::c_linear_search(claims, place.pod->gang)) continue;
-    const int32_t slot = Plans::FindFree(*plans_->Of(*place.pod->gang), *place.pod, place.node);
-    if (slot >= 0 && plans_->HasSlotFor(*place.pod)) plans_->Offer(*place.pod, slot);
+    const int32_t slot = Plans::FindFree(*r_.plans->Of(*place.pod->gang), *place.pod, place.node);
+    if (slot >= 0 && r_.plans->HasSlotFor(*place.pod)) r_.plans->Offer(*place.pod, slot);
   }
   return true;
 }
@@ -140,18 +141,18 @@ bool PlanMaker::Restore(const Claims& claims, absl::Span<const Destination> plac
 Reason PlanMaker::ImpossibleReason(const Claims& claims, std::optional<QueueBound>* bound) const {
   int32_t needed = 0;  // held binds
   for (const Claim* each : claims) {
-    if (!each->submitted) needed += eligibility_->Missing(*each) - each->quorum().FutureMembers();
+    if (!each->submitted) needed += r_.eligibility->Missing(*each) - each->quorum().FutureMembers();
   }
   if (needed > settings_.max_holds) {
     return {ReasonCode::kTooManyHolds,
             absl::StrCat("needs ", needed, " held binds at once, the limit is ", settings_.max_holds, " (holds.max)")};
   }
-  if (plans_->promised_holds() + needed > settings_.max_holds) {
+  if (r_.plans->promised_holds() + needed > settings_.max_holds) {
     return {ReasonCode::kTooManyHolds, absl::StrCat("needs ", needed, " held binds, other gangs use too many of the ",
                                                     settings_.max_holds, " allowed (holds.max)")};
   }
-  if (Reason queue = queues_->Check(claims, bound); !queue.none()) return queue;
-  return placer_->CheckMinResources(claims);
+  if (Reason queue = r_.queues->Check(claims, bound); !queue.none()) return queue;
+  return r_.placer->CheckMinResources(claims);
 }
 
 }  // namespace muster

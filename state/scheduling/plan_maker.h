@@ -27,20 +27,20 @@ struct PlanningStats {
   friend bool operator==(const PlanningStats&, const PlanningStats&) = default;
 };
 
+struct PlanMakerRooms {
+  Cluster* cluster;
+  Gangs* gangs;
+  const Eligibility* eligibility;
+  Plans* plans;
+  Queues* queues;
+  Nominations* nominations;
+  PlanLifecycle* plan_lifecycle;
+  const Placer* placer;
+};
+
 class PlanMaker {
  public:
-  PlanMaker(Cluster* cluster, Gangs* gangs, const Eligibility* eligibility, Plans* plans, Queues* queues,
-            Nominations* nominations, PlanLifecycle* plan_lifecycle, const Placer* placer,
-            const PlanningSettings& settings)
-      : cluster_(cluster),
-        gangs_(gangs),
-        eligibility_(eligibility),
-        plans_(plans),
-        queues_(queues),
-        nominations_(nominations),
-        plan_lifecycle_(plan_lifecycle),
-        placer_(placer),
-        settings_(settings) {}
+  PlanMaker(const PlanMakerRooms& rooms, const PlanningSettings& settings) : r_(rooms), settings_(settings) {}
 
   // Places all members that the claims' minimums need and adopts the plans. Otherwise changes nothing and returns why;
   // `details`: what that is about. kNoRoom is proven; kNoPlaceFound means that the planner gave up for now.
@@ -78,14 +78,7 @@ class PlanMaker {
   [[nodiscard]] Reason ImpossibleReason(const Claims& claims, std::optional<QueueBound>* bound = nullptr) const;
   void AdoptPlans(const Claims& claims, const Placer::Placed& placed, ApplyContext* ctx);
 
-  Cluster* cluster_;
-  Gangs* gangs_;
-  const Eligibility* eligibility_;
-  Plans* plans_;
-  Queues* queues_;
-  Nominations* nominations_;
-  PlanLifecycle* plan_lifecycle_;
-  const Placer* placer_;
+  const PlanMakerRooms r_;
   const PlanningSettings settings_;
   PlanningStats stats_;
   ById<GiveUpState> given_up_;

@@ -17,33 +17,34 @@
 
 namespace muster {
 
+struct PlanningRooms {
+  Gangs* gangs;
+  const Eligibility* eligibility;
+  const Sources* sources;
+  Backlog* backlog;
+  Queues* queues;
+  FutureReservations* future_reservations;
+  Backfill* backfill;
+  Waker* waker;
+  FuturePlacer* future_placer;
+  PlanMaker* plan_maker;
+};
+
 class Planning {
  public:
-  Planning(Gangs* gangs, const Eligibility* eligibility, const Sources* sources, Backlog* backlog, Queues* queues,
-           FutureReservations* future_reservations, Backfill* backfill, Waker* waker, FuturePlacer* future_placer,
-           PlanMaker* plan_maker)
-      : gangs_(gangs),
-        eligibility_(eligibility),
-        sources_(sources),
-        backlog_(backlog),
-        queues_(queues),
-        future_reservations_(future_reservations),
-        backfill_(backfill),
-        waker_(waker),
-        future_placer_(future_placer),
-        plan_maker_(plan_maker) {}
+  explicit Planning(const PlanningRooms& rooms) : r_(rooms) {}
 
-  [[nodiscard]] const PlanningStats& stats() const { return plan_maker_->stats(); }
+  [[nodiscard]] const PlanningStats& stats() const { return r_.plan_maker->stats(); }
   // When a claim whose search was given up is tried again, with a larger budget; kNever: not at all.
-  [[nodiscard]] int64_t RetryAt(const Claim& claim) const { return plan_maker_->GivenUp(claim.id).retry_at_ms; }
+  [[nodiscard]] int64_t RetryAt(const Claim& claim) const { return r_.plan_maker->GivenUp(claim.id).retry_at_ms; }
   // How many times in a row the search for the claim was given up.
-  [[nodiscard]] int32_t TimesGivenUp(const Claim& claim) const { return plan_maker_->GivenUp(claim.id).times; }
+  [[nodiscard]] int32_t TimesGivenUp(const Claim& claim) const { return r_.plan_maker->GivenUp(claim.id).times; }
   // RetryAt has passed: wakes the claim.
   void Retry(const Claim& claim);
   // Recomputes the reason of a claim that waits with kNoRoom. Its figures are those of the last try, because a loss of
   // capacity wakes no claim. If the claim would not get that reason now, it is woken instead.
   void RefreshExplanation(const Claim& claim);
-  void Remove(const Claim& claim) { plan_maker_->Remove(claim); }
+  void Remove(const Claim& claim) { r_.plan_maker->Remove(claim); }
   // P-6: removes the claim from the claims with the same needs. If it had the retry timer of all of them, the next of
   // them gets the timer.
   void LeaveBucket(const Claim& claim);
@@ -54,14 +55,14 @@ class Planning {
   [[nodiscard]] bool IsRoundDue() const;
   // The rules of the queues changed: wakes every blocked claim.
   void WakeAll() {
-    backlog_->Wake(/*forced=*/true, [](const WakeCondition& /*wait_for*/, int32_t /*claim*/) { return true; });
+    r_.backlog->Wake(/*forced=*/true, [](const WakeCondition& /*wait_for*/, int32_t /*claim*/) { return true; });
   }
   // Tries at most `max_gangs` claims, in order.
   void Round(int32_t max_gangs, ApplyContext* ctx);
   // Placer::DemandKey and FuturePlacer::GroupDemandKey.
-  [[nodiscard]] std::string DemandKey(const Claim& claim) const { return future_placer_->DemandKey(claim); }
+  [[nodiscard]] std::string DemandKey(const Claim& claim) const { return r_.future_placer->DemandKey(claim); }
   [[nodiscard]] std::string GroupDemandKey(const Claim& claim, int64_t now_ms) const {
-    return future_placer_->GroupDemandKey(claim, now_ms);
+    return r_.future_placer->GroupDemandKey(claim, now_ms);
   }
 
  private:
@@ -70,16 +71,7 @@ class Planning {
   [[nodiscard]] bool Try(const Claim& claim, int64_t* charge_budget, ApplyContext* ctx);
   void Block(const Claim& claim, std::string needs, WakeCondition wait_for, Reason reason, BlockDetails details);
 
-  Gangs* gangs_;
-  const Eligibility* eligibility_;
-  const Sources* sources_;
-  Backlog* backlog_;
-  Queues* queues_;
-  FutureReservations* future_reservations_;
-  Backfill* backfill_;
-  Waker* waker_;
-  FuturePlacer* future_placer_;
-  PlanMaker* plan_maker_;
+  const PlanningRooms r_;
 };
 
 }  // namespace muster

@@ -12,9 +12,9 @@ namespace muster {
 
 std::vector<std::pair<NodeId, bool>> Waker::UnreadGains() const {
   std::vector<std::pair<NodeId, bool>> out;
-  if (!backlog_->AnyBlocked()) return out;
-  for (int64_t at = std::max(gain_position_, cluster_->log_start()); at < cluster_->log_end(); ++at) {
-    const ClusterChange& change = cluster_->log_at(at);
+  if (!r_.backlog->AnyBlocked()) return out;
+  for (int64_t at = std::max(gain_position_, r_.cluster->log_start()); at < r_.cluster->log_end(); ++at) {
+    const ClusterChange& change = r_.cluster->log_at(at);
     if (change.gained) out.emplace_back(change.node, change.constraints);
   }
   return out;
@@ -22,32 +22,32 @@ std::vector<std::pair<NodeId, bool>> Waker::UnreadGains() const {
 
 // Wakes the claims that wait for capacity that became free since the last round.
 void Waker::Wake() {
-  const int64_t end = cluster_->log_end();
+  const int64_t end = r_.cluster->log_end();
   const int64_t position = std::exchange(gain_position_, end);
-  const bool freed = std::exchange(freed_position_, ledger_->times_freed()) != ledger_->times_freed();
-  if (freed) queues_->TouchRefused();
-  if (!backlog_->AnyBlocked()) return;
-  const bool missed = position < cluster_->log_start();
+  const bool freed = std::exchange(freed_position_, r_.ledger->times_freed()) != r_.ledger->times_freed();
+  if (freed) r_.queues->TouchRefused();
+  if (!r_.backlog->AnyBlocked()) return;
+  const bool missed = position < r_.cluster->log_start();
   absl::flat_hash_set<NodeId> seen;
   std::vector<NodeId> gained;
   bool facts_changed = missed;
   bool lost = missed;
   for (int64_t at = missed ? end : position; at < end; ++at) {
-    const ClusterChange& change = cluster_->log_at(at);
+    const ClusterChange& change = r_.cluster->log_at(at);
     lost = lost || change.constraints;
     if (!change.gained) continue;
     facts_changed = facts_changed || change.constraints;
     if (seen.insert(change.node).second) gained.push_back(change.node);
   }
-  if (lost) backfill_->InvalidateReservingRunnable();
+  if (lost) r_.backfill->InvalidateReservingRunnable();
   if (!missed && gained.empty() && !freed) return;
   const auto fits = [&](NodeId node, ClassId cls) {
-    return cluster_->Room(node, cls, 1) > 0 || future_reservations_->RoomAfterTermination(node, cls, 1) > 0;
+    return r_.cluster->Room(node, cls, 1) > 0 || r_.future_reservations->RoomAfterTermination(node, cls, 1) > 0;
   };
   const auto helps = [&](const WakeCondition& wait_for) {
     const bool touches = absl::c_any_of(gained, [&](NodeId node) {
       return absl::c_any_of(wait_for.classes, [&](ClassId cls) {
-        return cluster_->FindObstacle(node, cls) == Obstacle::kNone && fits(node, cls);
+        return r_.cluster->FindObstacle(node, cls) == Obstacle::kNone && fits(node, cls);
       });
     });
     return touches && (facts_changed || MayFit(wait_for));
@@ -56,9 +56,9 @@ void Waker::Wake() {
   absl::flat_hash_map<std::pair<ClassId, int32_t>, bool> known;
   std::pair<ClassId, int32_t> last(-1, -1);
   bool last_answer = false;
-  backlog_->Wake(facts_changed, [&](const WakeCondition& wait_for, int32_t first) {
+  r_.backlog->Wake(facts_changed, [&](const WakeCondition& wait_for, int32_t first) {
     if (wait_for.queue) {
-      if (facts_changed) InvalidateRunnable(gangs_->claim(first));
+      if (facts_changed) InvalidateRunnable(r_.gangs->claim(first));
       return QueueVerdictChanged(first);  // even if the queue rejects the last placement, it may allow another
     }
     if (missed) return true;
@@ -78,26 +78,26 @@ void Waker::Wake() {
 
 // Clears the result "cannot run on this cluster", because the nodes have changed since.
 void Waker::InvalidateRunnable(const Claim& claim) {
-  if (backfill_->Of(claim).runnable != Backfill::State::Runnable::kNo) return;
-  backfill_->InvalidateRunnable(claim);
-  gangs_->Touch(claim);
+  if (r_.backfill->Of(claim).runnable != Backfill::State::Runnable::kNo) return;
+  r_.backfill->InvalidateRunnable(claim);
+  r_.gangs->Touch(claim);
 }
 
 // Whether the claim's queue now admits it, or rejects it because of another limit, which its reason must name.
 bool Waker::QueueVerdictChanged(ClaimId blocked) const {
   std::optional<QueueBound> bound;
-  const Reason now = queues_->Check(eligibility_->PlacedTogether(gangs_->claim(blocked)), &bound);
-  return now.none() || now.code != backlog_->why(blocked).code || bound != backlog_->details(blocked).queue_bound;
+  const Reason now = r_.queues->Check(r_.eligibility->PlacedTogether(r_.gangs->claim(blocked)), &bound);
+  return now.none() || now.code != r_.backlog->why(blocked).code || bound != r_.backlog->details(blocked).queue_bound;
 }
 
 bool Waker::MayFit(const WakeCondition& wait_for) const {
   // A plan of higher priority may take the capacity that is reserved for nominated pods.
-  if (wait_for.at_least == 0 || nominations_->HasCharged()) return true;
+  if (wait_for.at_least == 0 || r_.nominations->HasCharged()) return true;
   const ClassId cls = wait_for.classes.front();
-  int32_t room = future_reservations_->RoomAfterTermination(cls, wait_for.at_least);
+  int32_t room = r_.future_reservations->RoomAfterTermination(cls, wait_for.at_least);
   if (room >= wait_for.at_least) return true;
-  for (const ClassIndex::Entry& entry : index_->Best(cls)) {
-    room += cluster_->Room(entry.node, cls, wait_for.at_least - room);
+  for (const ClassIndex::Entry& entry : r_.index->Best(cls)) {
+    room += r_.cluster->Room(entry.node, cls, wait_for.at_least - room);
     if (room >= wait_for.at_least) return true;
   }
   return false;
@@ -110,18 +110,18 @@ WakeCondition Waker::WaitsFor(const Claim& claim, const Reason& reason) const {
     return any_gain;
   }
   WakeCondition out;
-  const Claims claims = eligibility_->PlacedTogether(claim);
+  const Claims claims = r_.eligibility->PlacedTogether(claim);
   for (const Claim* each : claims) {
-    for (const Candidates& run : gangs_->CandidateRuns(*each)) {
+    for (const Candidates& run : r_.gangs->CandidateRuns(*each)) {
       if (!absl::c_linear_search(out.classes, run.cls)) out.classes.push_back(run.cls);
     }
   }
   // With pod affinity, the obstacle or the missing pod may be on another node.
   const bool local = absl::c_all_of(out.classes, [&](ClassId cls) {
-    return !cluster_->pod_class(cls).has_pod_affinity || cluster_->pod_affinity().Local(cls);
+    return !r_.cluster->pod_class(cls).has_pod_affinity || r_.cluster->pod_affinity().Local(cls);
   });
   if (!local) return any_gain;
-  if (out.classes.size() == 1 && claims.size() == 1) out.at_least = eligibility_->Missing(claim);
+  if (out.classes.size() == 1 && claims.size() == 1) out.at_least = r_.eligibility->Missing(claim);
   return out;
 }
 

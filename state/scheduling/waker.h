@@ -13,21 +13,22 @@
 
 namespace muster {
 
+struct WakerRooms {
+  const Cluster* cluster;
+  const Ledger* ledger;
+  ClassIndex* index;
+  Gangs* gangs;
+  const Eligibility* eligibility;
+  Backlog* backlog;
+  Queues* queues;
+  const Nominations* nominations;
+  const FutureReservations* future_reservations;
+  Backfill* backfill;
+};
+
 class Waker {
  public:
-  Waker(const Cluster* cluster, const Ledger* ledger, ClassIndex* index, Gangs* gangs, const Eligibility* eligibility,
-        Backlog* backlog, Queues* queues, const Nominations* nominations, const FutureReservations* future_reservations,
-        Backfill* backfill)
-      : cluster_(cluster),
-        ledger_(ledger),
-        index_(index),
-        gangs_(gangs),
-        eligibility_(eligibility),
-        backlog_(backlog),
-        queues_(queues),
-        nominations_(nominations),
-        future_reservations_(future_reservations),
-        backfill_(backfill) {}
+  explicit Waker(const WakerRooms& rooms) : r_(rooms) {}
 
   // The change that the claim waits for, which was not placed for `reason`.
   [[nodiscard]] WakeCondition WaitsFor(const Claim& claim, const Reason& reason) const;
@@ -36,9 +37,9 @@ class Waker {
   // Whether the capacity that the item waits for may be available.
   [[nodiscard]] bool MayFit(const WakeCondition& wait_for) const;
   // The cluster changed since the last Wake, or room in a queue was freed.
-  [[nodiscard]] bool HasNews() const { return gain_position_ != cluster_->log_end() || HasFreedQueueRoom(); }
+  [[nodiscard]] bool HasNews() const { return gain_position_ != r_.cluster->log_end() || HasFreedQueueRoom(); }
   // Whether room in a queue was freed since the last Wake.
-  [[nodiscard]] bool HasFreedQueueRoom() const { return freed_position_ != ledger_->times_freed(); }
+  [[nodiscard]] bool HasFreedQueueRoom() const { return freed_position_ != r_.ledger->times_freed(); }
   // The nodes that gained room since the last Wake, and whether by a change of their constraints. The order is
   // unspecified and nodes may repeat. If the log does not reach back to that Wake, older gains are missing. Empty
   // while no claim is blocked.
@@ -51,16 +52,7 @@ class Waker {
   [[nodiscard]] bool QueueVerdictChanged(ClaimId blocked) const;
   void InvalidateRunnable(const Claim& claim);
 
-  const Cluster* cluster_;
-  const Ledger* ledger_;
-  ClassIndex* index_;
-  Gangs* gangs_;
-  const Eligibility* eligibility_;
-  Backlog* backlog_;
-  Queues* queues_;
-  const Nominations* nominations_;
-  const FutureReservations* future_reservations_;
-  Backfill* backfill_;
+  const WakerRooms r_;
   int64_t gain_position_ = 0;   // the end of the part of the cluster's log that Wake has read
   int64_t freed_position_ = 0;  // the value of Ledger::times_freed that Wake has seen
 };

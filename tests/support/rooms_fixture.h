@@ -32,7 +32,7 @@ class RoomsTest : public testing::Test {
  protected:
   explicit RoomsTest(int32_t max_holds = 100, bool nominate = true)
       : activations_(&gangs_, &cluster_, nominate),
-        plan_maker_(&cluster_, &gangs_, &eligibility_, &plans_, &queues_, &nominations_, &plan_lifecycle_, &placer_,
+        plan_maker_({&cluster_, &gangs_, &eligibility_, &plans_, &queues_, &nominations_, &plan_lifecycle_, &placer_},
                     {max_holds, 64}) {
     At(kT0);
     sources_.Complete();
@@ -181,16 +181,15 @@ class RoomsTest : public testing::Test {
   Bindings bindings_{{&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &pod_lifecycle_, &plan_lifecycle_,
                       &broken_plans_, &repair_, &backfill_},
                      {kHoldMs, kAnswerMs}};
-  Placer placer_{&cluster_, &ledger_, &index_, &topology_, &gangs_, &eligibility_, &queues_};
-  Waker waker_{
-      &cluster_, &ledger_, &index_, &gangs_, &eligibility_, &backlog_, &queues_, &nominations_, &future_reservations_,
-      &backfill_};
-  FuturePlacer future_placer_{
-      &cluster_,  &ledger_, &gangs_, &eligibility_, &plans_, &queues_, &nominations_, &future_reservations_,
-      &backfill_, &placer_, 64};
+  Placer placer_{{&cluster_, &ledger_, &index_, &topology_, &gangs_, &eligibility_, &queues_}};
+  Waker waker_{{&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &backlog_, &queues_, &nominations_,
+                &future_reservations_, &backfill_}};
+  FuturePlacer future_placer_{{&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &queues_, &nominations_,
+                               &future_reservations_, &backfill_, &placer_},
+                              64};
   PlanMaker plan_maker_;
-  Planning planning_{&gangs_,    &eligibility_, &sources_,       &backlog_,   &queues_, &future_reservations_,
-                     &backfill_, &waker_,       &future_placer_, &plan_maker_};
+  Planning planning_{{&gangs_, &eligibility_, &sources_, &backlog_, &queues_, &future_reservations_, &backfill_,
+                      &waker_, &future_placer_, &plan_maker_}};
   Outcome out_;
   std::optional<ApplyContext> ctx_;
   std::string scheduler_;  // of pods added from now on; empty: as in their facts

@@ -31,8 +31,8 @@ TEST_F(PlanningTest, Round_FactsNotRead_PlansNothing) {
   PutGang("g", 1);
   Queue("g");
   Sources unread;
-  Planning early(&gangs_, &eligibility_, &unread, &backlog_, &queues_, &future_reservations_, &backfill_, &waker_,
-                 &future_placer_, &plan_maker_);
+  Planning early({&gangs_, &eligibility_, &unread, &backlog_, &queues_, &future_reservations_, &backfill_, &waker_,
+                  &future_placer_, &plan_maker_});
   EXPECT_FALSE(early.IsRoundDue());
   early.Round(64, &*ctx_);
   EXPECT_FALSE(Planned("g"));
@@ -156,10 +156,10 @@ TEST_F(PlanningTest, SearchWithoutResult_IsCounted) {
     Put(Facts(absl::StrCat("g-", ++at), cpu, "g", 6));
   }
   Queue("g");
-  PlanMaker maker(&cluster_, &gangs_, &eligibility_, &plans_, &queues_, &nominations_, &plan_lifecycle_, &placer_,
+  PlanMaker maker({&cluster_, &gangs_, &eligibility_, &plans_, &queues_, &nominations_, &plan_lifecycle_, &placer_},
                   {100, 2});
-  Planning hasty(&gangs_, &eligibility_, &sources_, &backlog_, &queues_, &future_reservations_, &backfill_, &waker_,
-                 &future_placer_, &maker);
+  Planning hasty({&gangs_, &eligibility_, &sources_, &backlog_, &queues_, &future_reservations_, &backfill_, &waker_,
+                  &future_placer_, &maker});
   hasty.Round(64, &*ctx_);
   EXPECT_EQ(Why("g").code, ReasonCode::kNoPlaceFound) << Why("g").text;
   EXPECT_EQ(hasty.stats().given_up, 1);
