@@ -16,6 +16,13 @@ namespace {
 // Bits of the first number in the demand key of a group. Placer::DemandKey uses those below.
 enum GroupNeedsKind : uint8_t { kGrouped = 4, kHasReservation = 8 };
 
+std::string ListNodes(const std::vector<std::string>& nodes) {
+  constexpr size_t kMaxListed = 3;
+  const auto end = nodes.begin() + static_cast<std::ptrdiff_t>(std::min(nodes.size(), kMaxListed));
+  const std::string first = absl::StrJoin(nodes.begin(), end, ", ");
+  return nodes.size() > kMaxListed ? absl::StrCat(first, " and ", nodes.size() - kMaxListed, " more") : first;
+}
+
 }  // namespace
 
 std::string FuturePlacer::GroupDemandKey(const Claim& claim, int64_t now_ms) const {
@@ -38,7 +45,7 @@ std::string FuturePlacer::GroupDemandKey(const Claim& claim, int64_t now_ms) con
 bool FuturePlacer::Reserve(const Claim& claim, const Claims& claims, const FutureReservations::Suspended& suspended,
                            int64_t* charge_budget, int64_t now_ms, Reason* reason) {
   if (suspended.own_on_running) {
-    DescribeReservationOnRunning(claim, reason);
+    DescribeReservation(claim, /*on_running=*/true, reason);
     return false;
   }
   const bool cluster = reason->code != ReasonCode::kTooManyHolds && !Queues::IsQueueReason(*reason);
@@ -47,7 +54,7 @@ bool FuturePlacer::Reserve(const Claim& claim, const Claims& claims, const Futur
     if (r_.queues->tree().rules().head == HeadPolicy::kHold) {
       r_.backfill->SetRunnable(claim, /*runnable=*/true, /*blocking=*/false, now_ms);
     }
-    DescribeReservation(claim, reason);
+    DescribeReservation(claim, /*on_running=*/false, reason);
     return true;
   }
   return ReserveAfterRunning(claim, claims, suspended, now_ms, reason);
@@ -123,8 +130,7 @@ bool FuturePlacer::ReserveAfterRunning(const Claim& claim, const Claims& claims,
   }
   const bool can_reserve = CanReserve(claims);
   int64_t starts_ms = kNever;
-  std::vector<Statement::Operation> places =
-      PlaceAfterRelease(claims, timed, ReservedBefore(claim, suspended), now_ms, &starts_ms);
+  std::vector<Statement::Operation> places = PlaceAfterRelease(claim, claims, timed, suspended, now_ms, &starts_ms);
   if (timed) {
     r_.backfill->MarkSearched(claim, now_ms);
   } else {
@@ -134,38 +140,29 @@ bool FuturePlacer::ReserveAfterRunning(const Claim& claim, const Claims& claims,
   }
   if (places.empty() || !can_reserve) return false;
   r_.future_reservations->Reserve(claim, places, FutureReservations::WaitsFor::kRunning, starts_ms, now_ms);
-  DescribeReservationOnRunning(claim, reason);
+  DescribeReservation(claim, /*on_running=*/true, reason);
   return true;
 }
 
 // Whether a claim that only its queues hold back would fit on the nodes if nothing else ran.
 bool FuturePlacer::IsRunnable(const Claim& claim, const Claims& claims, const FutureReservations::Suspended& suspended,
                               int64_t now_ms) {
-  using Runnable = Backfill::State::Runnable;
-  if (r_.backfill->Of(claim).runnable == Runnable::kYes || !r_.backfill->MaySearchRoom(claim, now_ms)) {
-    return r_.backfill->Of(claim).runnable == Runnable::kYes;
-  }
+  const bool known = r_.backfill->Of(claim).runnable == Backfill::State::Runnable::kYes;
+  if (known || !r_.backfill->MaySearchRoom(claim, now_ms)) return known;
   int64_t starts_ms = kNever;
-  const bool runnable =
-      !PlaceAfterRelease(claims, /*timed=*/false, ReservedBefore(claim, suspended), now_ms, &starts_ms).empty();
+  const bool runnable = !PlaceAfterRelease(claim, claims, /*timed=*/false, suspended, now_ms, &starts_ms).empty();
   r_.backfill->SetRunnable(claim, runnable, /*blocking=*/false, now_ms);
   return runnable;
 }
 
-// The future reservations of claims that this claim may not overtake.
-std::vector<ProjectedRelease::ReservedRoom> FuturePlacer::ReservedBefore(
-    const Claim& claim, const FutureReservations::Suspended& suspended) const {
-  std::vector<ProjectedRelease::ReservedRoom> reserved;
+std::vector<Statement::Operation> FuturePlacer::PlaceAfterRelease(const Claim& claim, const Claims& claims, bool timed,
+                                                                  const FutureReservations::Suspended& suspended,
+                                                                  int64_t now_ms, int64_t* starts_ms) {
+  std::vector<ProjectedRelease::ReservedRoom> reserved;  // of claims that this claim may not overtake
   for (const ClaimId id : r_.future_reservations->ReservedGangs()) {
     if (id == claim.id || absl::c_linear_search(suspended.others, id)) continue;
     reserved.push_back({&r_.gangs->claim(id), r_.future_reservations->ReservedPlaces(r_.gangs->claim(id))});
   }
-  return reserved;
-}
-
-std::vector<Statement::Operation> FuturePlacer::PlaceAfterRelease(
-    const Claims& claims, bool timed, absl::Span<const ProjectedRelease::ReservedRoom> reserved, int64_t now_ms,
-    int64_t* starts_ms) {
   constexpr size_t kFirstPart = 64;
   ProjectedRelease running(*r_.gangs, *r_.plans, *r_.ledger, reserved, *r_.cluster, now_ms);
   Statement released(r_.cluster);
@@ -193,27 +190,12 @@ std::vector<Statement::Operation> FuturePlacer::PlaceAfterRelease(
   return places;
 }
 
-namespace {
-
-std::string ListNodes(const std::vector<std::string>& nodes) {
-  constexpr size_t kMaxListed = 3;
-  const auto end = nodes.begin() + static_cast<std::ptrdiff_t>(std::min(nodes.size(), kMaxListed));
-  const std::string first = absl::StrJoin(nodes.begin(), end, ", ");
-  return nodes.size() > kMaxListed ? absl::StrCat(first, " and ", nodes.size() - kMaxListed, " more") : first;
-}
-
-}  // namespace
-
-// Appends to `reason` the nodes on which terminating pods still use the reserved capacity.
-void FuturePlacer::DescribeReservation(const Claim& claim, Reason* reason) const {
-  absl::StrAppend(&reason->text, "; capacity is reserved for it, part of which terminating pods still use, on ",
-                  ListNodes(r_.future_reservations->OccupiedNodes(claim)));
-}
-
-void FuturePlacer::DescribeReservationOnRunning(const Claim& claim, Reason* reason) const {
+void FuturePlacer::DescribeReservation(const Claim& claim, bool on_running, Reason* reason) const {
+  absl::StrAppend(
+      &reason->text, "; capacity is reserved for it",
+      on_running ? " until other pods end, on " : ", part of which terminating pods still use, on ",
+      ListNodes(on_running ? r_.future_reservations->Nodes(claim) : r_.future_reservations->OccupiedNodes(claim)));
   const int64_t starts_ms = r_.future_reservations->ExpectedStartAt(claim);
-  absl::StrAppend(&reason->text, "; capacity is reserved for it until other pods end, on ",
-                  ListNodes(r_.future_reservations->Nodes(claim)));
   if (starts_ms == kNever) return;
   absl::StrAppend(&reason->text, ", by ",
                   absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixMillis(starts_ms), absl::UTCTimeZone()));

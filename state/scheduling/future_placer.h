@@ -33,8 +33,7 @@ class FuturePlacer {
   FuturePlacer(const FuturePlacerRooms& rooms, int32_t tries) : r_(rooms), tries_(tries) {}
 
   // Tries to make a future reservation for a claim that was not placed for `reason`, and describes it in `reason`.
-  // Returns whether a reservation on terminating pods was made (P-8). `charge_budget`: the number of charges that this
-  // round may still suspend.
+  // Returns whether a reservation was made. `charge_budget`: the number of charges that this round may still suspend.
   [[nodiscard]] bool Reserve(const Claim& claim, const Claims& claims, const FutureReservations::Suspended& suspended,
                              int64_t* charge_budget, int64_t now_ms, Reason* reason);
   // The demand of the claim, or of its whole group, with the future reservations that it may use. The key of a group
@@ -59,15 +58,14 @@ class FuturePlacer {
                                          Reason* reason);
   [[nodiscard]] bool IsRunnable(const Claim& claim, const Claims& claims,
                                 const FutureReservations::Suspended& suspended, int64_t now_ms);
-  [[nodiscard]] std::vector<ProjectedRelease::ReservedRoom> ReservedBefore(
-      const Claim& claim, const FutureReservations::Suspended& suspended) const;
   // The nodes on which the claims fit after the smallest possible number of running claims has ended; empty: nowhere.
   // `timed`: count only claims with a known end. `starts_ms`: when these claims have ended; kNever: not known.
-  [[nodiscard]] std::vector<Statement::Operation> PlaceAfterRelease(
-      const Claims& claims, bool timed, absl::Span<const ProjectedRelease::ReservedRoom> reserved, int64_t now_ms,
-      int64_t* starts_ms);
-  void DescribeReservation(const Claim& claim, Reason* reason) const;
-  void DescribeReservationOnRunning(const Claim& claim, Reason* reason) const;
+  [[nodiscard]] std::vector<Statement::Operation> PlaceAfterRelease(const Claim& claim, const Claims& claims,
+                                                                    bool timed,
+                                                                    const FutureReservations::Suspended& suspended,
+                                                                    int64_t now_ms, int64_t* starts_ms);
+  // Appends to `reason` on which nodes capacity is reserved, and until when. `on_running`: for running work to end.
+  void DescribeReservation(const Claim& claim, bool on_running, Reason* reason) const;
 
   const FuturePlacerRooms r_;
   const int32_t tries_;

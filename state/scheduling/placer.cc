@@ -135,15 +135,14 @@ const std::vector<Candidates>& Placer::RunsOf(const Claims& claims, const Choice
 Reason Placer::FindPlacement(const Claims& claims, int32_t tries, Statement* statement, Placed* placed) const {
   Choices choices;
   *placed = PlaceGroups(claims, choices, tries, statement);
-  placed->all_tries = placed->tries;
   if (!placed->placed) return {};
   std::optional<QueueBound> bound;
   Reason reason = CheckQueueRules(claims, *placed, &bound);
   for (int drops = 0; !reason.none() && drops < kMaxDrops && DropCostliestOptional(claims, &choices); ++drops) {
     statement->Rollback(0);
-    const int64_t tries_before = placed->all_tries;
+    const int64_t tries_before = placed->tries;
     *placed = PlaceGroups(claims, choices, tries, statement);
-    placed->all_tries = tries_before + placed->tries;
+    placed->tries += tries_before;
     if (!placed->placed) {
       absl::StrAppend(&reason.text, "; without the pods that request most: ", placed->why.text);
       break;

@@ -33,7 +33,7 @@ class Placer {
   // The result of an attempt to place claims, with the operations of each claim.
   struct Placed {
     bool placed = false;
-    int32_t tries = 0;
+    int64_t tries = 0;  // of FindPlacement: with the tries that its queues rejected
     bool out_of_tries = false;
     Explanation why;  // why the claims were not placed
     struct Part {
@@ -42,7 +42,6 @@ class Placer {
     };
     std::vector<Part> parts;                // by claim
     std::optional<QueueBound> queue_bound;  // what the reason of FindPlacement is about
-    int64_t all_tries = 0;                  // of FindPlacement: with the tries that its queues rejected
   };
   // Allocates nodes on `statement` within the limits of the claims' queues. Returns a reason if the queues reject every
   // placement that was found; the caller must then roll `statement` back. No reason and not placed: there is no room.

@@ -35,7 +35,7 @@ Reason PlanMaker::Make(const Claims& claims, BlockDetails* details, ApplyContext
   Statement statement(r_.cluster);
   Placer::Placed placed;
   Reason reason = r_.placer->FindPlacement(claims, settings_.tries << doublings, &statement, &placed);
-  stats_.tries += placed.all_tries;
+  stats_.tries += placed.tries;
   if (!reason.none()) {
     statement.Rollback(0);
   } else if (placed.placed) {
@@ -73,7 +73,7 @@ std::optional<Explanation> PlanMaker::ExplainNoRoom(const Claims& claims) {
   const bool no_room = ImpossibleReason(claims).none() &&
                        r_.placer->FindPlacement(claims, settings_.tries, &statement, &placed).none() &&
                        !placed.placed && !placed.out_of_tries;
-  stats_.tries += placed.all_tries;
+  stats_.tries += placed.tries;
   statement.Rollback(0);
   r_.nominations->Charge();
   return no_room ? std::optional(std::move(placed.why)) : std::nullopt;

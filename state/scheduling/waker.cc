@@ -58,7 +58,11 @@ void Waker::Wake() {
   bool last_answer = false;
   r_.backlog->Wake(facts_changed, [&](const WakeCondition& wait_for, int32_t first) {
     if (wait_for.queue) {
-      if (facts_changed) InvalidateRunnable(r_.gangs->claim(first));
+      const Claim& claim = r_.gangs->claim(first);
+      if (facts_changed && r_.backfill->Of(claim).runnable == Backfill::State::Runnable::kNo) {
+        r_.backfill->InvalidateRunnable(claim);
+        r_.gangs->Touch(claim);
+      }
       return QueueVerdictChanged(first);  // even if the queue rejects the last placement, it may allow another
     }
     if (missed) return true;
@@ -74,13 +78,6 @@ void Waker::Wake() {
     }
     return last_answer;
   });
-}
-
-// Clears the result "cannot run on this cluster", because the nodes have changed since.
-void Waker::InvalidateRunnable(const Claim& claim) {
-  if (r_.backfill->Of(claim).runnable != Backfill::State::Runnable::kNo) return;
-  r_.backfill->InvalidateRunnable(claim);
-  r_.gangs->Touch(claim);
 }
 
 // Whether the claim's queue now admits it, or rejects it because of another limit, which its reason must name.

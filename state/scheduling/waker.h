@@ -50,7 +50,6 @@ class Waker {
 
  private:
   [[nodiscard]] bool QueueVerdictChanged(ClaimId blocked) const;
-  void InvalidateRunnable(const Claim& claim);
 
   const WakerRooms r_;
   int64_t gain_position_ = 0;   // the end of the part of the cluster's log that Wake has read
