@@ -84,34 +84,19 @@ void Backlog::ListFirst(bool lists, const Bucket& bucket, std::optional<QueueKey
   *listed = bucket.waiting.begin()->first;
 }
 
-// nullptr: no item of the lane is to be tried.
-const std::pair<const QueueKey, int32_t>* Backlog::NextOf(const Lane& lane) const {
-  if (lane.fresh.empty() && lane.awake.empty()) return nullptr;
-  const bool is_new =
-      lane.awake.empty() || (!lane.fresh.empty() && lane.fresh.begin()->first < lane.awake.begin()->first);
-  const auto& first = is_new ? *lane.fresh.begin() : *lane.awake.begin();
-  return partially_bound_.empty() || first.first.partially_bound ? &first : nullptr;
-}
-
-std::optional<int32_t> Backlog::Next() const {
-  const std::pair<const QueueKey, int32_t>* best = nullptr;
-  for (const Lane& lane : lanes_) {
-    const auto* first = NextOf(lane);
-    if (first != nullptr && (best == nullptr || first->first < best->first)) best = first;
-  }
-  return best == nullptr ? std::nullopt : std::optional(best->second);
-}
-
 std::optional<int32_t> Backlog::NextIn(int32_t lane) const {
-  const auto* first = NextOf(lanes_[static_cast<size_t>(lane)]);
-  return first == nullptr ? std::nullopt : std::optional(first->second);
+  const auto& [fresh, awake, blocked] = lanes_[static_cast<size_t>(lane)];
+  if (fresh.empty() && awake.empty()) return std::nullopt;
+  const bool is_new = awake.empty() || (!fresh.empty() && fresh.begin()->first < awake.begin()->first);
+  const auto& [key, item] = is_new ? *fresh.begin() : *awake.begin();
+  return partially_bound_.empty() || key.partially_bound ? std::optional(item) : std::nullopt;
 }
 
-std::optional<int32_t> Backlog::Next(const std::function<bool(int32_t, int32_t)>& before) const {
+std::optional<int32_t> Backlog::Next(absl::FunctionRef<bool(int32_t, int32_t)> before) const {
   std::optional<int32_t> best;
-  for (const Lane& lane : lanes_) {
-    const auto* first = NextOf(lane);
-    if (first != nullptr && (!best.has_value() || before(first->second, *best))) best = first->second;
+  for (int32_t lane = 0; lane < lanes(); ++lane) {
+    const std::optional<int32_t> first = NextIn(lane);
+    if (first.has_value() && (!best.has_value() || before(*first, *best))) best = first;
   }
   return best;
 }
@@ -141,14 +126,6 @@ void Backlog::Sleep(absl::string_view needs) {
 std::optional<int32_t> Backlog::FirstOf(absl::string_view needs) const {
   const auto bucket = blocked_.find(needs);
   return bucket == blocked_.end() ? std::nullopt : std::optional(bucket->second.waiting.begin()->second);
-}
-
-const Reason& Backlog::BlockedReason(absl::string_view needs) const {
-  return why(blocked_.find(needs)->second.waiting.begin()->second);
-}
-
-const BlockDetails& Backlog::BlockedDetails(absl::string_view needs) const {
-  return details(blocked_.find(needs)->second.waiting.begin()->second);
 }
 
 void Backlog::WakeSameNeeds(const std::string& needs, bool forced) {

@@ -10,7 +10,6 @@
 #define MUSTER_STATE_QUEUEING_BACKLOG_H_
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -25,7 +24,7 @@
 #include "state/base/by_id.h"
 #include "state/base/reason.h"
 #include "state/model/ids.h"
-#include "state/queueing/queue_bound.h"
+#include "state/model/queue.h"
 
 namespace muster {
 
@@ -70,12 +69,13 @@ class Backlog {
   [[nodiscard]] const std::string& needs_of(int32_t item) const { return items_.Of(item).needs; }
 
   // --- the whole ---
-  // The first in order of the new items and the first items of awake buckets; nullopt: no item is due.
-  [[nodiscard]] std::optional<int32_t> Next() const;
-  // The same in one lane.
+  // The first in order of the lane's new items and the first items of its awake buckets; nullopt: no item is due.
   [[nodiscard]] std::optional<int32_t> NextIn(int32_t lane) const;
-  // Of the results of NextIn of all lanes, the first in the order `before`.
-  [[nodiscard]] std::optional<int32_t> Next(const std::function<bool(int32_t, int32_t)>& before) const;
+  // Of the results of NextIn of all lanes, the first in the order `before`, or in order.
+  [[nodiscard]] std::optional<int32_t> Next(absl::FunctionRef<bool(int32_t, int32_t)> before) const;
+  [[nodiscard]] std::optional<int32_t> Next() const {
+    return Next([this](int32_t a, int32_t b) { return *queued(a) < *queued(b); });
+  }
   // The name of the first blocked item that is partially bound, for which all others wait; nullptr: there is none.
   [[nodiscard]] const std::string* BlockingItem() const {
     return partially_bound_.empty() ? nullptr : &partially_bound_.begin()->name;
@@ -91,10 +91,6 @@ class Backlog {
   [[nodiscard]] const WakeCondition* SleepingCondition(absl::string_view needs) const;
   // The first item of the bucket; nullopt: there is no such bucket.
   [[nodiscard]] std::optional<int32_t> FirstOf(absl::string_view needs) const;
-  // Why the first item of the bucket was blocked. REQUIRES: the bucket exists.
-  [[nodiscard]] const Reason& BlockedReason(absl::string_view needs) const;
-  // What this reason is about. REQUIRES: the bucket exists.
-  [[nodiscard]] const BlockDetails& BlockedDetails(absl::string_view needs) const;
   // The first item of the bucket is being tried: the bucket is no longer awake.
   void Sleep(absl::string_view needs);
   // Wakes the bucket of `needs`, for example because one of its items succeeded. `forced`: see Wake.
@@ -139,7 +135,6 @@ class Backlog {
     absl::btree_map<QueueKey, int32_t> awake;    // the first items of awake buckets
     absl::btree_map<QueueKey, int32_t> blocked;  // the first items of all buckets
   };
-  [[nodiscard]] const std::pair<const QueueKey, int32_t>* NextOf(const Lane& lane) const;
   Lane& LaneAt(int32_t lane);
   // Updates the bucket's entries in Lane::awake and Lane::blocked.
   void List(Bucket* bucket);

@@ -76,8 +76,8 @@ int64_t DivideAmong(int64_t amount, absl::Span<Party> parties) {
   return amount;
 }
 
-// Divides `amount`, the highest priority first; returns what no party takes.
-int64_t Divide(int64_t amount, std::vector<Party>* parties) {
+// Divides `amount`, the highest priority first.
+void Divide(int64_t amount, std::vector<Party>* parties) {
   std::stable_sort(parties->begin(), parties->end(),
                    [](const Party& a, const Party& b) { return a.priority > b.priority; });
   for (auto begin = parties->begin(); begin != parties->end() && amount > 0;) {
@@ -86,70 +86,55 @@ int64_t Divide(int64_t amount, std::vector<Party>* parties) {
     amount = DivideAmong(amount, absl::MakeSpan(&*begin, static_cast<size_t>(end - begin)));
     begin = end;
   }
-  return amount;
 }
 
-class Shares {
- public:
-  explicit Shares(absl::Span<const ShareClaim> claims)
-      : claims_(claims), children_(claims.size() + 1), wants_(claims.size()), shares_(claims.size()) {
-    for (size_t i = claims.size(); i-- > 0;) {
-      const ShareClaim& claim = claims[i];
-      MUSTER_CHECK(claim.parent < static_cast<int32_t>(i));
-      int64_t wanted = claim.requested;
-      for (const size_t child : children_[i]) {
-        wanted = CheckedAdd(wanted, wants_[child]).value_or(std::numeric_limits<int64_t>::max());
-      }
-      wants_[i] = claim.limit < 0 ? wanted : std::min(wanted, claim.limit);
-      (claim.parent < 0 ? children_.back() : children_[static_cast<size_t>(claim.parent)]).push_back(i);
-    }
+// Divides `total` among claims with the same parent and stores their shares. `wants`: the request of each claim and its
+// descendants, up to its limit.
+void DivideAmongSiblings(int64_t total, absl::Span<const ShareClaim> claims, absl::Span<const int64_t> wants,
+                         const std::vector<size_t>& siblings, std::vector<int64_t>* shares) {
+  std::vector<Party> parties;
+  parties.reserve(siblings.size());
+  Wide deserved = 0;
+  for (const size_t i : siblings) {
+    const ShareClaim& claim = claims[i];
+    const int64_t quota = std::min(claim.quota, wants[i]);
+    deserved += quota;
+    parties.push_back({i, quota, claim.quota, /*priority=*/0, claim.age});  // quotas ignore priority
   }
-  std::vector<int64_t> Of(int64_t total) {
-    Among(total, &children_.back());
-    for (size_t i = 0; i < claims_.size(); ++i) Among(shares_[i], &children_[i]);
-    return shares_;
+  if (deserved > total) {
+    Divide(total, &parties);
+    for (const Party& each : parties) (*shares)[each.claim] = each.got;
+    return;
   }
-
- private:
-  void Among(int64_t total, std::vector<size_t>* siblings) {
-    if (siblings->empty()) return;
-    std::sort(siblings->begin(), siblings->end());
-    std::vector<Party> parties;
-    parties.reserve(siblings->size());
-    Wide deserved = 0;
-    for (const size_t i : *siblings) {
-      const ShareClaim& claim = claims_[i];
-      const int64_t quota = std::min(claim.quota, wants_[i]);
-      deserved += quota;
-      parties.push_back({i, quota, claim.quota, claim.priority, claim.age, 0, 0});
-    }
-    int64_t rest = total;
-    if (deserved <= total) {
-      for (Party& each : parties) each.got = each.most;
-      rest -= static_cast<int64_t>(deserved);
-    } else {
-      for (Party& each : parties) each.priority = 0;  // quotas ignore priority
-      rest = Divide(total, &parties);
-    }
-    for (size_t i = 0; i < parties.size(); ++i) {
-      Party& each = parties[i];
-      const ShareClaim& claim = claims_[each.claim];
-      shares_[each.claim] = each.got;
-      each = {each.claim, wants_[each.claim] - each.got, claim.weight, claim.priority, claim.age, 0, 0};
-    }
-    if (deserved > total) return;
-    Divide(rest, &parties);
-    for (const Party& each : parties) shares_[each.claim] += each.got;
+  for (Party& each : parties) {
+    const ShareClaim& claim = claims[each.claim];
+    (*shares)[each.claim] = each.most;
+    each = {each.claim, wants[each.claim] - each.most, claim.weight, claim.priority, claim.age};
   }
-
-  absl::Span<const ShareClaim> claims_;
-  std::vector<std::vector<size_t>> children_;  // by claim; the last entry: claims without a parent
-  std::vector<int64_t> wants_;                 // requests of the claim and its descendants, up to its limit
-  std::vector<int64_t> shares_;
-};
+  Divide(total - static_cast<int64_t>(deserved), &parties);
+  for (const Party& each : parties) (*shares)[each.claim] += each.got;
+}
 
 }  // namespace
 
-std::vector<int64_t> FairShares(int64_t total, absl::Span<const ShareClaim> claims) { return Shares(claims).Of(total); }
+std::vector<int64_t> FairShares(int64_t total, absl::Span<const ShareClaim> claims) {
+  std::vector<std::vector<size_t>> children(claims.size() + 1);  // by claim; the last entry: claims without a parent
+  for (size_t i = 0; i < claims.size(); ++i) {
+    MUSTER_CHECK(claims[i].parent < static_cast<int32_t>(i));
+    (claims[i].parent < 0 ? children.back() : children[static_cast<size_t>(claims[i].parent)]).push_back(i);
+  }
+  std::vector<int64_t> wants(claims.size());
+  for (size_t i = claims.size(); i-- > 0;) {
+    int64_t wanted = claims[i].requested;
+    for (const size_t child : children[i]) {
+      wanted = CheckedAdd(wanted, wants[child]).value_or(std::numeric_limits<int64_t>::max());
+    }
+    wants[i] = claims[i].limit < 0 ? wanted : std::min(wanted, claims[i].limit);
+  }
+  std::vector<int64_t> shares(claims.size());
+  DivideAmongSiblings(total, claims, wants, children.back(), &shares);
+  for (size_t i = 0; i < claims.size(); ++i) DivideAmongSiblings(shares[i], claims, wants, children[i], &shares);
+  return shares;
+}
 
 }  // namespace muster

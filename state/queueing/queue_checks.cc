@@ -45,10 +45,13 @@ void AddLeast(absl::Span<const Candidates> runs, int32_t needed, const Cluster& 
   }
 }
 
-}  // namespace
+// Whether no queue rule applies to the claims now: a partially bound claim is completed, with its group, whatever
+// changed in its queue meanwhile (K-13).
+bool AreExempt(const Claims& claims) {
+  return absl::c_any_of(claims, [](const Claim* claim) { return claim->partially_bound(); });
+}
 
-// A partially bound claim is completed whatever changed in its queue meanwhile (K-13).
-bool Queues::IsExempt(const Claim& claim) const { return claim.partially_bound(); }
+}  // namespace
 
 ResourceSum Queues::Request(const Claim& claim) const {
   const std::vector<Candidates>& runs = gangs_->CandidateRuns(claim);
@@ -85,13 +88,11 @@ ResourceSum Queues::MinimumDemand(const Claim& claim, const std::vector<Candidat
   return sum;
 }
 
-void Queues::AddRequest(QueueId queue, const ResourceSum& amounts, bool fixed, bool fresh, DemandByQueue* asked) const {
-  for (; queue != kNoQueue; queue = tree_->at(queue).parent) {
+void Queues::AddRequest(const Claim& claim, const ResourceSum& amounts, bool fresh, DemandByQueue* asked) const {
+  for (QueueId queue = Of(claim); queue != kNoQueue; queue = tree_->at(queue).parent) {
     QueueDemand& of = (*asked)[queue];
-    for (const auto& [resource, amount] : amounts.entries()) {
-      of.all.Add(resource, amount);
-      if (fixed) of.fixed.Add(resource, amount);
-    }
+    of.all.AddTimes(amounts, 1);
+    if (!claim.rules.preemptible) of.fixed.AddTimes(amounts, 1);
     of.fresh += fresh ? 1 : 0;
   }
 }
@@ -99,40 +100,36 @@ void Queues::AddRequest(QueueId queue, const ResourceSum& amounts, bool fixed, b
 Queues::DemandByQueue Queues::ComputeDemand(const Claims& claims) const {
   DemandByQueue asked;
   for (const Claim* claim : claims) {
-    AddRequest(Of(*claim), Request(*claim), !claim->rules.preemptible, running_queue_.Of(claim->id) == 0, &asked);
+    AddRequest(*claim, Request(*claim), running_queue_.Of(claim->id) == 0, &asked);
   }
   return asked;
 }
 
 Reason Queues::Check(const Claims& claims, std::optional<QueueBound>* bound) const {
-  if (!tree_->any()) return {};
-  for (const Claim* claim : claims) {
-    if (IsExempt(*claim)) return {};
-  }
+  if (!tree_->any() || AreExempt(claims)) return {};
   return CheckDemand(claims, ComputeDemand(claims), bound);
 }
 
 Reason Queues::Check(const Claims& claims, const Places& places, std::optional<QueueBound>* bound) const {
-  if (!tree_->any()) return {};
+  if (!tree_->any() || AreExempt(claims)) return {};
   DemandByQueue asked;
   for (size_t i = 0; i < claims.size(); ++i) {
-    if (IsExempt(*claims[i])) return {};
     ResourceSum sum;
     for (const Statement::Operation& place : places[i]) {
       sum.AddTimes(cluster_->pod_class(place.cls).request, place.pods);
     }
-    AddRequest(Of(*claims[i]), sum, !claims[i]->rules.preemptible, running_queue_.Of(claims[i]->id) == 0, &asked);
+    AddRequest(*claims[i], sum, running_queue_.Of(claims[i]->id) == 0, &asked);
   }
   return CheckDemand(claims, asked, bound);
 }
 
 Reason Queues::Check(const Pod& pod) const {
   if (!tree_->any() || pod.gang == nullptr || pod.cls == kNoClass) return {};
-  if (ledger_->ChargeOf(pod.id).node != kNoNode || IsExempt(*pod.gang)) return {};
+  if (ledger_->ChargeOf(pod.id).node != kNoNode || AreExempt({pod.gang})) return {};
   DemandByQueue asked;
   ResourceSum sum;
   sum.AddTimes(cluster_->pod_class(pod.cls).request, 1);
-  AddRequest(Of(*pod.gang), sum, !pod.gang->rules.preemptible, running_queue_.Of(pod.gang->id) == 0, &asked);
+  AddRequest(*pod.gang, sum, running_queue_.Of(pod.gang->id) == 0, &asked);
   return CheckDemand({pod.gang}, asked);
 }
 
@@ -144,7 +141,7 @@ Reason Queues::CheckReplacing(const Pod& pod, ClassId reserved) const {
     if (amount > has.Get(resource)) more.Add(resource, amount - has.Get(resource));
   }
   DemandByQueue asked;
-  AddRequest(Of(*pod.gang), more, !pod.gang->rules.preemptible, /*fresh=*/false, &asked);
+  AddRequest(*pod.gang, more, /*fresh=*/false, &asked);
   return CheckDemand({pod.gang}, asked);
 }
 
@@ -170,8 +167,7 @@ ResourceSum Queues::WaitingUsage(const Claim& claim) const {
 }
 
 Reason Queues::CheckAtBarrier(const Pod& pod, const Claims& claims, const Claims& ahead, const Claims& behind) const {
-  if (!tree_->any() || pod.cls == kNoClass || absl::c_any_of(claims, [this](const Claim* g) { return IsExempt(*g); }))
-    return {};
+  if (!tree_->any() || pod.cls == kNoClass || AreExempt(claims)) return {};
   DemandByQueue asked;
   const auto add = [&](const Claim& claim) {
     ResourceSum rest = DemandAtBarrier(claim);
@@ -182,14 +178,13 @@ Reason Queues::CheckAtBarrier(const Pod& pod, const Claims& claims, const Claims
     for (const auto& [resource, amount] : cluster_->pod_class(pod.cls).request.entries()) {
       if (&claim == pod.gang && rest.Get(resource) < amount) rest.Set(resource, amount);
     }
-    AddRequest(Of(claim), rest, !claim.rules.preemptible, running_queue_.Of(claim.id) == 0, &asked);
+    AddRequest(claim, rest, running_queue_.Of(claim.id) == 0, &asked);
   };
   for (const Claim* claim : claims) add(*claim);
   for (const Claim* claim : behind) {
     ResourceSum returned;
-    const ResourceSum waiting = WaitingUsage(*claim);
-    for (const ResourceSum::Entry& entry : waiting.entries()) returned.Add(entry.id, -entry.amount);
-    AddRequest(Of(*claim), returned, !claim->rules.preemptible, /*fresh=*/false, &asked);
+    returned.AddTimes(WaitingUsage(*claim), -1);
+    AddRequest(*claim, returned, /*fresh=*/false, &asked);
   }
   if (Reason alone = CheckDemand(claims, asked); !alone.none()) return alone;
   const Claim* holder = nullptr;
@@ -206,7 +201,7 @@ Reason Queues::CheckAtBarrier(const Pod& pod, const Claims& claims, const Claims
 Reason Queues::PermanentRejection(const Claim& claim) const {
   if (!tree_->any() || claim.active() > 0) return {};
   DemandByQueue asked;
-  AddRequest(Of(claim), DemandAtBarrier(claim), !claim.rules.preemptible, /*fresh=*/false, &asked);
+  AddRequest(claim, DemandAtBarrier(claim), /*fresh=*/false, &asked);
   Reason reason = CheckDemand({&claim}, asked);
   return reason.code == ReasonCode::kQueueRejected ? reason : Reason();
 }
@@ -286,8 +281,8 @@ Queues::QueueDemand Queues::ReservedFrom(const Claims& claims, QueueId queue, co
       continue;
     }
     if (*holder == nullptr) *holder = &other;
-    for (const auto& [resource, amount] : of->second.all.entries()) sum.all.Add(resource, amount);
-    for (const auto& [resource, amount] : of->second.fixed.entries()) sum.fixed.Add(resource, amount);
+    sum.all.AddTimes(of->second.all, 1);
+    sum.fixed.AddTimes(of->second.fixed, 1);
     sum.fresh += of->second.fresh;
   }
   return sum;

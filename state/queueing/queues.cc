@@ -57,7 +57,7 @@ void Queues::Refresh(const Claim& claim, bool runs, bool waits, bool never) {
 void Queues::AddDemand(QueueId queue, const ResourceSum& amounts, Demand* demand) {
   auto part = absl::c_find_if(demand->parts, [&](const Demand::Part& each) { return each.queue == queue; });
   if (part == demand->parts.end()) part = demand->parts.insert(part, {queue, {}});
-  for (const auto& [resource, amount] : amounts.entries()) part->amounts.Add(resource, amount);
+  part->amounts.AddTimes(amounts, 1);
 }
 
 ResourceSum Queues::DemandOn(const Claim& claim, QueueId queue) const {
@@ -65,8 +65,7 @@ ResourceSum Queues::DemandOn(const Claim& claim, QueueId queue) const {
   for (const Demand::Part& part : demands_.Of(claim.id).parts) {
     QueueId at = part.queue;
     while (at != kNoQueue && at != queue) at = tree_->at(at).parent;
-    if (at == kNoQueue) continue;
-    for (const auto& [resource, amount] : part.amounts.entries()) sum.Add(resource, amount);
+    if (at != kNoQueue) sum.AddTimes(part.amounts, 1);
   }
   return sum;
 }
@@ -179,13 +178,11 @@ Queues::Shares Queues::ComputeShares() const {
   return shares;
 }
 
-int64_t Queues::ShareOf(QueueId queue, size_t resource) const { return shares_[resource][static_cast<size_t>(queue)]; }
-
 bool Queues::ExceedsShare(QueueId queue, const ResourceSum& more) const {
   for (size_t i = 0; i < tree_->resources().size(); ++i) {
     const ResourceId id = cluster_->names().Find(tree_->resources()[i]);
     if (id < 0 || more.Get(id) == 0) continue;
-    if (ledger_->used().Of(queue).Get(id) + more.Get(id) > ShareOf(queue, i)) return true;
+    if (ledger_->used().Of(queue).Get(id) + more.Get(id) > shares_[i][static_cast<size_t>(queue)]) return true;
   }
   return false;
 }
@@ -197,7 +194,7 @@ double Queues::ShareUtilization(QueueId queue, const ResourceSum& more) const {
     const ResourceId id = cluster_->names().Find(tree_->resources()[i]);
     const WideSum used = id < 0 ? 0 : ledger_->used().Of(queue).Get(id) + more.Get(id);
     if (used == 0) continue;
-    const int64_t share = ShareOf(queue, i);
+    const int64_t share = shares_[i][static_cast<size_t>(queue)];
     most = std::max(most, share == 0 ? std::numeric_limits<double>::infinity()
                                      : static_cast<double>(used) / static_cast<double>(share));
   }

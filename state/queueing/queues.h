@@ -23,7 +23,6 @@
 #include "state/cluster/statement.h"
 #include "state/gangs/eligibility.h"
 #include "state/model/queue.h"
-#include "state/queueing/queue_bound.h"
 
 namespace muster {
 
@@ -117,19 +116,14 @@ class Queues {
   // 5. G-9.
   [[nodiscard]] bool Before(const Claim& a, const Claim& b) const;
 
-  // --- for views and invariant checks ---
-  // The number of claims that run in the queue and below it.
-  [[nodiscard]] int32_t Running(QueueId id) const { return running_[static_cast<size_t>(id)]; }
-  // The demand that waits in the queue and below it.
-  [[nodiscard]] const ResourceSum& Waiting(QueueId id) const { return waiting_.Of(id); }
-  // The number of claims that wait there to be planned; a gang group counts as one.
-  [[nodiscard]] int32_t WaitingGangs(QueueId id) const { return waiting_gangs_[static_cast<size_t>(id)]; }
+  // --- for views ---
+  // Of the claims in the queue and below it.
   struct Figures {
     ResourceList used;
-    ResourceList waiting;  // the demand of the waiting claims in it and below it
+    ResourceList waiting;  // the demand of the waiting claims
     ResourceList share;    // of the resources that some queue names
     int32_t running_gangs = 0;
-    int32_t waiting_gangs = 0;  // a gang group counts as one
+    int32_t waiting_gangs = 0;  // to be planned; a gang group counts as one
   };
   // The current figures of every queue, by its id. Has no effect on decisions: the cached shares stay as they are.
   [[nodiscard]] std::vector<Figures> ComputeFigures() const;
@@ -161,8 +155,6 @@ class Queues {
   };
   using DemandByQueue = absl::btree_map<QueueId, QueueDemand>;
 
-  // No queue rule applies to the claim now.
-  [[nodiscard]] bool IsExempt(const Claim& claim) const;
   // The least amounts that the missing part of its minimum needs; for a claim that does not run, its total.
   [[nodiscard]] ResourceSum Request(const Claim& claim) const;
   // The minimum demand of a claim whose members wait at the barrier one by one; and what those that wait use.
@@ -172,7 +164,8 @@ class Queues {
   [[nodiscard]] ResourceSum MinimumDemand(const Claim& claim, const std::vector<Candidates>& runs, int32_t needed,
                                           bool whole) const;
   [[nodiscard]] absl::string_view ReservationRule() const;
-  void AddRequest(QueueId queue, const ResourceSum& amounts, bool fixed, bool fresh, DemandByQueue* asked) const;
+  // `fresh`: the claim counts as one that does not run yet.
+  void AddRequest(const Claim& claim, const ResourceSum& amounts, bool fresh, DemandByQueue* asked) const;
   struct Refusal {
     Reason reason;
     QueueBound bound;  // unless `reason` is none
@@ -195,7 +188,6 @@ class Queues {
   using Shares = std::vector<std::vector<int64_t>>;
   [[nodiscard]] Shares ComputeShares() const;
   void RefreshShares() const;
-  [[nodiscard]] int64_t ShareOf(QueueId queue, size_t resource) const;
   [[nodiscard]] bool ExceedsShare(QueueId queue, const ResourceSum& more) const;
   [[nodiscard]] double ShareUtilization(QueueId queue, const ResourceSum& more) const;
 

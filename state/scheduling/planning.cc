@@ -66,7 +66,8 @@ bool Planning::Try(const Claim& claim, int64_t* charge_budget, ApplyContext* ctx
   std::string needs = GroupDemandKey(claim, ctx->now_ms());
   if (const WakeCondition* asleep = r_.backlog->SleepingCondition(needs); asleep != nullptr) {
     // P-9: an identical claim failed and nothing changed since that could help.
-    Block(claim, needs, *asleep, r_.backlog->BlockedReason(needs), r_.backlog->BlockedDetails(needs));
+    const ClaimId first = *r_.backlog->FirstOf(needs);
+    Block(claim, needs, *asleep, r_.backlog->why(first), r_.backlog->details(first));
     return false;
   }
   if (r_.backlog->needs_of(claim.id) == needs) r_.backlog->Sleep(needs);

@@ -131,9 +131,10 @@ int64_t RandomWorld::ReservedBehind(const Gang& gang, const Gang& head, NodeId n
 RandomWorld::QueueUse RandomWorld::UseOfQueues() const {
   QueueUse out;
   const QueueTree& tree = machine_->reader().queues.tree();
+  const std::vector<Queues::Figures> figures = machine_->reader().queues.ComputeFigures();
   for (QueueId id = 0; id < tree.size(); ++id) {
-    out[tree.at(id).spec.name] = {machine_->rooms().cluster.names().ToList(machine_->rooms().ledger.used().Of(id)),
-                                  machine_->rooms().queues.Running(id)};
+    const Queues::Figures& of = figures[static_cast<size_t>(id)];
+    out[tree.at(id).spec.name] = {of.used, of.running_gangs};
   }
   return out;
 }

@@ -27,15 +27,15 @@ class Recount {
       running_[above] += running_[at];
     }
   }
-  [[nodiscard]] std::string Differs() const {
+  [[nodiscard]] std::string Differs(const std::vector<Queues::Figures>& figures) const {
     for (QueueId id = 0; id < queues_.tree().size(); ++id) {
       const auto at = static_cast<size_t>(id);
       const std::string queue_name = absl::StrCat("queue ", queues_.tree().at(id).spec.name);
       if (!(used_[at] == ledger_.used().Of(id))) return absl::StrCat(queue_name, ": usage is not what its gangs have");
       if (!(fixed_[at] == ledger_.fixed().Of(id)))
         return absl::StrCat(queue_name, ": fixed usage is not what its gangs have");
-      if (running_[at] != queues_.Running(id)) {
-        return absl::StrCat(queue_name, " counts ", queues_.Running(id), " running gangs, has ", running_[at]);
+      if (const int32_t counted = figures[at].running_gangs; counted != running_[at]) {
+        return absl::StrCat(queue_name, " counts ", counted, " running gangs, has ", running_[at]);
       }
     }
     return wrong_payer_;
@@ -86,6 +86,7 @@ std::string FindQueueViolation(const Gangs& gangs, const Plans& plans, const Led
   std::string wrong;
   std::vector<int32_t> waits(static_cast<size_t>(queues.tree().size()));
   std::vector<int32_t> asked(waits.size());
+  const std::vector<Queues::Figures> figures = queues.ComputeFigures();
   gangs.ForEachGang([&](const Gang& gang) {
     if (backlog.queued(gang.id) == nullptr) return;
     const QueueId queue = queues.Of(gang);
@@ -100,15 +101,16 @@ std::string FindQueueViolation(const Gangs& gangs, const Plans& plans, const Led
   });
   for (QueueId id = 0; id < queues.tree().size(); ++id) {
     const std::string queue_name = absl::StrCat("queue ", queues.tree().at(id).spec.name);
-    const int32_t wait = waits[static_cast<size_t>(id)];
-    if (wait + asked[static_cast<size_t>(id)] == 0 && !(queues.Waiting(id) == ResourceSum())) {
+    const auto at = static_cast<size_t>(id);
+    const int32_t wait = waits[at];
+    if (wait + asked[at] == 0 && !figures[at].waiting.empty()) {
       wrong = absl::StrCat(queue_name, " has waiting requests, and no gang waits");
     }
-    if (wait != queues.WaitingGangs(id)) {
-      wrong = absl::StrCat(queue_name, " counts ", queues.WaitingGangs(id), " gangs that wait, has ", wait);
+    if (const int32_t counted = figures[at].waiting_gangs; counted != wait) {
+      wrong = absl::StrCat(queue_name, " counts ", counted, " gangs that wait, has ", wait);
     }
   }
-  return wrong.empty() ? Recount(gangs, plans, ledger, queues).Differs() : wrong;
+  return wrong.empty() ? Recount(gangs, plans, ledger, queues).Differs(figures) : wrong;
 }
 
 }  // namespace muster

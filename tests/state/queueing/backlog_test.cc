@@ -120,7 +120,7 @@ void ExpectAlike(const Backlog& backlog, const ListedBacklog& twin) {
       ASSERT_EQ(asleep->classes, twin.WaitsFor(needs).classes);
     }
     if (first != nullptr) {
-      ASSERT_EQ(backlog.BlockedReason(needs), twin.Why(first->item)) << "needs " << needs;
+      ASSERT_EQ(backlog.why(*backlog.FirstOf(needs)), twin.Why(first->item)) << "needs " << needs;
     }
   }
   const ListedBacklog::Entry* next = twin.Next();
@@ -233,7 +233,7 @@ TEST(BacklogTest, Details_FollowTheReason) {
   const BlockDetails details{QueueBound{"team", QueueBound::Kind::kQuota, false, "cpu", 2, 4}, true};
   backlog.Block(1, Key(1, "a/1"), "big", {}, {ReasonCode::kQueueLimit, "one"}, 0, details);
   EXPECT_EQ(backlog.details(1), details);
-  EXPECT_EQ(backlog.BlockedDetails("big"), details);
+  EXPECT_EQ(backlog.details(*backlog.FirstOf("big")), details);
   backlog.SetReason(1, {ReasonCode::kNoRoom, "two"}, {});
   EXPECT_EQ(backlog.details(1), BlockDetails());
   backlog.SetReason(1, {ReasonCode::kQueueLimit, "one"}, details);
@@ -249,7 +249,7 @@ TEST(BacklogTest, SameNeeds_TriedOneByOne) {
   backlog.Block(2, Key(2, "a/2"), "big", {{4}, false}, {ReasonCode::kNoRoom, "two"});
   backlog.Add(3, Key(0, "a/3"));
   EXPECT_EQ(backlog.Next(), 3) << "a new gang is before sleeping ones";
-  EXPECT_EQ(backlog.BlockedReason("big").text, "two") << "the first in order, not the first that came";
+  EXPECT_EQ(backlog.why(*backlog.FirstOf("big")).text, "two") << "the first in order, not the first that came";
   backlog.WakeSameNeeds("big");
   EXPECT_EQ(backlog.Next(), 2);
   backlog.Sleep("big");
