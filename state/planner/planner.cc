@@ -159,16 +159,21 @@ GroupPlacement PlaceInTurn(absl::Span<const Demand> demands, ClassIndex* index, 
   GroupPlacement out;
   out.tries = 1;
   for (size_t i = 0; i < demands.size(); ++i) {
-    statement->BeginPart(demands[i].part);
-    PlacementResult result =
-        PlaceGang(demands[i].candidates, demands[i].needed, index, cluster, statement, demands[i].region, choice);
+    const Demand& demand = demands[i];
+    statement->BeginPart(demand.part);
+    const PlacementResult result = PlaceRuns(demand.candidates, demand.needed, [&](ClassId cls, int32_t wanted) {
+      return PlaceRun(cls, wanted, index, cluster, statement, demand.region, choice);
+    });
     if (result.placed) {
       out.parts.push_back({statement->Mark(), result.lowest_priority});
       continue;
     }
     out.failed_demand = i;
     out.placed_pods = result.placed_pods;
-    out.explanation = std::move(result.explanation);
+    // A caller that asks for a part of the cluster explains it itself.
+    if (result.lacking != kNoClass && demand.region.everywhere()) {
+      out.explanation = ExplainNoRoom(cluster, result.lacking, demand.candidates.size() == 1 ? demand.needed : 0);
+    }
     break;
   }
   out.placed = out.parts.size() == demands.size() && PodAffinitySatisfied(*statement, start, cluster);
@@ -218,22 +223,6 @@ PlacementResult PlaceRuns(const std::vector<Candidates>& candidates, int32_t nee
     }
   }
   result.placed = result.placed_pods == needed;
-  return result;
-}
-
-PlacementResult PlaceGang(const std::vector<Candidates>& candidates, int32_t needed, ClassIndex* index,
-                          const Cluster& cluster, Statement* statement, const Region& region, Choice choice) {
-  const auto place_run = [&](ClassId cls, int32_t wanted) {
-    return PlaceRun(cls, wanted, index, cluster, statement, region, choice);
-  };
-  const Statement::Checkpoint start = statement->Mark();
-  PlacementResult result = PlaceRuns(candidates, needed, place_run);
-  if (result.placed) return result;
-  // A caller that asks for a part of the cluster explains it itself.
-  if (result.lacking != kNoClass && region.everywhere()) {
-    result.explanation = ExplainNoRoom(cluster, result.lacking, candidates.size() == 1 ? needed : 0);
-  }
-  statement->Rollback(start);
   return result;
 }
 

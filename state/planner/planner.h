@@ -20,10 +20,9 @@ namespace muster {
 
 struct PlacementResult {
   bool placed = false;
-  int32_t placed_pods = 0;      // the pods that fit before the search ended
+  int32_t placed_pods = 0;
   int32_t lowest_priority = 0;  // placed: the lowest priority of the placed pods
   ClassId lacking = kNoClass;   // not placed: the first class without room
-  Explanation explanation;      // not placed, region everywhere: why no node takes one more pod (ExplainNoRoom)
 };
 
 // Whether pods go to the nodes that they prefer (Preferences), or to the fullest ones.
@@ -32,14 +31,9 @@ enum class Choice : uint8_t { kPreferred, kTightest };
 // True if some of the candidates have preferences.
 [[nodiscard]] bool HasPreferences(const std::vector<Candidates>& candidates, const Cluster& cluster);
 
-// Reserves room for `needed` pods out of `candidates` on `statement`, the best node for each pod in turn. A later
-// candidate of the same priority may replace one without room, but never one of lower priority: a driver comes before
-// its executors. If not placed, `statement` is unchanged.
-[[nodiscard]] PlacementResult PlaceGang(const std::vector<Candidates>& candidates, int32_t needed, ClassIndex* index,
-                                        const Cluster& cluster, Statement* statement, const Region& region = {},
-                                        Choice choice = Choice::kPreferred);
-// As above, without an explanation, and what is placed stays on the statement, sufficient or not. `place_run` reserves
-// room for up to the given number of pods of a class and returns how many.
+// Places `needed` pods out of `candidates`. A later candidate of the same priority may replace one without room, but
+// never one of lower priority: a driver comes before its executors. What is placed stays, sufficient or not.
+// `place_run` reserves room for up to the given number of pods of a class and returns how many.
 [[nodiscard]] PlacementResult PlaceRuns(const std::vector<Candidates>& candidates, int32_t needed,
                                         absl::FunctionRef<int32_t(ClassId, int32_t)> place_run);
 
@@ -58,10 +52,10 @@ struct GroupPlacement {
   };
   bool placed = false;
   std::vector<Part> parts;  // placed: one for each demand
-  // If not placed: what the first, greedy try could not place, as in PlacementResult.
+  // If not placed: what the first, greedy try could not place.
   size_t failed_demand = 0;
-  int32_t placed_pods = 0;
-  Explanation explanation;
+  int32_t placed_pods = 0;  // of this demand, before the try ended
+  Explanation explanation;  // region everywhere: why no node takes one more pod (ExplainNoRoom)
 
   int32_t tries = 0;                   // the used ones, at most max_tries
   bool out_of_tries = false;           // not placed, but more tries might succeed; false: proven that it does not fit
@@ -73,11 +67,11 @@ struct GroupPlacement {
 // small cases (tests/simulation/instances_test.cc has the figures).
 inline constexpr int32_t kDefaultTries = 64;
 
-// Reserves room for all of `demands` together (D-10), or for none. The first try places one demand after the other as
-// PlaceGang does, and once more without preferences. If that fails and `max_tries` allows, other tries follow: scarce
-// classes first across demands, other candidates of equal priority, other nodes (P-6: "within the planner's budget").
-// One try is the work of one greedy pass; a constant also bounds all later tries together. If not placed, `statement`
-// is unchanged.
+// Reserves room for all of `demands` together (D-10), or for none. The first try places one demand after the other,
+// the best node for each pod in turn, and once more without preferences. If that fails and `max_tries` allows, other
+// tries follow: scarce classes first across demands, other candidates of equal priority, other nodes (P-6: "within the
+// planner's budget"). One try is the work of one greedy pass; a constant also bounds all later tries together. If not
+// placed, `statement` is unchanged.
 [[nodiscard]] GroupPlacement PlaceTogether(absl::Span<const Demand> demands, int32_t max_tries, ClassIndex* index,
                                            const Cluster& cluster, Statement* statement);
 

@@ -1,5 +1,5 @@
-// The cost of a gang that does not fit, on 10,000 nodes: PlaceGang alone ("0 tries"), with the quick proofs, and with
-// all the tries after it (P-6). Prints one JSON object per figure, as core_bench does.
+// The cost of a gang that does not fit, on 10,000 nodes: the greedy pass alone ("0 tries"), with the quick proofs, and
+// with all the tries after it (P-6). Prints one JSON object per figure, as core_bench does.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -51,7 +51,10 @@ class World {
         Statement statement(&cluster_);
         if (tries == 0) {
           for (const Demand& demand : demands) {
-            if (!PlaceGang(demand.candidates, demand.needed, &index_, cluster_, &statement).placed) break;
+            const auto place = [&](ClassId cls, int32_t wanted) {
+              return PlaceRun(cls, wanted, &index_, cluster_, &statement);
+            };
+            if (!PlaceRuns(demand.candidates, demand.needed, place).placed) break;
           }
         } else {
           result = PlaceTogether(demands, tries, &index_, cluster_, &statement);

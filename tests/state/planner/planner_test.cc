@@ -23,8 +23,9 @@ class PlannerTest : public ClusterTest {
  protected:
   ClassIndex index_{&cluster_};
 
-  PlacementResult Place(const std::vector<Candidates>& candidates, int32_t needed) {
-    return PlaceGang(candidates, needed, &index_, cluster_, &statement_);
+  // One gang, greedily.
+  GroupPlacement Place(const std::vector<Candidates>& candidates, int32_t needed) {
+    return Together({{candidates, needed}}, 1);
   }
   GroupPlacement Together(const std::vector<Demand>& demands, int32_t max_tries) {
     return PlaceTogether(demands, max_tries, &index_, cluster_, &statement_);
@@ -106,10 +107,8 @@ TEST_F(PlannerTest, TooFewFit_NothingIsPlaced) {
   Put("b", 3);
   const ClassId two = Acquire(2);
   const uint64_t start = HashOf(cluster_);
-  PlacementResult result = Place({{two, 0, 9}}, 3);
+  GroupPlacement result = Place({{two, 0, 9}}, 3);
   EXPECT_TRUE(result.placed);
-  EXPECT_EQ(result.placed_pods, 3);
-  EXPECT_EQ(result.lacking, kNoClass);
   EXPECT_EQ(result.explanation.text, "");
   EXPECT_EQ(Operations(), (Lines{absl::StrCat("a ", two, " 2"), absl::StrCat("b ", two, " 1")}));
   statement_.Rollback(0);
@@ -117,7 +116,6 @@ TEST_F(PlannerTest, TooFewFit_NothingIsPlaced) {
   result = Place({{two, 0, 9}}, 4);
   EXPECT_FALSE(result.placed);
   EXPECT_EQ(result.placed_pods, 3);
-  EXPECT_EQ(result.lacking, two);
   EXPECT_EQ(result.explanation.text,
             "2 nodes: insufficient cpu; can never fit: 4 are missing, its nodes hold 3 when empty")
       << "as it was when the gang was given up";
@@ -127,7 +125,6 @@ TEST_F(PlannerTest, TooFewFit_NothingIsPlaced) {
   result = Place({{two, 0, 2}}, 3);
   EXPECT_FALSE(result.placed) << "there are fewer candidates";
   EXPECT_EQ(result.placed_pods, 2);
-  EXPECT_EQ(result.lacking, kNoClass);
   EXPECT_EQ(result.explanation.text, "");
   EXPECT_EQ(HashOf(cluster_), start);
 
@@ -154,14 +151,13 @@ TEST_F(PlannerTest, MemberWithoutRoom_NotReplacedByLowerPriority) {
   Put("a", 4);
   const ClassId one = Acquire(1);
   const ClassId big = Acquire(9);
-  PlacementResult result = Place({{big, 5, 1}, {one, 4, 3}}, 2);
+  GroupPlacement result = Place({{big, 5, 1}, {one, 4, 3}}, 2);
   EXPECT_FALSE(result.placed);
   EXPECT_EQ(result.placed_pods, 0);
-  EXPECT_EQ(result.lacking, big);
+  EXPECT_EQ(result.explanation.text, "1 node: insufficient cpu; a pod needs cpu: 9m, no node has more than cpu: 4m");
   result = Place({{big, 5, 1}, {one, 5, 3}}, 2);
   EXPECT_TRUE(result.placed) << "of the same priority one may";
-  EXPECT_EQ(result.placed_pods, 2);
-  EXPECT_EQ(result.lacking, big) << "there was no room for it all the same";
+  EXPECT_EQ(Operations(), Lines{absl::StrCat("a ", one, " 2")});
   statement_.Rollback(0);
   result = Place({{one, 5, 1}, {big, 4, 1}, {one, 4, 1}, {one, 3, 9}}, 3);
   EXPECT_FALSE(result.placed);
@@ -174,18 +170,15 @@ TEST_F(PlannerTest, PartialRun_CompletedBySamePriority) {
   Put("a", 7);
   const ClassId three = Acquire(3);
   const ClassId one = Acquire(1);
-  const PlacementResult result = Place({{three, 5, 3}, {one, 5, 9}}, 3);
-  EXPECT_TRUE(result.placed);
+  EXPECT_TRUE(Place({{three, 5, 3}, {one, 5, 9}}, 3).placed);
   EXPECT_EQ(Operations(), (Lines{absl::StrCat("a ", three, " 2"), absl::StrCat("a ", one, " 1")}));
-  EXPECT_EQ(result.lacking, three);
 }
 
 TEST_F(PlannerTest, SeveralClassesLack_FirstIsNamed) {
   Put("a", 2);
   const ClassId big = Acquire(5);
   const ClassId bigger = Acquire(Wants({{"nvidia.com/gpu", 1}}));
-  const PlacementResult result = Place({{big, 5, 1}, {bigger, 5, 1}}, 1);
-  EXPECT_EQ(result.lacking, big);
+  const GroupPlacement result = Place({{big, 5, 1}, {bigger, 5, 1}}, 1);
   EXPECT_EQ(result.explanation.text, "1 node: insufficient cpu; a pod needs cpu: 5m, no node has more than cpu: 2m");
 }
 
@@ -193,13 +186,13 @@ TEST_F(PlannerTest, LowestPriority_IsOfPlacedMembers) {
   Put("a", 4);
   const ClassId one = Acquire(1);
   const ClassId big = Acquire(9);
-  EXPECT_EQ(Place({{one, 5, 1}, {one, 3, 1}, {one, 2, 1}}, 2).lowest_priority, 3);
+  EXPECT_EQ(Place({{one, 5, 1}, {one, 3, 1}, {one, 2, 1}}, 2).parts[0].lowest_priority, 3);
   statement_.Rollback(0);
-  EXPECT_EQ(Place({{one, 5, 2}, {one, 3, 1}}, 2).lowest_priority, 5);
+  EXPECT_EQ(Place({{one, 5, 2}, {one, 3, 1}}, 2).parts[0].lowest_priority, 5);
   statement_.Rollback(0);
-  EXPECT_EQ(Place({{one, 5, 1}, {big, 3, 1}, {one, 3, 1}}, 2).lowest_priority, 3);
+  EXPECT_EQ(Place({{one, 5, 1}, {big, 3, 1}, {one, 3, 1}}, 2).parts[0].lowest_priority, 3);
   statement_.Rollback(0);
-  EXPECT_EQ(Place({{one, -2, 2}}, 2).lowest_priority, -2);
+  EXPECT_EQ(Place({{one, -2, 2}}, 2).parts[0].lowest_priority, -2);
 }
 
 // D-10: a group is placed as a whole or not at all; each part records the end of its operations.
@@ -305,7 +298,7 @@ TEST_F(PlannerTest, Explanation_TellsStaleNodesAndCountsApart) {
   cluster_.SetFreshness(Put("stale", 9), Freshness::kExpired);
   EXPECT_TRUE(ExplainNoRoom(cluster_, cls).stale_nodes);
   EXPECT_FALSE(ExplainNoRoom(cluster_, cls).counts_members);
-  const PlacementResult result = Place({{cls, 0, 1}}, 1);
+  const GroupPlacement result = Place({{cls, 0, 1}}, 1);
   EXPECT_FALSE(result.placed);
   EXPECT_TRUE(result.explanation.stale_nodes);
 }
@@ -435,7 +428,8 @@ TEST_F(PlannerTest, RandomGangs_AgreeWithSimplePlan) {
       const Lines expected = SimplePlan(&cluster, candidates, needed);
       ASSERT_EQ(HashOf(cluster), before) << "a statement that is dropped leaves nothing behind (P-1)";
       Statement statement(&cluster);
-      ASSERT_EQ(PlaceGang(candidates, needed, &index, cluster, &statement).placed, !expected.empty());
+      const Demand demand{candidates, needed};
+      ASSERT_EQ(PlaceTogether({&demand, 1}, 1, &index, cluster, &statement).placed, !expected.empty());
       Lines got;
       for (const Statement::Operation& operation : statement.operations()) {
         for (int i = 0; i < operation.pods; ++i) got.push_back(cluster.node(operation.node).facts.name);
