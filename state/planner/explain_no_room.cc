@@ -129,7 +129,6 @@ bool MayEverTake(const Node& node, const PodClass& cls) {
 Explanation ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together) {
   const PodClass& wanted = cluster.pod_class(cls);
   std::array<Excluded, kObstacles> excluded;  // by obstacle
-  int32_t ports_taken = 0;
   absl::btree_map<std::string, int32_t> counts;  // nodes by reason
   int64_t when_empty = 0;                        // pods that fit on empty nodes, counted up to `together`
   absl::btree_map<ResourceId, Lacking> lacking;
@@ -153,7 +152,7 @@ Explanation ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together)
       ++of.nodes;
       of.possible = of.possible || wanted.request.Get(first) <= node.allocatable.Get(first);
     } else if (cluster.RoomIgnoringOtherNodes(id, cls, 1) == 0) {
-      ++ports_taken;
+      ++counts["host port taken"];
     } else if (wanted.has_pod_affinity) {
       const std::string why = cluster.pod_affinity().Obstacle(id, cls);
       if (!why.empty()) ++counts[why];
@@ -163,7 +162,6 @@ Explanation ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together)
     if (excluded[i].nodes == 0) continue;
     counts.emplace(absl::StrCat(ObstaclePhrase(static_cast<Obstacle>(i)), NamesOf(excluded[i])), excluded[i].nodes);
   }
-  if (ports_taken > 0) counts.emplace("host port taken", ports_taken);
   for (const auto& [id, of] : lacking) {
     counts.emplace(absl::StrCat("insufficient ", cluster.names().Name(id)), of.nodes);
   }

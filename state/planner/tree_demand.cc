@@ -1,11 +1,12 @@
 #include "state/planner/tree_demand.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
-#include <numeric>
 
 #include "absl/algorithm/container.h"
 #include "absl/container/btree_set.h"
+#include "absl/types/span.h"
 
 namespace muster {
 namespace {
@@ -13,8 +14,8 @@ namespace {
 // Adds the pods that must be placed in every choice, for leaves with candidates of one class.
 void AddMandatory(const TreeDemand& demand, absl::flat_hash_map<ClassId, int64_t>* out) {
   if (IsLeaf(demand)) {
-    const bool alike = std::all_of(demand.candidates.begin(), demand.candidates.end(),
-                                   [&](const Candidates& run) { return run.cls == demand.candidates.front().cls; });
+    const bool alike = absl::c_all_of(demand.candidates,
+                                      [&](const Candidates& run) { return run.cls == demand.candidates.front().cls; });
     if (alike && !demand.candidates.empty()) (*out)[demand.candidates.front().cls] += demand.needed;
     return;
   }
@@ -22,13 +23,16 @@ void AddMandatory(const TreeDemand& demand, absl::flat_hash_map<ClassId, int64_t
   for (const TreeDemand& child : demand.children) AddMandatory(child, out);
 }
 
+int64_t SumOfFirst(absl::Span<const int64_t> amounts, int32_t count) {
+  return absl::c_accumulate(amounts.subspan(0, static_cast<size_t>(std::max(0, count))), int64_t{0});
+}
+
 }  // namespace
 
 bool Flat(const TreeDemand& demand) {
   if (IsLeaf(demand)) return true;
   return demand.needed == static_cast<int32_t>(demand.children.size()) &&
-         std::all_of(demand.children.begin(), demand.children.end(),
-                     [](const TreeDemand& child) { return child.topology.none() && Flat(child); });
+         absl::c_all_of(demand.children, [](const TreeDemand& child) { return child.topology.none() && Flat(child); });
 }
 
 std::vector<const TreeDemand*> LeavesOf(const TreeDemand& demand) {
@@ -36,11 +40,6 @@ std::vector<const TreeDemand*> LeavesOf(const TreeDemand& demand) {
   std::vector<const TreeDemand*> leaves;
   for (const TreeDemand& child : demand.children) absl::c_copy(LeavesOf(child), std::back_inserter(leaves));
   return leaves;
-}
-
-bool HasPreferences(const TreeDemand& demand, const Cluster& cluster) {
-  return absl::c_any_of(LeavesOf(demand),
-                        [&](const TreeDemand* leaf) { return HasPreferences(leaf->candidates, cluster); });
 }
 
 std::vector<const TreeDemand*> ChildrenInOrder(const TreeDemand& demand) {
@@ -56,8 +55,7 @@ std::vector<const TreeDemand*> ChildrenInOrder(const TreeDemand& demand) {
 }
 
 bool RequiresDomain(const TreeDemand& demand) {
-  return !demand.topology.required.empty() ||
-         std::any_of(demand.children.begin(), demand.children.end(), RequiresDomain);
+  return !demand.topology.required.empty() || absl::c_any_of(demand.children, RequiresDomain);
 }
 
 bool IsDomainSearchComplete(const TreeDemand& demand) {
@@ -99,9 +97,8 @@ int64_t MinPods(const TreeDemand& demand) {
   if (IsLeaf(demand)) return demand.needed;
   std::vector<int64_t> pods;
   for (const TreeDemand& child : demand.children) pods.push_back(MinPods(child));
-  std::sort(pods.begin(), pods.end());
-  const size_t count = std::min(pods.size(), static_cast<size_t>(std::max(0, demand.needed)));
-  return std::accumulate(pods.begin(), pods.begin() + static_cast<std::ptrdiff_t>(count), int64_t{0});
+  absl::c_sort(pods);
+  return SumOfFirst(pods, demand.needed);
 }
 
 DomainRooms::DomainRooms(const TreeDemand& demand, const std::string& key, Topology* topology) {
@@ -122,9 +119,8 @@ int64_t DomainRooms::Pods(const TreeDemand& demand, DomainId domain) const {
   }
   std::vector<int64_t> of_children;
   for (const TreeDemand& child : demand.children) of_children.push_back(Pods(child, domain));
-  std::sort(of_children.rbegin(), of_children.rend());
-  int64_t sum = 0;
-  for (size_t i = 0; i < of_children.size() && i < static_cast<size_t>(demand.needed); ++i) sum += of_children[i];
+  absl::c_sort(of_children, std::greater<>());
+  int64_t sum = SumOfFirst(of_children, demand.needed);
   if (rooms_.size() == 1) sum = std::min(sum, Total(domain));
   return std::min(sum, MinPods(demand));
 }
@@ -133,8 +129,7 @@ bool DomainRooms::MayHold(const TreeDemand& demand, DomainId domain) const {
   if (!CanForm(demand, domain)) return false;
   absl::flat_hash_map<ClassId, int64_t> together;
   AddMandatory(demand, &together);
-  return std::all_of(together.begin(), together.end(),
-                     [&](const auto& want) { return want.second <= Of(want.first, domain); });
+  return absl::c_all_of(together, [&](const auto& want) { return want.second <= Of(want.first, domain); });
 }
 
 int64_t DomainRooms::Total(DomainId domain) const {
@@ -145,9 +140,8 @@ int64_t DomainRooms::Total(DomainId domain) const {
 
 bool DomainRooms::CanForm(const TreeDemand& demand, DomainId domain) const {
   if (IsLeaf(demand)) return Pods(demand, domain) >= demand.needed;
-  const auto formable = std::count_if(demand.children.begin(), demand.children.end(),
-                                      [&](const TreeDemand& child) { return CanForm(child, domain); });
-  return formable >= demand.needed;
+  return absl::c_count_if(demand.children, [&](const TreeDemand& child) { return CanForm(child, domain); }) >=
+         demand.needed;
 }
 
 }  // namespace muster

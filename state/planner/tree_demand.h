@@ -40,8 +40,6 @@ struct TreeDemand {
 [[nodiscard]] bool LeavesMayEnableEachOther(const TreeDemand& demand, const Cluster& cluster);
 // True if it, or a demand below it, requires a domain.
 [[nodiscard]] bool RequiresDomain(const TreeDemand& demand);
-// True if some of its candidates have preferences.
-[[nodiscard]] bool HasPreferences(const TreeDemand& demand, const Cluster& cluster);
 // The smallest number of pods that meets the demand.
 [[nodiscard]] int64_t MinPods(const TreeDemand& demand);
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <tuple>
 
+#include "absl/algorithm/container.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -396,8 +397,9 @@ TreePlacement PlaceTree(const TreeDemand& root, int32_t max_tries, ClassIndex* i
   const auto place = [&](Choice choice) {
     return TreePlanner(max_tries, index, topology, cluster, statement, choice).Place(root);
   };
+  const auto prefers = [&](const TreeDemand* leaf) { return HasPreferences(leaf->candidates, cluster); };
   TreePlacement out = place(Choice::kPreferred);
-  if (!out.placed && HasPreferences(root, cluster)) out = place(Choice::kTightest);
+  if (!out.placed && absl::c_any_of(LeavesOf(root), prefers)) out = place(Choice::kTightest);
   if (!out.placed || PodAffinitySatisfied(*statement, start, cluster)) return out;
   statement->Rollback(start);
   return {false, {}, {"where there is room, its members exclude each other"}, out.tries, /*out_of_tries=*/true};

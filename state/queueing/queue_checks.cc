@@ -293,6 +293,7 @@ Queues::Refusal Queues::TooMuch(const Claims& claims, QueueId queue, const Queue
   const Claim* holder = nullptr;
   const QueueDemand reserved = reserved_demand_.empty() ? QueueDemand() : ReservedFrom(claims, queue, &holder);
   using Kind = QueueBound::Kind;
+  Refusal never;
   Refusal now;
   const auto judge = [&](const ResourceList& bounds, const ResourceSum& wanted, const ResourceSum& reserved_amounts,
                          const Accounts& used, Kind kind) {
@@ -304,9 +305,10 @@ Queues::Refusal Queues::TooMuch(const Claims& claims, QueueId queue, const Queue
       const std::string bound = absl::StrCat(quota ? "quota" : "limit", " of queue ", spec.name, ", ",
                                              Format(resource, most), quota ? " for non-preemptible gangs" : "");
       if (wants > most) {
-        return Refusal{
+        never = {
             {ReasonCode::kQueueRejected, absl::StrCat("asks for ", Format(resource, wants), ", more than the ", bound)},
             {spec.name, kind, /*permanent=*/true, resource, ClampToInt64(wants), 0}};
+        return;
       }
       const WideSum has = used.Of(queue).Get(id);
       if (has + wants + reserved_amounts.Get(id) <= most || !now.reason.none()) continue;
@@ -317,11 +319,9 @@ Queues::Refusal Queues::TooMuch(const Claims& claims, QueueId queue, const Queue
       absl::StrAppend(&now.reason.text, ", ", FormatQuantity(resource, ClampToInt64(reserved_amounts.Get(id))),
                       " is reserved for gang ", holder->key, ", which ", ReservationRule());
     }
-    return Refusal();
   };
-  Refusal never = judge(spec.limit, asked.all, reserved.all, ledger_->used(), Kind::kLimit);
-  if (!never.reason.none()) return never;
-  never = judge(spec.quota, asked.fixed, reserved.fixed, ledger_->fixed(), Kind::kQuota);
+  judge(spec.limit, asked.all, reserved.all, ledger_->used(), Kind::kLimit);
+  if (never.reason.none()) judge(spec.quota, asked.fixed, reserved.fixed, ledger_->fixed(), Kind::kQuota);
   if (!never.reason.none()) return never;
   if (spec.max_applications > 0 && asked.fresh > spec.max_applications) {
     return {{ReasonCode::kQueueRejected,

@@ -147,10 +147,6 @@ void Queues::SetDemand(const Claim& claim, Demand demand) {
 
 // --- order ---
 
-void Queues::RefreshShares() const {
-  if (!std::exchange(shares_known_, true)) shares_ = ComputeShares();
-}
-
 Queues::Shares Queues::ComputeShares() const {
   Shares shares;
   std::vector<ShareClaim> claims(static_cast<size_t>(tree_->size()));
@@ -209,7 +205,7 @@ bool Queues::Before(const Claim& a, const Claim& b) const {
   if (key_a.partially_bound != key_b.partially_bound || at_a == at_b || at_a == kNoQueue || at_b == kNoQueue) {
     return key_a < key_b;
   }
-  RefreshShares();
+  if (!std::exchange(shares_known_, true)) shares_ = ComputeShares();
   const auto exceeds = [this](const Claim& claim) {
     for (const Demand::Part& part : demands_.Of(claim.id).parts) {
       for (QueueId at = part.queue; at != kNoQueue; at = tree_->at(at).parent) {

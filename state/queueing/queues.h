@@ -187,7 +187,6 @@ class Queues {
   // By resource of the tree, then by queue.
   using Shares = std::vector<std::vector<int64_t>>;
   [[nodiscard]] Shares ComputeShares() const;
-  void RefreshShares() const;
   [[nodiscard]] bool ExceedsShare(QueueId queue, const ResourceSum& more) const;
   [[nodiscard]] double ShareUtilization(QueueId queue, const ResourceSum& more) const;
 

@@ -24,20 +24,19 @@ enum NeedsKind : uint8_t { kShaped = 1, kQueued = 2 };
 // The unplaced demand of a claim as a tree of its subgroups and their domains (P-4, P-5).
 class DemandBuilder {
  public:
-  DemandBuilder(const Claim& claim, const std::vector<Candidates>& runs, const Ledger& ledger)
-      : claim_(claim), runs_(runs), cluster_(ledger.cluster()), homes_(MemberNodeByLeaf(claim, ledger)) {}
+  DemandBuilder(const Claim& claim, const Demand& demand, const Ledger& ledger)
+      : claim_(claim), demand_(demand), cluster_(ledger.cluster()), homes_(MemberNodeByLeaf(claim, ledger)) {}
 
-  // `name`: the claim's name in explanations; empty: "the gang". `missing`: the number of nodes that the minimum still
-  // needs; used only for a claim without subgroups.
-  [[nodiscard]] TreeDemand Build(std::string name, int32_t missing) const {
+  // `name`: the claim's name in explanations; empty: "the gang".
+  [[nodiscard]] TreeDemand Build(std::string name) const {
     TreeDemand out{std::move(name), claim_.rules.topology};
     if (!claim_.rules.tree.empty()) {
       AddChildren(-1, claim_.rules.tree.minimum, &out);
       return out;
     }
     out.home = homes_.front();
-    out.needed = missing;
-    out.candidates = runs_;
+    out.needed = demand_.needed;
+    out.candidates = demand_.candidates;
     return out;
   }
 
@@ -70,13 +69,13 @@ class DemandBuilder {
     out.home = homes_[leaf];
     out.needed = claim_.quorum().LeafAt(leaf).Missing(claim_.durable.satisfied);
     out.part = of.leaf;
-    absl::c_copy_if(runs_, std::back_inserter(out.candidates),
+    absl::c_copy_if(demand_.candidates, std::back_inserter(out.candidates),
                     [&](const Candidates& run) { return run.leaf == of.leaf; });
     return out;
   }
 
   const Claim& claim_;
-  const std::vector<Candidates>& runs_;
+  const Demand& demand_;
   const Cluster& cluster_;
   const std::vector<NodeId> homes_;
 };
@@ -128,20 +127,22 @@ std::string TopologyKey(const Claim& claim, const Ledger& ledger) {
 
 }  // namespace
 
-const std::vector<Candidates>& Placer::RunsOf(const Claims& claims, const Choices& choices, size_t claim) const {
-  return choices.empty() ? r_.gangs->CandidateRuns(*claims[claim]) : choices[claim];
+Placer::Demands Placer::DemandsOf(const Claims& claims) const {
+  Demands out;
+  for (const Claim* claim : claims) out.push_back({r_.gangs->CandidateRuns(*claim), r_.eligibility->Missing(*claim)});
+  return out;
 }
 
 Reason Placer::FindPlacement(const Claims& claims, int32_t tries, Statement* statement, Placed* placed) const {
-  Choices choices;
-  *placed = PlaceGroups(claims, choices, tries, statement);
+  Demands demands = DemandsOf(claims);
+  *placed = PlaceGroups(claims, demands, tries, statement);
   if (!placed->placed) return {};
   std::optional<QueueBound> bound;
   Reason reason = CheckQueueRules(claims, *placed, &bound);
-  for (int drops = 0; !reason.none() && drops < kMaxDrops && DropCostliestOptional(claims, &choices); ++drops) {
+  for (int drops = 0; !reason.none() && drops < kMaxDrops && DropCostliestOptional(claims, &demands); ++drops) {
     statement->Rollback(0);
     const int64_t tries_before = placed->tries;
-    *placed = PlaceGroups(claims, choices, tries, statement);
+    *placed = PlaceGroups(claims, demands, tries, statement);
     placed->tries += tries_before;
     if (!placed->placed) {
       absl::StrAppend(&reason.text, "; without the pods that request most: ", placed->why.text);
@@ -154,21 +155,18 @@ Reason Placer::FindPlacement(const Claims& claims, int32_t tries, Statement* sta
 }
 
 // Removes the costliest run of members that are not needed for the minimum. Returns false if every run is needed.
-bool Placer::DropCostliestOptional(const Claims& claims, Choices* choices) const {
-  if (choices->empty()) {
-    for (const Claim* claim : claims) choices->push_back(r_.gangs->CandidateRuns(*claim));
-  }
+bool Placer::DropCostliestOptional(const Claims& claims, Demands* demands) const {
   std::vector<Candidates>* from = nullptr;
   size_t at = 0;
   std::pair<double, int32_t> highest_cost;
   for (size_t i = 0; i < claims.size(); ++i) {
-    std::vector<Candidates>& runs = (*choices)[i];
+    std::vector<Candidates>& runs = (*demands)[i].candidates;
     const bool any = !claims[i]->rules.tree.empty();
     for (size_t j = 0; j < runs.size(); ++j) {
       int32_t others = -runs[j].pods;  // members without a lower priority: they are placed first (D-11)
       for (const Candidates& run : runs) others += any || run.priority >= runs[j].priority ? run.pods : 0;
       const std::pair<double, int32_t> cost(r_.queues->CostShareOf(runs[j].cls), runs[j].pods);
-      if (others < r_.eligibility->Missing(*claims[i]) || (from != nullptr && cost <= highest_cost)) continue;
+      if (others < (*demands)[i].needed || (from != nullptr && cost <= highest_cost)) continue;
       from = &runs;
       at = j;
       highest_cost = cost;
@@ -179,16 +177,17 @@ bool Placer::DropCostliestOptional(const Claims& claims, Choices* choices) const
   return true;
 }
 
-Placer::Placed Placer::PlaceGroups(const Claims& claims, const Choices& choices, int32_t tries,
+Placer::Placed Placer::PlaceGroups(const Claims& claims, const Demands& demands, int32_t tries,
                                    Statement* statement) const {
   const bool shaped =
       absl::c_any_of(claims, [&](const Claim* each) { return each->rules.shaped() || !CoLocationKey(*each).empty(); });
-  return shaped ? PlaceTrees(claims, choices, tries, statement) : PlaceWithoutTree(claims, choices, tries, statement);
+  return shaped ? PlaceTrees(claims, demands, tries, statement) : PlaceWithoutTree(claims, demands, tries, statement);
 }
 
 std::vector<Statement::Operation> Placer::FindPlaces(const Claims& claims, int32_t tries) const {
   Statement statement(r_.cluster);
-  const bool fits = CheckMinResources(claims).none() && PlaceGroups(claims, {}, tries, &statement).placed;
+  const bool fits =
+      CheckMinResources(claims).none() && PlaceGroups(claims, DemandsOf(claims), tries, &statement).placed;
   return fits ? statement.operations() : std::vector<Statement::Operation>();
 }
 
@@ -206,25 +205,19 @@ Reason Placer::CheckQueueRules(const Claims& claims, const Placed& placed, std::
 }
 
 // Places claims that have neither subgroups nor domains.
-Placer::Placed Placer::PlaceWithoutTree(const Claims& claims, const Choices& choices, int32_t tries,
+Placer::Placed Placer::PlaceWithoutTree(const Claims& claims, const Demands& demands, int32_t tries,
                                         Statement* statement) const {
-  std::vector<Demand> demands;
-  demands.reserve(claims.size());
-  for (size_t i = 0; i < claims.size(); ++i) {
-    Demand& demand = demands.emplace_back();
-    demand.candidates = RunsOf(claims, choices, i);
-    demand.needed = r_.eligibility->Missing(*claims[i]);
-  }
   const GroupPlacement placement = PlaceTogether(demands, tries, r_.index, *r_.cluster, statement);
-  Placed out{placement.placed, placement.tries, placement.out_of_tries, {}, {}, {}};
+  Placed out{placement.placed, placement.tries, placement.out_of_tries};
   if (!placement.placed) {
     const Claim& failed = *claims[placement.failed_demand];
     const bool unexplained =
         placement.out_of_tries && (!placement.undecided_by_affinity || placement.explanation.empty());
     const std::string gang_name =
         claims.size() == 1 ? "" : absl::StrCat(" of gang ", failed.key, ", which starts with its group");
-    out.why.text = absl::StrCat("room for ", placement.placed_pods, " of ", r_.eligibility->Missing(failed), " members",
-                                gang_name, unexplained ? "" : "; ", unexplained ? "" : placement.explanation.text);
+    out.why.text =
+        absl::StrCat("room for ", placement.placed_pods, " of ", demands[placement.failed_demand].needed, " members",
+                     gang_name, unexplained ? "" : "; ", unexplained ? "" : placement.explanation.text);
     out.why.counts_members = true;
     out.why.stale_nodes = !unexplained && placement.explanation.stale_nodes;
     return out;
@@ -251,21 +244,20 @@ std::string Placer::CoLocationKey(const Claim& claim) const {
 }
 
 // Places claims by their domains and subgroups (P-4, P-5).
-Placer::Placed Placer::PlaceTrees(const Claims& claims, const Choices& choices, int32_t tries,
+Placer::Placed Placer::PlaceTrees(const Claims& claims, const Demands& demands, int32_t tries,
                                   Statement* statement) const {
   TreeDemand root;
   std::vector<std::pair<size_t, int32_t>> parts;  // claim and leaf
   for (size_t i = 0; i < claims.size(); ++i) {
     const std::string name = claims.size() == 1 ? "" : absl::StrCat("gang ", claims[i]->key);
-    const int32_t missing = r_.eligibility->Missing(*claims[i]);
-    root.children.push_back(DemandBuilder(*claims[i], RunsOf(claims, choices, i), *r_.ledger).Build(name, missing));
+    root.children.push_back(DemandBuilder(*claims[i], demands[i], *r_.ledger).Build(name));
     RequireSharedDomain(CoLocationKey(*claims[i]), &root.children.back());
     NumberParts(i, &root.children.back(), &parts);
   }
   root.needed = static_cast<int32_t>(root.children.size());
   if (claims.size() == 1) root = TreeDemand(std::move(root.children.front()));
   TreePlacement placement = PlaceTree(root, tries, r_.index, r_.topology, *r_.cluster, statement);
-  Placed out{placement.placed, placement.tries, placement.out_of_tries, std::move(placement.explanation), {}, {}};
+  Placed out{placement.placed, placement.tries, placement.out_of_tries, std::move(placement.explanation)};
   if (!placement.placed) return out;
   out.parts.resize(claims.size());
   std::vector<Statement::Operation> operations = statement->operations();

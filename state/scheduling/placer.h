@@ -56,16 +56,16 @@ class Placer {
   [[nodiscard]] std::string DemandKey(const Claim& claim) const;
 
  private:
-  // The candidate members of each claim, by index of the claim; empty: all that can be placed.
-  using Choices = std::vector<std::vector<Candidates>>;
-  [[nodiscard]] const std::vector<Candidates>& RunsOf(const Claims& claims, const Choices& choices, size_t claim) const;
-  [[nodiscard]] bool DropCostliestOptional(const Claims& claims, Choices* choices) const;
-  [[nodiscard]] Placed PlaceGroups(const Claims& claims, const Choices& choices, int32_t tries,
+  // What each claim needs, with all members that can be placed.
+  using Demands = std::vector<Demand>;
+  [[nodiscard]] Demands DemandsOf(const Claims& claims) const;
+  [[nodiscard]] bool DropCostliestOptional(const Claims& claims, Demands* demands) const;
+  [[nodiscard]] Placed PlaceGroups(const Claims& claims, const Demands& demands, int32_t tries,
                                    Statement* statement) const;
-  [[nodiscard]] Placed PlaceWithoutTree(const Claims& claims, const Choices& choices, int32_t tries,
+  [[nodiscard]] Placed PlaceWithoutTree(const Claims& claims, const Demands& demands, int32_t tries,
                                         Statement* statement) const;
   [[nodiscard]] std::string CoLocationKey(const Claim& claim) const;
-  [[nodiscard]] Placed PlaceTrees(const Claims& claims, const Choices& choices, int32_t tries,
+  [[nodiscard]] Placed PlaceTrees(const Claims& claims, const Demands& demands, int32_t tries,
                                   Statement* statement) const;
   [[nodiscard]] static ResourceList PlacedRequests(const Claim& claim);
 

@@ -10,17 +10,6 @@
 
 namespace muster {
 
-std::vector<std::pair<NodeId, bool>> Waker::UnreadGains() const {
-  std::vector<std::pair<NodeId, bool>> out;
-  if (!r_.backlog->AnyBlocked()) return out;
-  for (int64_t at = std::max(gain_position_, r_.cluster->log_start()); at < r_.cluster->log_end(); ++at) {
-    const ClusterChange& change = r_.cluster->log_at(at);
-    if (change.gained) out.emplace_back(change.node, change.constraints);
-  }
-  return out;
-}
-
-// Wakes the claims that wait for capacity that became free since the last round.
 void Waker::Wake() {
   const int64_t end = r_.cluster->log_end();
   const int64_t position = std::exchange(gain_position_, end);

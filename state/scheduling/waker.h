@@ -40,10 +40,8 @@ class Waker {
   [[nodiscard]] bool HasNews() const { return gain_position_ != r_.cluster->log_end() || HasFreedQueueRoom(); }
   // Whether room in a queue was freed since the last Wake.
   [[nodiscard]] bool HasFreedQueueRoom() const { return freed_position_ != r_.ledger->times_freed(); }
-  // The nodes that gained room since the last Wake, and whether by a change of their constraints. The order is
-  // unspecified and nodes may repeat. If the log does not reach back to that Wake, older gains are missing. Empty
-  // while no claim is blocked.
-  [[nodiscard]] std::vector<std::pair<NodeId, bool>> UnreadGains() const;
+  // The end of the part of the cluster's log that Wake has read. Public for the hash.
+  [[nodiscard]] int64_t gain_position() const { return gain_position_; }
 
   // The recorded members (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&Waker::gain_position_, &Waker::freed_position_); }
@@ -52,7 +50,7 @@ class Waker {
   [[nodiscard]] bool QueueVerdictChanged(ClaimId blocked) const;
 
   const WakerRooms r_;
-  int64_t gain_position_ = 0;   // the end of the part of the cluster's log that Wake has read
+  int64_t gain_position_ = 0;
   int64_t freed_position_ = 0;  // the value of Ledger::times_freed that Wake has seen
 };
 

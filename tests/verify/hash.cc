@@ -2,6 +2,7 @@
 // hashed by name, never by an id, which depends on the order of their arrival; counters and positions are omitted.
 #include "tests/verify/hash.h"
 
+#include <algorithm>
 #include <concepts>
 #include <map>
 #include <set>
@@ -82,9 +83,14 @@ void AddCommon(const MachineRooms& rooms, LogicalHasher* hasher) {
   std::set<std::string> refused;
   for (const GangId id : rooms.queues.refused()) refused.insert(rooms.gangs.gang(id).key);
   std::map<std::string, bool> unread;
-  for (const auto& [node, by_facts] : rooms.waker.UnreadGains()) {
-    bool& any_by_facts = unread[std::string(hasher->NameOf(node))];
-    any_by_facts = any_by_facts || by_facts;
+  const Cluster& cluster = rooms.cluster;
+  int64_t at =
+      rooms.backlog.AnyBlocked() ? std::max(rooms.waker.gain_position(), cluster.log_start()) : cluster.log_end();
+  for (; at < cluster.log_end(); ++at) {
+    const ClusterChange& change = cluster.log_at(at);
+    if (!change.gained) continue;
+    bool& any_by_facts = unread[std::string(hasher->NameOf(change.node))];
+    any_by_facts = any_by_facts || change.constraints;
   }
   std::map<std::string, int64_t> unobserved;
   for (const auto& [node, until_ms] : rooms.ledger.unobserved_binds())
