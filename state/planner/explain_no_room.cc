@@ -128,7 +128,7 @@ bool MayEverTake(const Node& node, const PodClass& cls) {
 
 Explanation ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together) {
   const PodClass& wanted = cluster.pod_class(cls);
-  std::array<Excluded, kObstacles> excluded;  // by obstacle
+  std::array<Excluded, kObstacles> excluded;     // by obstacle
   absl::btree_map<std::string, int32_t> counts;  // nodes by reason
   int64_t when_empty = 0;                        // pods that fit on empty nodes, counted up to `together`
   absl::btree_map<ResourceId, Lacking> lacking;

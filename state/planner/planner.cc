@@ -75,24 +75,24 @@ class Ranking {
 
 // Places up to `wanted` pods, each on the node with the highest preference score at that time, and among equal nodes on
 // the first one in the order without preferences. Beyond kMaxScores, earlier scores are used (SPEC P-3, P-4).
-int32_t PlacePreferred(ClassId cls, int32_t wanted, ClassIndex* index, const Cluster& cluster, Statement* statement,
-                       const Region& region) {
-  const bool attracts = cluster.HasSelfPreference(cls, /*sign=*/1);
-  const bool repels = cluster.HasSelfPreference(cls, /*sign=*/-1);
+int32_t PlacePreferred(ClassId cls, int32_t wanted, const Trial& trial, const Region& region) {
+  const bool attracts = trial.cluster.HasSelfPreference(cls, /*sign=*/1);
+  const bool repels = trial.cluster.HasSelfPreference(cls, /*sign=*/-1);
   std::vector<Candidate> candidates;
-  for (const ClassIndex::Entry& entry : index->Best(cls)) {
+  for (const ClassIndex::Entry& entry : trial.index->Best(cls)) {
     if (!region.Has(entry.node)) continue;
-    candidates.push_back({cluster.PreferenceScore(entry.node, cls), cluster.NodePreferenceScore(entry.node, cls),
-                          static_cast<int32_t>(candidates.size()), entry.node});
+    candidates.push_back({trial.cluster.PreferenceScore(entry.node, cls),
+                          trial.cluster.NodePreferenceScore(entry.node, cls), static_cast<int32_t>(candidates.size()),
+                          entry.node});
   }
-  Ranking ranking(cls, cluster, std::move(candidates));
+  Ranking ranking(cls, trial.cluster, std::move(candidates));
   int32_t placed = 0;
   while (placed < wanted && !ranking.empty()) {
     Candidate best = ranking.Take();
     // If pods of the class do not repel each other, the best node stays the best until it is full.
-    const int32_t pods = cluster.Room(best.node, cls, repels ? 1 : wanted - placed);
+    const int32_t pods = trial.cluster.Room(best.node, cls, repels ? 1 : wanted - placed);
     if (pods == 0) continue;
-    statement->Allocate(best.node, cls, pods);
+    trial.statement->Allocate(best.node, cls, pods);
     placed += pods;
     if (repels) {
       ranking.Rescore(&best);
@@ -105,14 +105,13 @@ int32_t PlacePreferred(ClassId cls, int32_t wanted, ClassIndex* index, const Clu
 
 // A placed pod raises its node's score, so the best node stays the best until it is full. Filling nodes in order is
 // therefore the same as choosing the best node again for every pod.
-int32_t FillInOrder(ClassId cls, int32_t wanted, ClassIndex* index, const Cluster& cluster, Statement* statement,
-                    const Region& region) {
+int32_t FillInOrder(ClassId cls, int32_t wanted, const Trial& trial, const Region& region) {
   int32_t placed = 0;
-  for (const ClassIndex::Entry& entry : index->Best(cls)) {
+  for (const ClassIndex::Entry& entry : trial.index->Best(cls)) {
     if (placed >= wanted) break;
     if (!region.Has(entry.node)) continue;
-    const int32_t pods = cluster.Room(entry.node, cls, wanted - placed);
-    statement->Allocate(entry.node, cls, pods);
+    const int32_t pods = trial.cluster.Room(entry.node, cls, wanted - placed);
+    trial.statement->Allocate(entry.node, cls, pods);
     placed += pods;
   }
   return placed;
@@ -153,49 +152,48 @@ bool Proves(absl::Span<const Demand> demands, const Cluster& cluster) {
 }
 
 // Places one demand after the other, greedily.
-GroupPlacement PlaceInTurn(absl::Span<const Demand> demands, ClassIndex* index, const Cluster& cluster,
-                           Statement* statement, Choice choice) {
-  const Statement::Checkpoint start = statement->Mark();
+GroupPlacement PlaceInTurn(absl::Span<const Demand> demands, const Trial& trial, Choice choice) {
+  const Statement::Checkpoint start = trial.statement->Mark();
   GroupPlacement out;
   out.tries = 1;
   for (size_t i = 0; i < demands.size(); ++i) {
     const Demand& demand = demands[i];
-    statement->BeginPart(demand.part);
+    trial.statement->BeginPart(demand.part);
     const PlacementResult result = PlaceRuns(demand.candidates, demand.needed, [&](ClassId cls, int32_t wanted) {
-      return PlaceRun(cls, wanted, index, cluster, statement, demand.region, choice);
+      return PlaceRun(cls, wanted, trial, demand.region, choice);
     });
     if (result.placed) {
-      out.parts.push_back({statement->Mark(), result.lowest_priority});
+      out.parts.push_back({trial.statement->Mark(), result.lowest_priority});
       continue;
     }
     out.failed_demand = i;
     out.placed_pods = result.placed_pods;
     // A caller that asks for a part of the cluster explains it itself.
     if (result.lacking != kNoClass && demand.region.everywhere()) {
-      out.explanation = ExplainNoRoom(cluster, result.lacking, demand.candidates.size() == 1 ? demand.needed : 0);
+      out.explanation = ExplainNoRoom(trial.cluster, result.lacking, demand.candidates.size() == 1 ? demand.needed : 0);
     }
     break;
   }
-  out.placed = out.parts.size() == demands.size() && PodAffinitySatisfied(*statement, start, cluster);
+  out.placed = out.parts.size() == demands.size() && PodAffinitySatisfied(*trial.statement, start, trial.cluster);
   if (out.placed) return out;
   if (out.parts.size() == demands.size()) out.explanation = {"where there is room, they exclude each other"};
-  statement->Rollback(start);
+  trial.statement->Rollback(start);
   out.parts.clear();
   return out;
 }
 
 }  // namespace
 
-int32_t PlaceRun(ClassId cls, int32_t wanted, ClassIndex* index, const Cluster& cluster, Statement* statement,
-                 const Region& region, Choice choice) {
-  const bool preferred = choice == Choice::kPreferred && !cluster.pod_class(cls).shape->preferences.empty();
+int32_t PlaceRun(ClassId cls, int32_t wanted, const Trial& trial, const Region& region, Choice choice) {
+  const bool preferred = choice == Choice::kPreferred && !trial.cluster.pod_class(cls).shape->preferences.empty();
   const auto place = preferred ? PlacePreferred : FillInOrder;
   // If each pod may enable the next, nodes without room may have room again.
-  const bool self_enabling = cluster.pod_class(cls).has_pod_affinity && cluster.pod_affinity().MayEnable(cls, cls);
+  const bool self_enabling =
+      trial.cluster.pod_class(cls).has_pod_affinity && trial.cluster.pod_affinity().MayEnable(cls, cls);
   int32_t placed = 0;
   for (int32_t before = -1; placed < wanted && placed != before;) {
     before = placed;
-    placed += place(cls, wanted - placed, index, cluster, statement, region);
+    placed += place(cls, wanted - placed, trial, region);
     if (!self_enabling) break;
   }
   return placed;
@@ -238,16 +236,15 @@ bool PodAffinitySatisfied(const Statement& statement, Statement::Checkpoint sinc
   return added.empty() || affinity.HasFeasibleOrder(std::move(added));
 }
 
-GroupPlacement PlaceTogether(absl::Span<const Demand> demands, int32_t max_tries, ClassIndex* index,
-                             const Cluster& cluster, Statement* statement) {
-  GroupPlacement out = PlaceInTurn(demands, index, cluster, statement, Choice::kPreferred);
+GroupPlacement PlaceTogether(absl::Span<const Demand> demands, int32_t max_tries, const Trial& trial) {
+  GroupPlacement out = PlaceInTurn(demands, trial, Choice::kPreferred);
   if (out.placed) return out;
-  if (absl::c_any_of(demands, [&](const Demand& each) { return HasPreferences(each.candidates, cluster); })) {
-    out = PlaceInTurn(demands, index, cluster, statement, Choice::kTightest);
+  if (absl::c_any_of(demands, [&](const Demand& each) { return HasPreferences(each.candidates, trial.cluster); })) {
+    out = PlaceInTurn(demands, trial, Choice::kTightest);
     if (out.placed) return out;
   }
-  const bool proves = Proves(demands, cluster);
-  Repack(demands, max_tries, proves, index, cluster, statement, &out);
+  const bool proves = Proves(demands, trial.cluster);
+  Repack(demands, max_tries, proves, trial, &out);
   if (!out.placed && !proves) out.undecided_by_affinity = out.out_of_tries = true;
   return out;
 }

@@ -25,6 +25,13 @@ struct PlacementResult {
   ClassId lacking = kNoClass;   // not placed: the first class without room
 };
 
+// What a search works on: it places on the statement. REQUIRES: `cluster` is the statement's.
+struct Trial {
+  ClassIndex* index;
+  const Cluster& cluster;
+  Statement* statement;
+};
+
 // Whether pods go to the nodes that they prefer (Preferences), or to the fullest ones.
 enum class Choice : uint8_t { kPreferred, kTightest };
 
@@ -72,8 +79,7 @@ inline constexpr int32_t kDefaultTries = 64;
 // tries follow: scarce classes first across demands, other candidates of equal priority, other nodes (P-6: "within the
 // planner's budget"). One try is the work of one greedy pass; a constant also bounds all later tries together. If not
 // placed, `statement` is unchanged.
-[[nodiscard]] GroupPlacement PlaceTogether(absl::Span<const Demand> demands, int32_t max_tries, ClassIndex* index,
-                                           const Cluster& cluster, Statement* statement);
+[[nodiscard]] GroupPlacement PlaceTogether(absl::Span<const Demand> demands, int32_t max_tries, const Trial& trial);
 
 // Whether pod affinity allows all allocations since `since` together: none violates a rule of another pod (P-3,
 // topology spread), and the pods could have been placed one after the other in some order (affinity).
@@ -81,8 +87,8 @@ inline constexpr int32_t kDefaultTries = 64;
                                         const Cluster& cluster);
 
 // Reserves room for up to `wanted` pods of `cls`, each on its best node of the region; returns how many.
-int32_t PlaceRun(ClassId cls, int32_t wanted, ClassIndex* index, const Cluster& cluster, Statement* statement,
-                 const Region& region = {}, Choice choice = Choice::kPreferred);
+int32_t PlaceRun(ClassId cls, int32_t wanted, const Trial& trial, const Region& region = {},
+                 Choice choice = Choice::kPreferred);
 
 }  // namespace muster
 

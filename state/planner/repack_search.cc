@@ -43,14 +43,8 @@ constexpr int64_t kMaxPodsSingly = 256;
 
 class RepackSearch {
  public:
-  RepackSearch(absl::Span<const Demand> demands, int32_t max_tries, bool proves, ClassIndex* index,
-               const Cluster& cluster, Statement* statement)
-      : demands_(demands),
-        max_tries_(max_tries),
-        proves_(proves),
-        index_(index),
-        cluster_(cluster),
-        statement_(statement) {}
+  RepackSearch(absl::Span<const Demand> demands, int32_t max_tries, bool proves, const Trial& trial)
+      : demands_(demands), max_tries_(max_tries), proves_(proves), trial_(trial) {}
 
   // REQUIRES: called once.
   void Run(GroupPlacement* out) {
@@ -61,7 +55,7 @@ class RepackSearch {
     out->out_of_tries = true;
     if (out->tries >= max_tries_) return;
     ++out->tries;
-    const Statement::Checkpoint start = statement_->Mark();
+    const Statement::Checkpoint start = trial_.statement->Mark();
     const std::vector<size_t> order = ScarceFirst();
     if (PlaceInOrder(order)) return Adopt(start, out);
     if (out->tries >= max_tries_) return;
@@ -138,10 +132,10 @@ class RepackSearch {
     std::vector<int64_t> choice_room(needed_.size(), 0);
     for (Item& item : items_) {
       const int64_t plenty = int64_t{item.pods} * kPlenty;
-      for (const ClassIndex::Entry& entry : index_->Best(item.cls)) {
+      for (const ClassIndex::Entry& entry : trial_.index->Best(item.cls)) {
         if (item.room >= plenty) break;
         if (!item.region->Has(entry.node)) continue;
-        item.room += cluster_.Room(entry.node, item.cls, std::numeric_limits<int32_t>::max());
+        item.room += trial_.cluster.Room(entry.node, item.cls, std::numeric_limits<int32_t>::max());
       }
       // If other pods may enable it, it is not scarce: it comes after them.
       if (!proves_ && item.room < item.pods) item.room = plenty;
@@ -171,28 +165,27 @@ class RepackSearch {
 
   // One greedy pass over the items. Without room for all of them, the statement is unchanged.
   bool PlaceInOrder(const std::vector<size_t>& order) {
-    const Statement::Checkpoint start = statement_->Mark();
+    const Statement::Checkpoint start = trial_.statement->Mark();
     std::vector<int32_t> open = needed_;
     bool fits = true;
     for (size_t at = 0; at < order.size() && fits; ++at) {
       const Item& item = items_[order[at]];
       int32_t* const left = item.choice == kMandatory ? nullptr : &open[static_cast<size_t>(item.choice)];
       const int32_t wanted = left == nullptr ? item.pods : std::min(item.pods, *left);
-      statement_->BeginPart(static_cast<int32_t>(order[at]));
-      const int32_t placed =
-          wanted == 0 ? 0 : PlaceRun(item.cls, wanted, index_, cluster_, statement_, *item.region, Choice::kTightest);
+      trial_.statement->BeginPart(static_cast<int32_t>(order[at]));
+      const int32_t placed = wanted == 0 ? 0 : PlaceRun(item.cls, wanted, trial_, *item.region, Choice::kTightest);
       if (left != nullptr) *left -= placed;
       fits = left != nullptr || placed == wanted;
     }
     fits = fits && absl::c_all_of(open, [](int32_t pods) { return pods == 0; }) &&
-           PodAffinitySatisfied(*statement_, start, cluster_);
-    if (!fits) statement_->Rollback(start);
+           PodAffinitySatisfied(*trial_.statement, start, trial_.cluster);
+    if (!fits) trial_.statement->Rollback(start);
     return fits;
   }
 
   // The nodes that may take a pod of some item. `allowed`: which items, by NodeId and position in `order`.
   std::vector<NodeId> ListNodes(const std::vector<size_t>& order, std::vector<uint8_t>* allowed) const {
-    const auto limit = static_cast<size_t>(cluster_.node_limit());
+    const auto limit = static_cast<size_t>(trial_.cluster.node_limit());
     allowed->assign(limit * order.size(), 0);
     std::vector<uint8_t> listed(limit, 0);
     std::vector<NodeId> out;
@@ -204,13 +197,13 @@ class RepackSearch {
         (*allowed)[at * order.size() + i] = 1;
         if (std::exchange(listed[at], uint8_t{1}) == 0) out.push_back(node);
       };
-      if (proves_ || !cluster_.pod_class(item.cls).has_pod_affinity) {
-        for (const ClassIndex::Entry& entry : index_->Best(item.cls)) list(entry.node);
+      if (proves_ || !trial_.cluster.pod_class(item.cls).has_pod_affinity) {
+        for (const ClassIndex::Entry& entry : trial_.index->Best(item.cls)) list(entry.node);
         continue;
       }
       // Nodes without room now may be enabled.
-      for (NodeId node = 0; node < cluster_.node_limit(); ++node) {
-        if (cluster_.FindObstacle(node, item.cls) == Obstacle::kNone) list(node);
+      for (NodeId node = 0; node < trial_.cluster.node_limit(); ++node) {
+        if (trial_.cluster.FindObstacle(node, item.cls) == Obstacle::kNone) list(node);
       }
     }
     return out;
@@ -224,9 +217,10 @@ class RepackSearch {
     for (const size_t i : order) {
       const Item& item = items_[i];
       out.items.push_back({item.cls, item.pods, item.choice, static_cast<int32_t>(i)});
-      wide = wide || (cluster_.pod_class(item.cls).has_pod_affinity && !cluster_.pod_affinity().Local(item.cls));
+      wide = wide ||
+             (trial_.cluster.pod_class(item.cls).has_pod_affinity && !trial_.cluster.pod_affinity().Local(item.cls));
     }
-    const std::vector<ResourceId> resources = out.Resources(cluster_);
+    const std::vector<ResourceId> resources = out.Resources(trial_.cluster);
     std::vector<uint8_t> allowed;
     absl::flat_hash_map<std::string, int64_t> alike;  // never iterated
     const int64_t pods = out.pods();
@@ -234,14 +228,14 @@ class RepackSearch {
     for (const NodeId node : ListNodes(order, &allowed)) {
       key.assign(reinterpret_cast<const char*>(&allowed[static_cast<size_t>(node) * order.size()]), order.size());
       for (const ResourceId id : resources) {
-        const int64_t free = cluster_.node(node).free.Get(id);
+        const int64_t free = trial_.cluster.node(node).free.Get(id);
         key.append(reinterpret_cast<const char*>(&free), sizeof(free));
       }
       if (!wide && ++alike[key] > pods) continue;
       if (out.nodes.size() * order.size() >= static_cast<size_t>(kMaxRepackStepsPerPod)) return std::nullopt;
       out.nodes.push_back(node);
     }
-    const NodeOrder& names = cluster_.order();
+    const NodeOrder& names = trial_.cluster.order();
     absl::c_sort(out.nodes, [&](NodeId a, NodeId b) { return names.rank(a) < names.rank(b); });
     for (const NodeId node : out.nodes) {
       const auto row = allowed.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(node) * order.size());
@@ -263,7 +257,7 @@ class RepackSearch {
       const int64_t given = round.tries < budget / pass ? round.tries * pass : budget;
       const int64_t before = std::min(budget - used, given);
       int64_t steps = before;
-      outcome = SearchPacking(packing, round.strategy, cluster_, &steps, statement_);
+      outcome = SearchPacking(packing, round.strategy, trial_.cluster, &steps, trial_.statement);
       used += before - std::max<int64_t>(steps, 0);
     }
     *tries = static_cast<int32_t>(std::min<int64_t>(max_tries_, *tries + (used + pass - 1) / pass));
@@ -272,10 +266,10 @@ class RepackSearch {
 
   // Allocates what is placed since `start` again, demand by demand.
   void Adopt(Statement::Checkpoint start, GroupPlacement* out) {
-    const auto begin = statement_->operations().begin() + static_cast<std::ptrdiff_t>(start);
-    std::vector<Statement::Operation> places(begin, statement_->operations().end());
-    statement_->Rollback(start);
-    const NodeOrder& order = cluster_.order();
+    const auto begin = trial_.statement->operations().begin() + static_cast<std::ptrdiff_t>(start);
+    std::vector<Statement::Operation> places(begin, trial_.statement->operations().end());
+    trial_.statement->Rollback(start);
+    const NodeOrder& order = trial_.cluster.order();
     absl::c_stable_sort(places, [&](const Statement::Operation& a, const Statement::Operation& b) {
       return std::pair(a.part, order.rank(a.node)) < std::pair(b.part, order.rank(b.node));
     });
@@ -286,15 +280,15 @@ class RepackSearch {
         if (wanted == 0) break;
         if (place.part != static_cast<int32_t>(item) || place.pods == 0) continue;
         const int32_t pods = std::min(wanted, place.pods);
-        statement_->Allocate(place.node, cls, pods);
+        trial_.statement->Allocate(place.node, cls, pods);
         place.pods -= pods;
         wanted -= pods;
       }
     };
     for (size_t i = 0; i < parts_.size(); ++i) {
-      statement_->BeginPart(demands_[i].part);
+      trial_.statement->BeginPart(demands_[i].part);
       for (const Part::Share& share : parts_[i].shares) take(share.item, share.pods);
-      out->parts.push_back({statement_->Mark(), parts_[i].lowest_priority});
+      out->parts.push_back({trial_.statement->Mark(), parts_[i].lowest_priority});
     }
     MUSTER_CHECK(absl::c_all_of(places, [](const Statement::Operation& place) { return place.pods == 0; }));
     out->placed = true;
@@ -306,9 +300,7 @@ class RepackSearch {
   const absl::Span<const Demand> demands_;
   const int32_t max_tries_;
   const bool proves_;
-  ClassIndex* const index_;
-  const Cluster& cluster_;
-  Statement* const statement_;
+  const Trial trial_;
 
   std::vector<Item> items_;
   std::vector<int32_t> needed_;  // by choice
@@ -317,9 +309,8 @@ class RepackSearch {
 
 }  // namespace
 
-void Repack(absl::Span<const Demand> demands, int32_t max_tries, bool proves, ClassIndex* index, const Cluster& cluster,
-            Statement* statement, GroupPlacement* out) {
-  RepackSearch(demands, max_tries, proves, index, cluster, statement).Run(out);
+void Repack(absl::Span<const Demand> demands, int32_t max_tries, bool proves, const Trial& trial, GroupPlacement* out) {
+  RepackSearch(demands, max_tries, proves, trial).Run(out);
 }
 
 }  // namespace muster

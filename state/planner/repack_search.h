@@ -17,8 +17,7 @@ namespace muster {
 // Sets `placed`, `parts`, `tries` and `out_of_tries`; without a placement, the rest of `out` stays as the greedy pass
 // set it. `proves`: no pod of the demands may enable another, so that a failed search is a proof. REQUIRES: the greedy
 // pass failed and was rolled back.
-void Repack(absl::Span<const Demand> demands, int32_t max_tries, bool proves, ClassIndex* index, const Cluster& cluster,
-            Statement* statement, GroupPlacement* out);
+void Repack(absl::Span<const Demand> demands, int32_t max_tries, bool proves, const Trial& trial, GroupPlacement* out);
 
 }  // namespace muster
 

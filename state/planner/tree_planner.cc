@@ -18,23 +18,17 @@ constexpr size_t kNamedDomains = 4;  // in an explanation
 
 class TreePlanner {
  public:
-  TreePlanner(int32_t max_tries, ClassIndex* index, Topology* topology, const Cluster& cluster, Statement* statement,
-              Choice choice)
-      : max_tries_(max_tries),
-        index_(index),
-        topology_(topology),
-        cluster_(cluster),
-        statement_(statement),
-        choice_(choice) {}
+  TreePlanner(int32_t max_tries, Topology* topology, const Trial& trial, Choice choice)
+      : max_tries_(max_tries), topology_(topology), trial_(trial), choice_(choice) {}
 
   // Places all that `root` needs, or nothing; the statement is then unchanged. REQUIRES: called once.
   TreePlacement Place(const TreeDemand& root) {
-    const Statement::Checkpoint start = statement_->Mark();
+    const Statement::Checkpoint start = trial_.statement->Mark();
     out_.placed = PlaceAll(root, {}, [] { return true; });
     if (!out_.placed) {
-      statement_->Rollback(start);
+      trial_.statement->Rollback(start);
       // For identical pods it does not matter which node of a domain each of them uses.
-      const bool may_enable = LeavesMayEnableEachOther(root, cluster_);
+      const bool may_enable = LeavesMayEnableEachOther(root, trial_.cluster);
       out_.out_of_tries = out_.out_of_tries || (undecided_ && !IsDomainSearchComplete(root)) || may_enable;
       if (out_.out_of_tries && !Flat(root)) PlaceJointly(root);
       out_.out_of_tries = out_.out_of_tries || (may_enable && !out_.placed);  // not every order is tried
@@ -99,7 +93,7 @@ class TreePlanner {
     std::vector<Demand> demands;
     demands.reserve(leaves.size());
     for (const TreeDemand* leaf : leaves) demands.push_back({leaf->candidates, leaf->needed, leaf->part, region});
-    const Statement::Checkpoint start = statement_->Mark();
+    const Statement::Checkpoint start = trial_.statement->Mark();
     const GroupPlacement placement = PlaceDemands(demands);
     if (placement.placed) return PlaceRest(start, next);
     const TreeDemand& failed = *leaves[placement.failed_demand];
@@ -123,7 +117,7 @@ class TreePlanner {
 
   // Places the demands together, within the tries that are left.
   GroupPlacement PlaceDemands(absl::Span<const Demand> demands) {
-    GroupPlacement placement = PlaceTogether(demands, limit_ - out_.tries, index_, cluster_, statement_);
+    GroupPlacement placement = PlaceTogether(demands, limit_ - out_.tries, trial_);
     out_.tries += placement.tries;
     undecided_ = undecided_ || placement.out_of_tries;
     for (size_t i = 0; i < placement.parts.size(); ++i)
@@ -135,13 +129,13 @@ class TreePlanner {
   bool PlaceRest(Statement::Checkpoint start, Next next) {
     if (next()) return true;
     undecided_ = true;
-    statement_->Rollback(start);
+    trial_.statement->Rollback(start);
     return false;
   }
 
   // Places `chosen_` together.
   bool PlaceChosen() {
-    joint_checks_ -= int64_t{cluster_.node_limit()} * static_cast<int64_t>(chosen_.size());
+    joint_checks_ -= int64_t{trial_.cluster.node_limit()} * static_cast<int64_t>(chosen_.size());
     if (joint_checks_ < 0) limit_ = out_.tries;
     return !IsBudgetSpent() && PlaceDemands(chosen_).placed;
   }
@@ -176,7 +170,7 @@ class TreePlanner {
   }
 
   bool PlaceSpread(const TreeDemand& leaf, const Region& region, Next next) {
-    const size_t begin = statement_->Mark();
+    const size_t begin = trial_.statement->Mark();
     const auto place_run = [&](ClassId cls, int32_t wanted) {
       return SpreadRun(cls, wanted, leaf.topology.spread, region, begin);
     };
@@ -185,21 +179,21 @@ class TreePlanner {
   }
 
   bool PlaceLeaf(const TreeDemand& leaf, absl::FunctionRef<int32_t(ClassId, int32_t)> place_run, Next next) {
-    const Statement::Checkpoint start = statement_->Mark();
+    const Statement::Checkpoint start = trial_.statement->Mark();
     if (IsBudgetSpent()) return false;
     ++out_.tries;
-    statement_->BeginPart(leaf.part);
+    trial_.statement->BeginPart(leaf.part);
     const PlacementResult result = PlaceRuns(leaf.candidates, leaf.needed, place_run);
     out_.lowest_priorities[leaf.part] = result.lowest_priority;
     if (result.placed) return PlaceRest(start, next);
-    statement_->Rollback(start);
+    trial_.statement->Rollback(start);
     return false;
   }
 
   // `around`: the nodes of a domain that contains the region; nullptr: none is known.
   int32_t PackRun(ClassId cls, int32_t wanted, absl::Span<const std::string> keys, const Region& region,
                   const std::vector<NodeId>* around) {
-    if (keys.empty()) return PlaceRun(cls, wanted, index_, cluster_, statement_, region, choice_);
+    if (keys.empty()) return PlaceRun(cls, wanted, trial_, region, choice_);
     struct Open {
       int64_t room;
       DomainId domain;
@@ -207,7 +201,7 @@ class TreePlanner {
     const std::vector<int64_t> rooms = topology_->Rooms(keys[0], cls);
     const Topology::Level& level = topology_->At(keys[0]);
     std::vector<uint8_t> used(level.names.size(), 0);
-    for (const Statement::Operation& operation : statement_->operations()) {
+    for (const Statement::Operation& operation : trial_.statement->operations()) {
       const DomainId domain = level.domain_of[static_cast<size_t>(operation.node)];
       if (domain != kNoDomain) used[static_cast<size_t>(domain)] = 1;
     }
@@ -225,8 +219,8 @@ class TreePlanner {
     const auto place_in = [&](DomainId domain, int32_t pods) {
       const std::vector<NodeId>& nodes = level.nodes[static_cast<size_t>(domain)];
       if (nodes.size() > 1) return PackRun(cls, pods, keys.subspan(1), region.Inside(&level.domain_of, domain), &nodes);
-      const int32_t room = cluster_.Room(nodes.front(), cls, pods);  // it has room, so there is no obstacle
-      if (room > 0) statement_->Allocate(nodes.front(), cls, room);
+      const int32_t room = trial_.cluster.Room(nodes.front(), cls, pods);  // it has room, so there is no obstacle
+      if (room > 0) trial_.statement->Allocate(nodes.front(), cls, room);
       return room;
     };
     int32_t placed = 0;
@@ -254,8 +248,8 @@ class TreePlanner {
     const std::vector<int64_t> rooms = topology_->Rooms(key, cls);
     const Topology::Level& level = topology_->At(key);
     std::vector<int32_t> has(level.names.size(), 0);
-    for (size_t i = begin; i < statement_->Mark(); ++i) {
-      const Statement::Operation& operation = statement_->operations()[i];
+    for (size_t i = begin; i < trial_.statement->Mark(); ++i) {
+      const Statement::Operation& operation = trial_.statement->operations()[i];
       const DomainId domain = level.domain_of[static_cast<size_t>(operation.node)];
       if (domain != kNoDomain) has[static_cast<size_t>(domain)] += operation.pods;
     }
@@ -277,8 +271,8 @@ class TreePlanner {
     }
     int32_t placed = 0;
     for (const auto& [domain, none] : gets) {
-      placed += PlaceRun(cls, given[static_cast<size_t>(domain)], index_, cluster_, statement_,
-                         region.Inside(&level.domain_of, domain), choice_);
+      placed +=
+          PlaceRun(cls, given[static_cast<size_t>(domain)], trial_, region.Inside(&level.domain_of, domain), choice_);
     }
     return placed;
   }
@@ -376,10 +370,8 @@ class TreePlanner {
   static constexpr int64_t kMaxJointChecks = 2'000'000;
 
   const int32_t max_tries_;
-  ClassIndex* const index_;
   Topology* const topology_;
-  const Cluster& cluster_;
-  Statement* const statement_;
+  const Trial trial_;
   const Choice choice_;
   TreePlacement out_;
   int32_t limit_ = max_tries_;              // of out_.tries
@@ -391,17 +383,14 @@ class TreePlanner {
 
 }  // namespace
 
-TreePlacement PlaceTree(const TreeDemand& root, int32_t max_tries, ClassIndex* index, Topology* topology,
-                        const Cluster& cluster, Statement* statement) {
-  const Statement::Checkpoint start = statement->Mark();
-  const auto place = [&](Choice choice) {
-    return TreePlanner(max_tries, index, topology, cluster, statement, choice).Place(root);
-  };
-  const auto prefers = [&](const TreeDemand* leaf) { return HasPreferences(leaf->candidates, cluster); };
+TreePlacement PlaceTree(const TreeDemand& root, int32_t max_tries, Topology* topology, const Trial& trial) {
+  const Statement::Checkpoint start = trial.statement->Mark();
+  const auto place = [&](Choice choice) { return TreePlanner(max_tries, topology, trial, choice).Place(root); };
+  const auto prefers = [&](const TreeDemand* leaf) { return HasPreferences(leaf->candidates, trial.cluster); };
   TreePlacement out = place(Choice::kPreferred);
   if (!out.placed && absl::c_any_of(LeavesOf(root), prefers)) out = place(Choice::kTightest);
-  if (!out.placed || PodAffinitySatisfied(*statement, start, cluster)) return out;
-  statement->Rollback(start);
+  if (!out.placed || PodAffinitySatisfied(*trial.statement, start, trial.cluster)) return out;
+  trial.statement->Rollback(start);
   return {false, {}, {"where there is room, its members exclude each other"}, out.tries, /*out_of_tries=*/true};
 }
 

@@ -29,8 +29,8 @@ struct TreePlacement {
 
 // Places all that `root` needs, or nothing; `statement` is then unchanged. If that fails, places it again without
 // preferences.
-[[nodiscard]] TreePlacement PlaceTree(const TreeDemand& root, int32_t max_tries, ClassIndex* index, Topology* topology,
-                                      const Cluster& cluster, Statement* statement);
+[[nodiscard]] TreePlacement PlaceTree(const TreeDemand& root, int32_t max_tries, Topology* topology,
+                                      const Trial& trial);
 
 }  // namespace muster
 

@@ -207,7 +207,7 @@ Reason Placer::CheckQueueRules(const Claims& claims, const Placed& placed, std::
 // Places claims that have neither subgroups nor domains.
 Placer::Placed Placer::PlaceWithoutTree(const Claims& claims, const Demands& demands, int32_t tries,
                                         Statement* statement) const {
-  const GroupPlacement placement = PlaceTogether(demands, tries, r_.index, *r_.cluster, statement);
+  const GroupPlacement placement = PlaceTogether(demands, tries, {r_.index, *r_.cluster, statement});
   Placed out{placement.placed, placement.tries, placement.out_of_tries};
   if (!placement.placed) {
     const Claim& failed = *claims[placement.failed_demand];
@@ -256,7 +256,7 @@ Placer::Placed Placer::PlaceTrees(const Claims& claims, const Demands& demands, 
   }
   root.needed = static_cast<int32_t>(root.children.size());
   if (claims.size() == 1) root = TreeDemand(std::move(root.children.front()));
-  TreePlacement placement = PlaceTree(root, tries, r_.index, r_.topology, *r_.cluster, statement);
+  TreePlacement placement = PlaceTree(root, tries, r_.topology, {r_.index, *r_.cluster, statement});
   Placed out{placement.placed, placement.tries, placement.out_of_tries, std::move(placement.explanation)};
   if (!placement.placed) return out;
   out.parts.resize(claims.size());

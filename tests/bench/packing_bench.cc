@@ -119,7 +119,7 @@ Filled Muster(const std::vector<Ask>& nodes, const std::vector<Ask>& pods) {
     }
     const ClassId cls = *cluster.AcquireClass(shape);
     Statement statement(&cluster);
-    if (PlaceRun(cls, 1, &index, cluster, &statement) != 1) {
+    if (PlaceRun(cls, 1, {&index, cluster, &statement}) != 1) {
       if (out.first.empty()) out.first = out.free;
       continue;
     }

@@ -52,12 +52,12 @@ class World {
         if (tries == 0) {
           for (const Demand& demand : demands) {
             const auto place = [&](ClassId cls, int32_t wanted) {
-              return PlaceRun(cls, wanted, &index_, cluster_, &statement);
+              return PlaceRun(cls, wanted, {&index_, cluster_, &statement});
             };
             if (!PlaceRuns(demand.candidates, demand.needed, place).placed) break;
           }
         } else {
-          result = PlaceTogether(demands, tries, &index_, cluster_, &statement);
+          result = PlaceTogether(demands, tries, {&index_, cluster_, &statement});
         }
         if (run > 0) ms.push_back(std::chrono::duration<double, std::milli>(Steady::now() - start).count());
       }

@@ -50,7 +50,7 @@ class World {
       const Steady::time_point start = Steady::now();
       Statement statement(&cluster_);
       const TreePlacement result =
-          PlaceTree(demand, 64, first ? &fresh_index : &index_, first ? &fresh : &topology_, cluster_, &statement);
+          PlaceTree(demand, 64, first ? &fresh : &topology_, {first ? &fresh_index : &index_, cluster_, &statement});
       const double took = std::chrono::duration<double, std::milli>(Steady::now() - start).count();
       if (result.placed != placed) std::abort();
       std::vector<DomainId> racks;

@@ -83,7 +83,7 @@ void Try(const Instance& instance, bool fits, int32_t budget, Figures* figures) 
   const uint64_t before = HashOf(world.cluster);
   {
     Statement statement(&world.cluster);
-    const GroupPlacement result = PlaceTogether(world.demands, budget, &world.index, world.cluster, &statement);
+    const GroupPlacement result = PlaceTogether(world.demands, budget, {&world.index, world.cluster, &statement});
     figures->tries += result.tries;
     ASSERT_LE(result.tries, budget);
     if (result.placed) {
@@ -105,7 +105,7 @@ void Try(const Instance& instance, bool fits, int32_t budget, Figures* figures) 
 std::string PlacedByName(const Instance& instance) {
   World world(instance);
   Statement statement(&world.cluster);
-  const GroupPlacement result = PlaceTogether(world.demands, kDefaultTries, &world.index, world.cluster, &statement);
+  const GroupPlacement result = PlaceTogether(world.demands, kDefaultTries, {&world.index, world.cluster, &statement});
   std::string out =
       absl::StrCat(result.tries, " tries, out of them: ", result.out_of_tries, ", ", result.explanation.text);
   size_t at = 0;

@@ -69,7 +69,7 @@ Fit Judge(const std::vector<NodeDescription>& nodes, const std::vector<Standing>
   }
   ClassIndex index(&cluster);
   Statement statement(&cluster);
-  const GroupPlacement result = PlaceTogether(demands, kDefaultTries, &index, cluster, &statement);
+  const GroupPlacement result = PlaceTogether(demands, kDefaultTries, {&index, cluster, &statement});
   if (!result.placed) return result.out_of_tries ? Fit::kGaveUp : Fit::kDisproved;
   return result.tries == 1 ? Fit::kFirstTry : Fit::kLaterTry;
 }

@@ -365,7 +365,7 @@ TEST(Preferences, EachPod_GoesToMostPreferredNode) {
     }
     ClassIndex index(&both.cluster);
     Statement statement(&both.cluster);
-    const int32_t placed = PlaceRun(cls, wanted, &index, both.cluster, &statement);
+    const int32_t placed = PlaceRun(cls, wanted, {&index, both.cluster, &statement});
     EXPECT_EQ(placed, std::min<int64_t>(wanted, room));
     const std::vector<Statement::Operation> operations = statement.operations();
     statement.Rollback(0);
@@ -401,9 +401,9 @@ TEST(Preferences, Preference_YieldsToRequirement) {
   Demand demand{{{both.ClassOf(choosy), 0, 1}, {both.ClassOf(large), 0, 1}}, 2};
   ClassIndex index(&both.cluster);
   Statement statement(&both.cluster);
-  EXPECT_TRUE(PlaceTogether({&demand, 1}, /*max_tries=*/1, &index, both.cluster, &statement).placed);
+  EXPECT_TRUE(PlaceTogether({&demand, 1}, /*max_tries=*/1, {&index, both.cluster, &statement}).placed);
   statement.Rollback(0);
-  EXPECT_EQ(PlaceRun(demand.candidates[0].cls, 1, &index, both.cluster, &statement), 1);
+  EXPECT_EQ(PlaceRun(demand.candidates[0].cls, 1, {&index, both.cluster, &statement}), 1);
   EXPECT_EQ(both.cluster.node(statement.operations()[0].node).facts.name, "b") << "alone it is where it likes to be";
 }
 
@@ -453,13 +453,13 @@ GroupPlacement PlaceAsPlanningDoes(const Demand& demand, Cluster* cluster, State
     const std::string wanted = any ? cluster->pod_affinity().CoLocationKey(run.cls) : "";
     label = run.cls == demand.candidates.front().cls || label == wanted ? wanted : "";
   }
-  if (label.empty()) return PlaceTogether({&demand, 1}, kDefaultTries, &index, *cluster, statement);
+  if (label.empty()) return PlaceTogether({&demand, 1}, kDefaultTries, {&index, *cluster, statement});
   TreeDemand root;
   root.topology.required = label;
   root.needed = demand.needed;
   root.candidates = demand.candidates;
   Topology topology(cluster, {});
-  TreePlacement placement = PlaceTree(root, kDefaultTries, &index, &topology, *cluster, statement);
+  TreePlacement placement = PlaceTree(root, kDefaultTries, &topology, {&index, *cluster, statement});
   GroupPlacement out;
   out.placed = placement.placed;
   out.out_of_tries = placement.out_of_tries;

@@ -28,7 +28,7 @@ class PlannerTest : public ClusterTest {
     return Together({{candidates, needed}}, 1);
   }
   GroupPlacement Together(const std::vector<Demand>& demands, int32_t max_tries) {
-    return PlaceTogether(demands, max_tries, &index_, cluster_, &statement_);
+    return PlaceTogether(demands, max_tries, {&index_, cluster_, &statement_});
   }
   // "node class pods" of each operation from `begin` on.
   Lines Operations(size_t begin = 0) {
@@ -94,11 +94,11 @@ TEST_F(PlannerTest, Run_FillsBestNodesInOrder) {
   Put("c", 3);
   const ClassId four = Acquire(4);
   Use(b, Acquire(1));
-  EXPECT_EQ(PlaceRun(four, 0, &index_, cluster_, &statement_), 0);
+  EXPECT_EQ(PlaceRun(four, 0, {&index_, cluster_, &statement_}), 0);
   EXPECT_TRUE(statement_.operations().empty());
-  EXPECT_EQ(PlaceRun(four, 3, &index_, cluster_, &statement_), 3);
+  EXPECT_EQ(PlaceRun(four, 3, {&index_, cluster_, &statement_}), 3);
   EXPECT_EQ(Operations(), (Lines{absl::StrCat("b ", four, " 2"), absl::StrCat("a ", four, " 1")}));
-  EXPECT_EQ(PlaceRun(four, 3, &index_, cluster_, &statement_), 1) << "c is too small";
+  EXPECT_EQ(PlaceRun(four, 3, {&index_, cluster_, &statement_}), 1) << "c is too small";
 }
 
 // P-2: exactly the needed number is placed, or none.
@@ -429,7 +429,7 @@ TEST_F(PlannerTest, RandomGangs_AgreeWithSimplePlan) {
       ASSERT_EQ(HashOf(cluster), before) << "a statement that is dropped leaves nothing behind (P-1)";
       Statement statement(&cluster);
       const Demand demand{candidates, needed};
-      ASSERT_EQ(PlaceTogether({&demand, 1}, 1, &index, cluster, &statement).placed, !expected.empty());
+      ASSERT_EQ(PlaceTogether({&demand, 1}, 1, {&index, cluster, &statement}).placed, !expected.empty());
       Lines got;
       for (const Statement::Operation& operation : statement.operations()) {
         for (int i = 0; i < operation.pods; ++i) got.push_back(cluster.node(operation.node).facts.name);

@@ -32,7 +32,7 @@ class PlaceTogetherTest : public testing::Test {
     std::vector<std::string> out;
     {
       Statement statement(&cluster_);
-      result_ = PlaceTogether(demands, max_tries, &index_, cluster_, &statement);
+      result_ = PlaceTogether(demands, max_tries, {&index_, cluster_, &statement});
       size_t at = 0;
       for (const GroupPlacement::Part& part : result_.parts) {
         std::map<std::string, int32_t> pods;

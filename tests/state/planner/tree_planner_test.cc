@@ -126,7 +126,7 @@ Planned PlanIt(const World& world, int32_t tries = kTries) {
   Planned out;
   Statement statement(&cluster);
   const uint64_t before = HashOf(cluster);
-  out.placement = PlaceTree(demand, tries, &index, &topology, cluster, &statement);
+  out.placement = PlaceTree(demand, tries, &topology, {&index, cluster, &statement});
   if (!out.placement.placed) {
     EXPECT_EQ(HashOf(cluster), before) << "nothing remains charged";
   }
