@@ -48,7 +48,7 @@ class RepackSearch {
 
   // REQUIRES: called once.
   void Run(GroupPlacement* out) {
-    if (!ReadDemands()) return;
+    if (!absl::c_all_of(demands_, [&](const Demand& each) { return ReadDemand(each, &parts_.emplace_back()); })) return;
     const bool has_room = MeasureRoom();
     // Pods of one class go wherever they fit: if the greedy pass failed, they do not fit.
     if (proves_ && (items_.size() == 1 || !has_room)) return;
@@ -85,13 +85,8 @@ class RepackSearch {
     int32_t lowest_priority = 0;
   };
 
-  // Determines which pods must be placed and which may. False if there are fewer candidates than needed.
-  bool ReadDemands() {
-    return absl::c_all_of(demands_, [&](const Demand& demand) { return ReadDemand(demand, &parts_.emplace_back()); });
-  }
-
-  // Candidates of higher priority than the last needed one must be placed; among those of its priority there is a
-  // choice (D-11).
+  // Determines which pods must be placed and which may: candidates of higher priority than the last needed one must;
+  // among those of its priority there is a choice (D-11). False if there are fewer candidates than needed.
   bool ReadDemand(const Demand& demand, Part* part) {
     int64_t before = 0;  // candidates of higher priority
     auto level = demand.candidates.begin();

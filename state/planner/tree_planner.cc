@@ -303,8 +303,8 @@ class TreePlanner {
     for (size_t id = 0; id < level.nodes.size(); ++id) {
       const std::vector<NodeId>& nodes = level.nodes[id];
       if (nodes.empty()) continue;
-      if (!std::any_of(nodes.begin(), nodes.end(), [&](NodeId node) { return region.Has(node); })) continue;
-      out.push_back(static_cast<DomainId>(id));
+      if (absl::c_any_of(nodes, [&](NodeId node) { return region.Has(node); }))
+        out.push_back(static_cast<DomainId>(id));
     }
     return out;
   }
@@ -341,28 +341,22 @@ class TreePlanner {
       out_.explanation = {absl::StrCat("no node has label ", key, ", which ", subject, " requires")};
       return;
     }
-    struct Close {
-      int64_t pods;
-      absl::string_view name;
-    };
-    std::vector<Close> close;
-    close.reserve(domains.size());
+    std::vector<std::pair<int64_t, absl::string_view>> closest;  // pods without room, and the domain's name
     for (const DomainId domain : domains) {
-      close.push_back({rooms.Pods(demand, domain), level.names[static_cast<size_t>(domain)]});
+      closest.emplace_back(needed - rooms.Pods(demand, domain), level.names[static_cast<size_t>(domain)]);
     }
-    std::sort(close.begin(), close.end(),
-              [](const Close& a, const Close& b) { return std::tuple(-a.pods, a.name) < std::tuple(-b.pods, b.name); });
+    absl::c_sort(closest);
     std::vector<std::string> parts;
-    for (size_t i = 0; i < std::min(kNamedDomains, close.size()); ++i) {
-      const Close& each = close[i];
-      parts.push_back(each.pods < needed ? absl::StrCat(each.name, ": ", each.pods, " of ", needed)
-                                         : absl::StrCat(each.name, ": not all together"));
+    for (size_t i = 0; i < std::min(kNamedDomains, closest.size()); ++i) {
+      const auto& [missing, name] = closest[i];
+      parts.push_back(missing > 0 ? absl::StrCat(name, ": ", needed - missing, " of ", needed)
+                                  : absl::StrCat(name, ": not all together"));
     }
     out_.explanation = {absl::StrCat(demand.home != kNoNode ? "its domain" : "no domain", " of ", key,
                                      demand.home != kNoNode ? " has no room for the rest of " : " has room for ",
                                      subject, ": ", absl::StrJoin(parts, ", "))};
-    if (close.size() > kNamedDomains) {
-      absl::StrAppend(&out_.explanation.text, " and ", close.size() - kNamedDomains, " more with no more room");
+    if (closest.size() > kNamedDomains) {
+      absl::StrAppend(&out_.explanation.text, " and ", closest.size() - kNamedDomains, " more with no more room");
     }
   }
 

@@ -104,8 +104,6 @@ class Backlog {
   // Whether the item's bucket was woken with `forced`.
   [[nodiscard]] bool is_forced_retry(int32_t item) const;
   [[nodiscard]] bool AnyBlocked() const { return !blocked_.empty(); }
-  // Some item is to be tried.
-  [[nodiscard]] bool Due() const { return Next().has_value(); }
 
   // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() {

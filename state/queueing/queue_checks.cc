@@ -97,30 +97,25 @@ void Queues::AddRequest(const Claim& claim, const ResourceSum& amounts, bool fre
   }
 }
 
-Queues::DemandByQueue Queues::ComputeDemand(const Claims& claims) const {
+Queues::DemandByQueue Queues::ComputeDemand(const Claims& claims, const Places* places) const {
   DemandByQueue asked;
-  for (const Claim* claim : claims) {
-    AddRequest(*claim, Request(*claim), running_queue_.Of(claim->id) == 0, &asked);
+  for (size_t i = 0; i < claims.size(); ++i) {
+    ResourceSum amounts;
+    if (places == nullptr) {
+      amounts = Request(*claims[i]);
+    } else {
+      for (const Statement::Operation& place : (*places)[i]) {
+        amounts.AddTimes(cluster_->pod_class(place.cls).request, place.pods);
+      }
+    }
+    AddRequest(*claims[i], amounts, running_queue_.Of(claims[i]->id) == 0, &asked);
   }
   return asked;
 }
 
-Reason Queues::Check(const Claims& claims, std::optional<QueueBound>* bound) const {
+Reason Queues::Check(const Claims& claims, std::optional<QueueBound>* bound, const Places* places) const {
   if (!tree_->any() || AreExempt(claims)) return {};
-  return CheckDemand(claims, ComputeDemand(claims), bound);
-}
-
-Reason Queues::Check(const Claims& claims, const Places& places, std::optional<QueueBound>* bound) const {
-  if (!tree_->any() || AreExempt(claims)) return {};
-  DemandByQueue asked;
-  for (size_t i = 0; i < claims.size(); ++i) {
-    ResourceSum sum;
-    for (const Statement::Operation& place : places[i]) {
-      sum.AddTimes(cluster_->pod_class(place.cls).request, place.pods);
-    }
-    AddRequest(*claims[i], sum, running_queue_.Of(claims[i]->id) == 0, &asked);
-  }
-  return CheckDemand(claims, asked, bound);
+  return CheckDemand(claims, ComputeDemand(claims, places), bound);
 }
 
 Reason Queues::Check(const Pod& pod) const {
@@ -210,21 +205,18 @@ Reason Queues::OverdraftReason(const Claim& claim, absl::FunctionRef<bool(Resour
   if (!tree_->any() || eligibility_->KeyOf(claim).partially_bound) return {};  // exempt, as in Check of its whole group
   for (QueueId at = Of(claim); at != kNoQueue; at = tree_->at(at).parent) {
     const QueueSpec& spec = tree_->at(at).spec;
-    const auto beyond = [&](const ResourceList& bounds, const Accounts& used, absl::string_view what) {
-      for (const auto& [resource, most] : bounds) {
+    for (const bool quota : {false, true}) {
+      if (quota && claim.rules.preemptible) continue;
+      const ResourceSum& used = (quota ? ledger_->fixed() : ledger_->used()).Of(at);
+      for (const auto& [resource, most] : quota ? spec.quota : spec.limit) {
         const ResourceId id = cluster_->names().Find(resource);
-        const WideSum has = id < 0 ? 0 : used.Of(at).Get(id);
+        const WideSum has = id < 0 ? 0 : used.Get(id);
         if (has <= most || !uses(id)) continue;
-        return Reason{ReasonCode::kQueueLimit,
-                      absl::StrCat("with it queue ", spec.name, " would use ", Format(resource, has),
-                                   ", more than its ", what, ", ", FormatQuantity(resource, most))};
+        return {
+            ReasonCode::kQueueLimit,
+            absl::StrCat("with it queue ", spec.name, " would use ", Format(resource, has), ", more than its ",
+                         quota ? "quota for non-preemptible gangs" : "limit", ", ", FormatQuantity(resource, most))};
       }
-      return Reason();
-    };
-    if (Reason over = beyond(spec.limit, ledger_->used(), "limit"); !over.none()) return over;
-    if (claim.rules.preemptible) continue;
-    if (Reason over = beyond(spec.quota, ledger_->fixed(), "quota for non-preemptible gangs"); !over.none()) {
-      return over;
     }
   }
   return {};
@@ -293,36 +285,34 @@ Queues::Refusal Queues::TooMuch(const Claims& claims, QueueId queue, const Queue
   const Claim* holder = nullptr;
   const QueueDemand reserved = reserved_demand_.empty() ? QueueDemand() : ReservedFrom(claims, queue, &holder);
   using Kind = QueueBound::Kind;
-  Refusal never;
   Refusal now;
-  const auto judge = [&](const ResourceList& bounds, const ResourceSum& wanted, const ResourceSum& reserved_amounts,
-                         const Accounts& used, Kind kind) {
-    const bool quota = kind == Kind::kQuota;
-    for (const auto& [resource, most] : bounds) {
+  for (const bool quota : {false, true}) {
+    const Kind kind = quota ? Kind::kQuota : Kind::kLimit;
+    const ResourceSum& wanted = quota ? asked.fixed : asked.all;
+    const ResourceSum& held = quota ? reserved.fixed : reserved.all;
+    const ResourceSum& used = (quota ? ledger_->fixed() : ledger_->used()).Of(queue);
+    for (const auto& [resource, most] : quota ? spec.quota : spec.limit) {
       const ResourceId id = cluster_->names().Find(resource);
       const WideSum wants = id < 0 ? 0 : wanted.Get(id);
       if (wants == 0) continue;
+      const WideSum has = used.Get(id);
+      const bool never = wants > most;
+      if (!never && (has + wants + held.Get(id) <= most || !now.reason.none())) continue;
+      const std::string asks = absl::StrCat("asks for ", Format(resource, wants));
       const std::string bound = absl::StrCat(quota ? "quota" : "limit", " of queue ", spec.name, ", ",
                                              Format(resource, most), quota ? " for non-preemptible gangs" : "");
-      if (wants > most) {
-        never = {
-            {ReasonCode::kQueueRejected, absl::StrCat("asks for ", Format(resource, wants), ", more than the ", bound)},
-            {spec.name, kind, /*permanent=*/true, resource, ClampToInt64(wants), 0}};
-        return;
+      if (never) {
+        return {{ReasonCode::kQueueRejected, absl::StrCat(asks, ", more than the ", bound)},
+                {spec.name, kind, /*permanent=*/true, resource, ClampToInt64(wants), 0}};
       }
-      const WideSum has = used.Of(queue).Get(id);
-      if (has + wants + reserved_amounts.Get(id) <= most || !now.reason.none()) continue;
-      now = {{ReasonCode::kQueueLimit, absl::StrCat("asks for ", Format(resource, wants), ", of the ", bound, ", ",
-                                                    FormatQuantity(resource, ClampToInt64(has)), " is used")},
+      now = {{ReasonCode::kQueueLimit,
+              absl::StrCat(asks, ", of the ", bound, ", ", FormatQuantity(resource, ClampToInt64(has)), " is used")},
              {spec.name, kind, /*permanent=*/false, resource, ClampToInt64(wants), most}};
-      if (reserved_amounts.Get(id) == 0) continue;
-      absl::StrAppend(&now.reason.text, ", ", FormatQuantity(resource, ClampToInt64(reserved_amounts.Get(id))),
+      if (held.Get(id) == 0) continue;
+      absl::StrAppend(&now.reason.text, ", ", FormatQuantity(resource, ClampToInt64(held.Get(id))),
                       " is reserved for gang ", holder->key, ", which ", ReservationRule());
     }
-  };
-  judge(spec.limit, asked.all, reserved.all, ledger_->used(), Kind::kLimit);
-  if (never.reason.none()) judge(spec.quota, asked.fixed, reserved.fixed, ledger_->fixed(), Kind::kQuota);
-  if (!never.reason.none()) return never;
+  }
   if (spec.max_applications > 0 && asked.fresh > spec.max_applications) {
     return {{ReasonCode::kQueueRejected,
              absl::StrCat("starts ", asked.fresh, " gangs together, more than queue ", spec.name, " lets run at once (",

@@ -52,12 +52,11 @@ class Queues {
   // --- admission ---
   // Why claims that start together may not be placed now; none: they may. Checks the limit, the quota and the number of
   // running claims of every queue up to the root. kQueueRejected: they can never be placed as declared. `bound`, unless
-  // nullptr, becomes what the reason is about.
-  [[nodiscard]] Reason Check(const Claims& claims, std::optional<QueueBound>* bound = nullptr) const;
-  // The same for the places that were found for them, in order of claims.
+  // nullptr, becomes what the reason is about. `places`: those that were found for them, in order of claims; nullptr:
+  // none yet.
   using Places = std::vector<absl::Span<const Statement::Operation>>;
-  [[nodiscard]] Reason Check(const Claims& claims, const Places& places,
-                             std::optional<QueueBound>* bound = nullptr) const;
+  [[nodiscard]] Reason Check(const Claims& claims, std::optional<QueueBound>* bound = nullptr,
+                             const Places* places = nullptr) const;
   // The same for one member that is placed alone.
   [[nodiscard]] Reason Check(const Pod& pod) const;
 
@@ -174,7 +173,7 @@ class Queues {
   [[nodiscard]] Reason CheckDemand(const Claims& claims, const DemandByQueue& asked,
                                    std::optional<QueueBound>* bound = nullptr) const;
   [[nodiscard]] Refusal TooMuch(const Claims& claims, QueueId queue, const QueueDemand& asked) const;
-  [[nodiscard]] DemandByQueue ComputeDemand(const Claims& claims) const;
+  [[nodiscard]] DemandByQueue ComputeDemand(const Claims& claims, const Places* places = nullptr) const;
   // The demand that is reserved in the queue against these claims; `holder`: the first claim that reserves it, if any.
   [[nodiscard]] QueueDemand ReservedFrom(const Claims& claims, QueueId queue, const Claim** holder) const;
   static void AddDemand(QueueId queue, const ResourceSum& amounts, Demand* demand);

@@ -125,6 +125,20 @@ std::string TopologyKey(const Claim& claim, const Ledger& ledger) {
   return out;
 }
 
+// The sum of the requests of the claim's members that have a node; saturates at the largest int64.
+ResourceList PlacedRequests(const Claim& claim) {
+  ResourceList sum;
+  for (const MemberState state : {MemberState::kCommitted, MemberState::kBound, MemberState::kRunning}) {
+    for (const Pod* pod : claim.in(state)) {
+      for (const auto& [name, amount] : pod->facts.shape->requests) {
+        int64_t& so_far = sum[name];
+        so_far = CheckedAdd(so_far, amount).value_or(std::numeric_limits<int64_t>::max());
+      }
+    }
+  }
+  return sum;
+}
+
 }  // namespace
 
 Placer::Demands Placer::DemandsOf(const Claims& claims) const {
@@ -135,14 +149,14 @@ Placer::Demands Placer::DemandsOf(const Claims& claims) const {
 
 Reason Placer::FindPlacement(const Claims& claims, int32_t tries, Statement* statement, Placed* placed) const {
   Demands demands = DemandsOf(claims);
-  *placed = PlaceGroups(claims, demands, tries, statement);
+  *placed = Place(claims, demands, tries, statement);
   if (!placed->placed) return {};
   std::optional<QueueBound> bound;
   Reason reason = CheckQueueRules(claims, *placed, &bound);
   for (int drops = 0; !reason.none() && drops < kMaxDrops && DropCostliestOptional(claims, &demands); ++drops) {
     statement->Rollback(0);
     const int64_t tries_before = placed->tries;
-    *placed = PlaceGroups(claims, demands, tries, statement);
+    *placed = Place(claims, demands, tries, statement);
     placed->tries += tries_before;
     if (!placed->placed) {
       absl::StrAppend(&reason.text, "; without the pods that request most: ", placed->why.text);
@@ -177,17 +191,9 @@ bool Placer::DropCostliestOptional(const Claims& claims, Demands* demands) const
   return true;
 }
 
-Placer::Placed Placer::PlaceGroups(const Claims& claims, const Demands& demands, int32_t tries,
-                                   Statement* statement) const {
-  const bool shaped =
-      absl::c_any_of(claims, [&](const Claim* each) { return each->rules.shaped() || !CoLocationKey(*each).empty(); });
-  return shaped ? PlaceTrees(claims, demands, tries, statement) : PlaceWithoutTree(claims, demands, tries, statement);
-}
-
 std::vector<Statement::Operation> Placer::FindPlaces(const Claims& claims, int32_t tries) const {
   Statement statement(r_.cluster);
-  const bool fits =
-      CheckMinResources(claims).none() && PlaceGroups(claims, DemandsOf(claims), tries, &statement).placed;
+  const bool fits = CheckMinResources(claims).none() && Place(claims, DemandsOf(claims), tries, &statement).placed;
   return fits ? statement.operations() : std::vector<Statement::Operation>();
 }
 
@@ -198,7 +204,7 @@ Reason Placer::CheckQueueRules(const Claims& claims, const Placed& placed, std::
   Queues::Places places;
   places.reserve(claims.size());
   for (const Placed::Part& part : placed.parts) places.emplace_back(part.operations);
-  Reason reason = r_.queues->Check(claims, places, bound);
+  Reason reason = r_.queues->Check(claims, bound, &places);
   // The rejection is no proof: other members of the claim may request less.
   if (reason.code == ReasonCode::kQueueRejected) reason.code = ReasonCode::kQueueLimit;
   return reason;
@@ -243,9 +249,10 @@ std::string Placer::CoLocationKey(const Claim& claim) const {
   return label;
 }
 
-// Places claims by their domains and subgroups (P-4, P-5).
-Placer::Placed Placer::PlaceTrees(const Claims& claims, const Demands& demands, int32_t tries,
-                                  Statement* statement) const {
+Placer::Placed Placer::Place(const Claims& claims, const Demands& demands, int32_t tries, Statement* statement) const {
+  const bool shaped =
+      absl::c_any_of(claims, [&](const Claim* each) { return each->rules.shaped() || !CoLocationKey(*each).empty(); });
+  if (!shaped) return PlaceWithoutTree(claims, demands, tries, statement);
   TreeDemand root;
   std::vector<std::pair<size_t, int32_t>> parts;  // claim and leaf
   for (size_t i = 0; i < claims.size(); ++i) {
@@ -316,20 +323,6 @@ Reason Placer::CheckMinResources(const Claims& claims) const {
                                                     FormatResources({{name, have}}), " is free in the cluster")};
   }
   return {};
-}
-
-// The sum of the requests of the claim's members that have a node; saturates at the largest int64.
-ResourceList Placer::PlacedRequests(const Claim& claim) {
-  ResourceList sum;
-  for (const MemberState state : {MemberState::kCommitted, MemberState::kBound, MemberState::kRunning}) {
-    for (const Pod* pod : claim.in(state)) {
-      for (const auto& [name, amount] : pod->facts.shape->requests) {
-        int64_t& so_far = sum[name];
-        so_far = CheckedAdd(so_far, amount).value_or(std::numeric_limits<int64_t>::max());
-      }
-    }
-  }
-  return sum;
 }
 
 }  // namespace muster

@@ -60,14 +60,11 @@ class Placer {
   using Demands = std::vector<Demand>;
   [[nodiscard]] Demands DemandsOf(const Claims& claims) const;
   [[nodiscard]] bool DropCostliestOptional(const Claims& claims, Demands* demands) const;
-  [[nodiscard]] Placed PlaceGroups(const Claims& claims, const Demands& demands, int32_t tries,
-                                   Statement* statement) const;
+  // Places claims by their domains and subgroups, if any (P-4, P-5).
+  [[nodiscard]] Placed Place(const Claims& claims, const Demands& demands, int32_t tries, Statement* statement) const;
   [[nodiscard]] Placed PlaceWithoutTree(const Claims& claims, const Demands& demands, int32_t tries,
                                         Statement* statement) const;
   [[nodiscard]] std::string CoLocationKey(const Claim& claim) const;
-  [[nodiscard]] Placed PlaceTrees(const Claims& claims, const Demands& demands, int32_t tries,
-                                  Statement* statement) const;
-  [[nodiscard]] static ResourceList PlacedRequests(const Claim& claim);
 
   const PlacerRooms r_;
 };

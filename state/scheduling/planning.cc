@@ -16,8 +16,8 @@ constexpr int64_t kMaxSuspendedCharges = 16'384;
 
 bool Planning::IsRoundDue() const {
   if (!r_.sources->complete()) return false;
-  const bool some = r_.backfill->HasBlockingHead() ? Next().has_value() : r_.backlog->Due();
-  return some || (r_.backlog->AnyBlocked() && r_.waker->HasNews()) ||
+  const std::optional<int32_t> next = r_.backfill->HasBlockingHead() ? Next() : r_.backlog->Next();
+  return next.has_value() || (r_.backlog->AnyBlocked() && r_.waker->HasNews()) ||
          (r_.waker->HasFreedQueueRoom() && !r_.queues->refused().empty());
 }
 

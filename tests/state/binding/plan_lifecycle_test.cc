@@ -67,9 +67,9 @@ TEST_F(PlanLifecycleTest, Withdraw_NoOpenSlots_WakesNothing) {
   const Gang& waits = PutGang("w", 1);
   backlog_.Block(waits.id, eligibility_.KeyOf(waits), "needs", {{}, /*holds=*/true}, {ReasonCode::kTooManyHolds, "x"});
   plan_lifecycle_.Withdraw(gang, ReasonCode::kWithdrawn, "of a test", &*ctx_);
-  EXPECT_FALSE(backlog_.Due());
+  EXPECT_FALSE(backlog_.Next().has_value());
   Report("g-1", "n", BindingResult::kBound);
-  EXPECT_TRUE(backlog_.Due()) << "its hold ended";
+  EXPECT_TRUE(backlog_.Next().has_value()) << "its hold ended";
 }
 
 TEST_F(PlanLifecycleTest, MemberLost_NoPlaceableMemberLeft_PlanIsWithdrawn) {
