@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -43,15 +42,9 @@ std::string SimilarResource(const Cluster& cluster, absl::string_view name) {
     if (!node.present) continue;
     for (const auto& [resource, amount] : cluster.names().ToList(node.allocatable)) offered.insert(resource);
   }
-  std::string best;
-  size_t least = kMaxTypoDistance + 1;
-  for (const std::string& resource : offered) {
-    if (const size_t distance = Distance(name, resource); distance < least) {
-      least = distance;
-      best = resource;
-    }
-  }
-  return best;
+  std::pair<size_t, std::string> best(kMaxTypoDistance + 1, "");
+  for (const std::string& resource : offered) best = std::min(best, {Distance(name, resource), resource});
+  return best.second;
 }
 
 // Why no node could ever hold a pod of the class, as far as this resource goes: no node offers it (with the name that

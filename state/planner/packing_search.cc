@@ -85,10 +85,6 @@ class Search {
       for (const ResourceId id : resources_) requests_.push_back(cluster_.pod_class(item.cls).request.Get(id));
     }
     any_wide_ = absl::c_linear_search(wide_, 1);
-    OrderChoices();
-  }
-
-  void OrderChoices() {
     cheapest_.resize(choices() * resources_.size());
     for (size_t at = 0; at < cheapest_.size(); ++at) {
       const size_t r = at % resources_.size();
@@ -354,8 +350,16 @@ class Search {
   // placed.
   bool Choose(Move* move) const {
     if (move->item == items()) return false;
-    if (strategy_.node_by_node) return ChooseNodeFirst(move);
-    move->node = BestNode(move->item);
+    if (!strategy_.node_by_node) {
+      move->node = BestNode(move->item);
+      return true;
+    }
+    // The node that was used last while an item still fits there, then the best node. On it, the largest item.
+    move->item = move->node == nodes() ? items() : LargestOn(move->node);
+    if (move->item != items()) return true;
+    move->node = BestNode(items());
+    if (move->node == nodes()) return false;
+    move->item = LargestOn(move->node);
     return true;
   }
 
@@ -373,16 +377,6 @@ class Search {
       best_score = score;
     }
     return best;
-  }
-
-  // The node that was used last while an item still fits there, then the best node. On it, the largest item.
-  bool ChooseNodeFirst(Move* move) const {
-    move->item = move->node == nodes() ? items() : LargestOn(move->node);
-    if (move->item != items()) return true;
-    move->node = BestNode(items());
-    if (move->node == nodes()) return false;
-    move->item = LargestOn(move->node);
-    return true;
   }
 
   [[nodiscard]] size_t LargestOn(size_t node) const {

@@ -7,7 +7,6 @@
 #ifndef MUSTER_STATE_PLANNER_PACKING_SEARCH_H_
 #define MUSTER_STATE_PLANNER_PACKING_SEARCH_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <vector>

@@ -6,7 +6,6 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
-#include "state/planner/explain_no_room.h"
 #include "state/planner/repack_search.h"
 
 namespace muster {

@@ -1,8 +1,6 @@
 #include "state/scheduling/future_placer.h"
 
 #include <algorithm>
-#include <string>
-#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"

@@ -4,7 +4,6 @@
 #include <iterator>
 #include <limits>
 #include <utility>
-#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -147,12 +146,12 @@ Placer::Demands Placer::DemandsOf(const Claims& claims) const {
   return out;
 }
 
-Reason Placer::FindPlacement(const Claims& claims, int32_t tries, Statement* statement, Placed* placed) const {
+Reason Placer::FindPlacement(const Claims& claims, int32_t tries, Statement* statement, Placed* placed,
+                             std::optional<QueueBound>* bound) const {
   Demands demands = DemandsOf(claims);
   *placed = Place(claims, demands, tries, statement);
   if (!placed->placed) return {};
-  std::optional<QueueBound> bound;
-  Reason reason = CheckQueueRules(claims, *placed, &bound);
+  Reason reason = CheckQueueRules(claims, *placed, bound);
   for (int drops = 0; !reason.none() && drops < kMaxDrops && DropCostliestOptional(claims, &demands); ++drops) {
     statement->Rollback(0);
     const int64_t tries_before = placed->tries;
@@ -164,7 +163,6 @@ Reason Placer::FindPlacement(const Claims& claims, int32_t tries, Statement* sta
     }
     if (CheckQueueRules(claims, *placed).none()) return {};
   }
-  placed->queue_bound = std::move(bound);
   return reason;
 }
 
@@ -305,10 +303,9 @@ Reason Placer::CheckMinResources(const Claims& claims) const {
   ResourceList wanted;
   for (const Claim* claim : claims) {
     if (claim->rules.min_resources.empty()) continue;
-    const ResourceList placed = PlacedRequests(*claim);
+    ResourceList placed = PlacedRequests(*claim);
     for (const auto& [name, amount] : claim->rules.min_resources) {
-      const auto there = placed.find(name);
-      const int64_t rest = there == placed.end() ? amount : amount - std::min(amount, there->second);
+      const int64_t rest = amount - std::min(amount, placed[name]);
       int64_t& sum = wanted[name];
       sum = CheckedAdd(sum, rest).value_or(std::numeric_limits<int64_t>::max());
     }

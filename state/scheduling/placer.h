@@ -40,12 +40,13 @@ class Placer {
       absl::InlinedVector<Statement::Operation, 4> operations;  // their `part` is the leaf
       int32_t lowest_priority = 0;
     };
-    std::vector<Part> parts;                // by claim
-    std::optional<QueueBound> queue_bound;  // what the reason of FindPlacement is about
+    std::vector<Part> parts;  // by claim
   };
   // Allocates nodes on `statement` within the limits of the claims' queues. Returns a reason if the queues reject every
   // placement that was found; the caller must then roll `statement` back. No reason and not placed: there is no room.
-  [[nodiscard]] Reason FindPlacement(const Claims& claims, int32_t tries, Statement* statement, Placed* placed) const;
+  // `bound`, unless nullptr, becomes what the reason is about.
+  [[nodiscard]] Reason FindPlacement(const Claims& claims, int32_t tries, Statement* statement, Placed* placed,
+                                     std::optional<QueueBound>* bound = nullptr) const;
   // Where the claims fit on the cluster as it is now, apart from their queues; empty: nowhere.
   [[nodiscard]] std::vector<Statement::Operation> FindPlaces(const Claims& claims, int32_t tries) const;
   // Returns why the claims' queues reject the placement; none: they allow it.

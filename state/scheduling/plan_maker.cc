@@ -34,7 +34,8 @@ Reason PlanMaker::Make(const Claims& claims, BlockDetails* details, ApplyContext
   const int32_t doublings = std::min(given_up_.Of(claims.front()->id).times, kMaxDoublings);
   Statement statement(r_.cluster);
   Placer::Placed placed;
-  Reason reason = r_.placer->FindPlacement(claims, settings_.tries << doublings, &statement, &placed);
+  Reason reason =
+      r_.placer->FindPlacement(claims, settings_.tries << doublings, &statement, &placed, &details->queue_bound);
   stats_.tries += placed.tries;
   if (!reason.none()) {
     statement.Rollback(0);
@@ -47,7 +48,6 @@ Reason PlanMaker::Make(const Claims& claims, BlockDetails* details, ApplyContext
     reason = NoPlaceReason(claims, placed, ctx->now_ms());
     details->stale_nodes = placed.why.stale_nodes;
   }
-  details->queue_bound = std::move(placed.queue_bound);
   r_.nominations->Charge();
   return reason;
 }

@@ -1,6 +1,5 @@
 #include "state/scheduling/waker.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -30,13 +29,11 @@ void Waker::Wake() {
   }
   if (lost) r_.backfill->InvalidateReservingRunnable();
   if (!missed && gained.empty() && !freed) return;
-  const auto fits = [&](NodeId node, ClassId cls) {
-    return r_.cluster->Room(node, cls, 1) > 0 || r_.future_reservations->RoomAfterTermination(node, cls, 1) > 0;
-  };
   const auto helps = [&](const WakeCondition& wait_for) {
     const bool touches = absl::c_any_of(gained, [&](NodeId node) {
       return absl::c_any_of(wait_for.classes, [&](ClassId cls) {
-        return r_.cluster->FindObstacle(node, cls) == Obstacle::kNone && fits(node, cls);
+        return r_.cluster->FindObstacle(node, cls) == Obstacle::kNone &&
+               (r_.cluster->Room(node, cls, 1) > 0 || r_.future_reservations->RoomAfterTermination(node, cls, 1) > 0);
       });
     });
     return touches && (facts_changed || MayFit(wait_for));

@@ -4,8 +4,6 @@
 
 #include <cstdint>
 #include <tuple>
-#include <utility>
-#include <vector>
 
 #include "state/cluster/class_index.h"
 #include "state/reservations/backfill.h"
