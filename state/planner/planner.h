@@ -77,7 +77,7 @@ inline constexpr int32_t kDefaultTries = 64;
 // the best node for each pod in turn, and once more without preferences. If that fails and `max_tries` allows, other
 // tries follow: scarce classes first across demands, other candidates of equal priority, other nodes (P-6: "within the
 // planner's budget"). One try is the work of one greedy pass; a constant also bounds all later tries together. If not
-// placed, `statement` is unchanged.
+// placed, the statement is unchanged.
 [[nodiscard]] GroupPlacement PlaceTogether(absl::Span<const Demand> demands, int32_t max_tries, const Trial& trial);
 
 // Whether pod affinity allows all allocations since `since` together: none violates a rule of another pod (P-3,

@@ -27,7 +27,7 @@ struct TreePlacement {
   bool out_of_tries = false;  // as in GroupPlacement
 };
 
-// Places all that `root` needs, or nothing; `statement` is then unchanged. If that fails, places it again without
+// Places all that `root` needs, or nothing; the statement is then unchanged. If that fails, places it again without
 // preferences.
 [[nodiscard]] TreePlacement PlaceTree(const TreeDemand& root, int32_t max_tries, Topology* topology,
                                       const Trial& trial);
