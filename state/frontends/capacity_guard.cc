@@ -25,10 +25,8 @@ bool CapacityGuard::Guarded(const Pod& pod, NodeId node, const ResourceSum& rega
   const ResourceVector& request = r_.cluster->pod_class(pod.cls).request;
   if (request.FitsIn(r_.cluster->node(node).free)) return false;
   ResourceSum yielded = regained;
-  bool any_yields = !regained.entries().empty();
   if (r_.ledger->Reserves(pod.id) && r_.ledger->ChargeOf(pod.id).node == node) {
     yielded.AddTimes(request, 1);  // the pod is nominated for the node: the reservation there is its own
-    any_yields = true;
   }
   for (const Ledger::Promise& promise : promises) {
     const Gang& gang = r_.gangs->gang(promise.claim);
@@ -37,9 +35,8 @@ bool CapacityGuard::Guarded(const Pod& pod, NodeId node, const ResourceSum& rega
     const bool first = r_.eligibility->Priority(gang) < pod.facts.priority || repairs;
     if (!first || (plan != nullptr && plan->committed)) continue;
     yielded.AddTimes(r_.cluster->pod_class(promise.cls).request, promise.pods);
-    any_yields = true;
   }
-  return !any_yields || !r_.cluster->FitsAfterRelease(node, pod.cls, yielded);
+  return !r_.cluster->FitsAfterRelease(node, pod.cls, yielded);
 }
 
 // The offered nodes on which the pod is guarded, in order of names.
@@ -47,31 +44,26 @@ std::vector<std::string> CapacityGuard::PromisedNodes(const Pod& pod, const Node
   std::vector<std::string> out;
   if (pod.cls == kNoClass) return out;
   const std::vector<NodeId>& promised = r_.ledger->promised();
-  // Loop over the smaller set: the nodes with promises, or the offered nodes.
   const auto& in_flight = r_.ledger->in_flight();
   const auto& unobserved = r_.ledger->unobserved_binds();
-  const size_t promised_count = promised.size() + in_flight.size() + unobserved.size();
-  const auto guard = [&](const std::string& name) {
-    if (out.empty()) out.reserve(std::min(offer.size(), promised_count));  // rarely a single one
-    out.push_back(name);
-  };
-  if (offer.size() < promised_count) {
+  // Loop over the smaller set: the offered nodes, or those that may be guarded.
+  if (offer.size() < promised.size() + in_flight.size() + unobserved.size()) {
     for (const std::string& name : offer.names()) {
       const NodeId node = r_.cluster->FindNode(name);
-      if (node != kNoNode && Guarded(pod, node, {})) guard(name);
+      if (node != kNoNode && Guarded(pod, node, {})) out.push_back(name);
     }
   } else {
-    const auto guard_if_promised = [&](NodeId node) {
+    const auto add_if_guarded = [&](NodeId node) {
       const std::string& name = r_.cluster->node(node).facts.name;
-      if (Guarded(pod, node, {}) && offer.Contains(name)) guard(name);
+      if (Guarded(pod, node, {}) && offer.Contains(name)) out.push_back(name);
     };
-    for (const NodeId node : promised) guard_if_promised(node);
+    for (const NodeId node : promised) add_if_guarded(node);
     for (const auto& [node, pods] : in_flight) {
-      if (r_.ledger->PromisedOn(node).empty()) guard_if_promised(node);
+      if (r_.ledger->PromisedOn(node).empty()) add_if_guarded(node);
     }
     for (const auto& [node, until_ms] : unobserved) {
       const bool removed = r_.cluster->node(node).facts.name.empty();
-      if (!removed && r_.ledger->PromisedOn(node).empty() && !in_flight.contains(node)) guard_if_promised(node);
+      if (!removed && r_.ledger->PromisedOn(node).empty() && !in_flight.contains(node)) add_if_guarded(node);
     }
   }
   if (!std::is_sorted(out.begin(), out.end())) std::sort(out.begin(), out.end());
@@ -112,7 +104,6 @@ PreemptReply CapacityGuard::FilterCandidates(const Preempt& question, const Pod*
   // pod would be refused there after the eviction, which would be useless (P-4, K-3).
   const Region region = known ? r_.domains->For(*pod->gang, pod->leaf) : Region();
   const ByGang promised = VictimsOfOthers(question.uid);
-  std::vector<const PreemptCandidate*> taken;
   for (const PreemptCandidate& candidate : question.candidates) {
     const NodeId node = r_.cluster->FindNode(candidate.node);
     if (!region.everywhere() && (node == kNoNode || !region.Has(node))) continue;
@@ -121,9 +112,8 @@ PreemptReply CapacityGuard::FilterCandidates(const Preempt& question, const Pod*
     const bool guarded = regained.has_value() && Guarded(*pod, node, *regained);
     if (guarded || BreaksGang(promised, candidate.victim_uids)) continue;
     reply.nodes.push_back(candidate.node);
-    taken.push_back(&candidate);
+    AddVictims(question.uid, candidate.victim_uids, now_ms);
   }
-  for (const PreemptCandidate* each : taken) AddVictims(question.uid, each->victim_uids, now_ms);
   return reply;
 }
 
@@ -178,12 +168,11 @@ bool CapacityGuard::BreaksGang(const ByGang& promised, const std::vector<std::st
   for (auto& [gang, of_gang] : lost) {
     const auto others = promised.find(gang);
     if (others == promised.end()) continue;
-    const size_t own = of_gang.size();
     for (const Pod* pod : others->second) {
-      if (!absl::c_linear_search(absl::MakeSpan(of_gang).first(own), pod)) of_gang.push_back(pod);
+      if (!absl::c_linear_search(of_gang, pod)) of_gang.push_back(pod);
     }
   }
-  return std::any_of(lost.begin(), lost.end(), [](const auto& entry) {
+  return absl::c_any_of(lost, [](const auto& entry) {
     // A member that is being bound does not count: its binding may fail.
     const Gang& gang = *entry.first;
     if (gang.rules.tree.empty()) {

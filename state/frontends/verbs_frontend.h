@@ -22,20 +22,10 @@ struct NodeSearchRooms {
   Contention* contention;
 };
 
-// Filter and Score in one call (verbs_nodes.cc).
-class NodeSearch {
- public:
-  explicit NodeSearch(const NodeSearchRooms& rooms) : r_(rooms) {}
-
-  // The feasible nodes for the pod among `offered`, or among all nodes if that is empty. REQUIRES: not IsPlacedAsGang.
-  [[nodiscard]] NodesReply FindNodes(const Pod& pod, const std::vector<std::string>& offered, ApplyContext* ctx);
-
- private:
-  [[nodiscard]] NodesReply FindFeasibleNodes(const Pod& pod, const std::vector<std::string>& offered);
-  [[nodiscard]] Reason Refusal(NodeId node, const Pod& pod) const;
-
-  const NodeSearchRooms r_;
-};
+// Filter and Score in one call (verbs_nodes.cc): the feasible nodes for the pod among `offered`, or among all nodes if
+// that is empty. REQUIRES: not IsPlacedAsGang.
+[[nodiscard]] NodesReply FindFeasibleNodes(const NodeSearchRooms& r, const Pod& pod,
+                                           const std::vector<std::string>& offered, ApplyContext* ctx);
 
 struct PermitRooms {
   const Cluster* cluster;
@@ -51,21 +41,7 @@ struct PermitRooms {
 };
 
 // Permit (verbs_permit.cc).
-class PermitFrontend {
- public:
-  explicit PermitFrontend(const PermitRooms& rooms) : r_(rooms) {}
-
-  [[nodiscard]] PermitReply OnPermit(const Permit& question, ApplyContext* ctx);
-
- private:
-  [[nodiscard]] bool WasPermitted(const Pod& pod, const std::string& node) const;
-  [[nodiscard]] Reason PermitRefusal(const Pod& pod, NodeId node, const std::string& name) const;
-  [[nodiscard]] PermitReply PermitSlot(const Pod& pod, NodeId node, const Permit& question, ApplyContext* ctx);
-  [[nodiscard]] PermitReply PermitWaiter(const Pod& pod, const Permit& question, ApplyContext* ctx);
-  [[nodiscard]] std::vector<std::string> PodsToActivate(const Gang& gang) const;
-
-  const PermitRooms r_;
-};
+[[nodiscard]] PermitReply OnPermit(const PermitRooms& r, const Permit& question, ApplyContext* ctx);
 
 struct VerbsRooms {
   const Cluster* cluster;

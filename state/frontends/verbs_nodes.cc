@@ -7,54 +7,48 @@
 #include "state/planner/explain_no_room.h"
 
 namespace muster {
+namespace {
 
 // Why the pod cannot use the node now; none: it can.
-Reason NodeSearch::Refusal(NodeId node, const Pod& pod) const {
-  if (node == kNoNode || !r_.cluster->node(node).present) return {ReasonCode::kNoRoom, "there is no such node"};
-  if (const Obstacle obstacle = r_.cluster->FindObstacle(node, pod.cls); obstacle != Obstacle::kNone) {
+Reason Refusal(const NodeSearchRooms& r, NodeId node, const Pod& pod) {
+  if (node == kNoNode || !r.cluster->node(node).present) return {ReasonCode::kNoRoom, "there is no such node"};
+  if (const Obstacle obstacle = r.cluster->FindObstacle(node, pod.cls); obstacle != Obstacle::kNone) {
     return {ReasonCode::kNoRoom, std::string(ObstaclePhrase(obstacle))};
   }
-  if (pod.gang != nullptr && !r_.domains->For(*pod.gang, pod.leaf).Has(node)) {
+  if (pod.gang != nullptr && !r.domains->For(*pod.gang, pod.leaf).Has(node)) {
     return {ReasonCode::kNoRoom, "it is outside the domain that the gang requires"};
   }
-  if (r_.cluster->Room(node, pod.cls, 1) > 0) return {};
-  const Node& at = r_.cluster->node(node);
-  const ResourceVector& request = r_.cluster->pod_class(pod.cls).request;
+  if (r.cluster->Room(node, pod.cls, 1) > 0) return {};
+  const Node& at = r.cluster->node(node);
+  const ResourceVector& request = r.cluster->pod_class(pod.cls).request;
   const ResourceId lacking = request.FirstInsufficient(at.free);
   if (lacking < 0) {
-    const bool alone = r_.cluster->RoomIgnoringOtherNodes(node, pod.cls, 1) > 0;
-    return {ReasonCode::kNoRoom, alone ? r_.cluster->pod_affinity().Obstacle(node, pod.cls) : "a host port is taken"};
+    const bool alone = r.cluster->RoomIgnoringOtherNodes(node, pod.cls, 1) > 0;
+    return {ReasonCode::kNoRoom, alone ? r.cluster->pod_affinity().Obstacle(node, pod.cls) : "a host port is taken"};
   }
-  const std::string& name = r_.cluster->names().Name(lacking);
+  const std::string& name = r.cluster->names().Name(lacking);
   if (request.Get(lacking) <= at.free.Get(lacking) + at.reserved.Get(lacking)) {
     return {ReasonCode::kGuarded, absl::StrCat("its free ", name, " is promised to a gang")};
   }
   return {ReasonCode::kNoRoom, absl::StrCat("insufficient ", name)};
 }
 
-NodesReply NodeSearch::FindNodes(const Pod& pod, const std::vector<std::string>& offered, ApplyContext* ctx) {
-  NodesReply reply = FindFeasibleNodes(pod, offered);
-  if (!reply.nodes.empty()) return reply;
-  const NodeOffer offer = offered.empty() ? NodeOffer::AllNodes() : NodeOffer(offered);
-  return r_.contention->Resolve(pod, offer, ctx) ? FindFeasibleNodes(pod, offered) : reply;
-}
-
-NodesReply NodeSearch::FindFeasibleNodes(const Pod& pod, const std::vector<std::string>& offered) {
+NodesReply FindFreeNodes(const NodeSearchRooms& r, const Pod& pod, const std::vector<std::string>& offered) {
   NodesReply reply;
-  reply.reason = r_.queues->Check(pod);
+  reply.reason = r.queues->Check(pod);
   if (!reply.reason.none()) return reply;
   if (offered.empty()) {
-    const Region region = pod.gang == nullptr ? Region() : r_.domains->For(*pod.gang, pod.leaf);
-    for (const ClassIndex::Entry& entry : r_.index->Best(pod.cls)) {
+    const Region region = pod.gang == nullptr ? Region() : r.domains->For(*pod.gang, pod.leaf);
+    for (const ClassIndex::Entry& entry : r.index->Best(pod.cls)) {
       if (!region.Has(entry.node)) continue;
-      reply.nodes.push_back({r_.cluster->node(entry.node).facts.name, -entry.negative_score});
+      reply.nodes.push_back({r.cluster->node(entry.node).facts.name, -entry.negative_score});
     }
   }
   for (const std::string& name : offered) {
-    const NodeId node = r_.cluster->FindNode(name);
-    Reason refusal = Refusal(node, pod);
+    const NodeId node = r.cluster->FindNode(name);
+    Reason refusal = Refusal(r, node, pod);
     if (refusal.none()) {
-      reply.nodes.push_back({name, r_.cluster->BinpackScore(node, pod.cls)});
+      reply.nodes.push_back({name, r.cluster->BinpackScore(node, pod.cls)});
     } else {
       reply.refused.push_back({name, std::move(refusal)});
     }
@@ -66,8 +60,18 @@ NodesReply NodeSearch::FindFeasibleNodes(const Pod& pod, const std::vector<std::
   }
   // Scores are reported as non-negative; nodes that would have a negative score keep their position in the order.
   for (NodesReply::Scored& node : reply.nodes) node.score = std::max(0, node.score);
-  if (reply.nodes.empty()) reply.reason = {ReasonCode::kNoRoom, ExplainNoRoom(*r_.cluster, pod.cls).text};
+  if (reply.nodes.empty()) reply.reason = {ReasonCode::kNoRoom, ExplainNoRoom(*r.cluster, pod.cls).text};
   return reply;
+}
+
+}  // namespace
+
+NodesReply FindFeasibleNodes(const NodeSearchRooms& r, const Pod& pod, const std::vector<std::string>& offered,
+                             ApplyContext* ctx) {
+  NodesReply reply = FindFreeNodes(r, pod, offered);
+  if (!reply.nodes.empty()) return reply;
+  const NodeOffer offer = offered.empty() ? NodeOffer::AllNodes() : NodeOffer(offered);
+  return r.contention->Resolve(pod, offer, ctx) ? FindFreeNodes(r, pod, offered) : reply;
 }
 
 }  // namespace muster

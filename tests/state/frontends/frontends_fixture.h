@@ -24,8 +24,8 @@ class FrontendsTest : public RoomsTest {
                                        &bindings_, &capacity_guard_, &member_filter_}};
   Contention contention_{{&cluster_, &ledger_, &gangs_, &eligibility_, &queues_, &nominations_, &pod_lifecycle_,
                           &plan_lifecycle_, &bindings_}};
-  PermitFrontend permit_frontend_{{&cluster_, &gangs_, &eligibility_, &reasons_, &plans_, &domains_, &pod_lifecycle_,
-                                   &clock_, &bindings_, &contention_}};
+  PermitRooms permit_{&cluster_, &gangs_,         &eligibility_, &reasons_,  &plans_,
+                      &domains_, &pod_lifecycle_, &clock_,       &bindings_, &contention_};
   VerbsFrontend verbs_frontend_{{&cluster_, &gangs_, &eligibility_, &plans_, &queues_, &pod_lifecycle_,
                                  &plan_lifecycle_, &bindings_, &contention_}};
   SubmissionsFrontend submissions_frontend_{

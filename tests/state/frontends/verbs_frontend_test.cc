@@ -16,7 +16,7 @@ class VerbsTest : public FrontendsTest {
 TEST_F(VerbsTest, Permit_BindTimeFromCaller_SetsDeadline) {
   PlacedByCaller();
   PutLone("a", 1);
-  EXPECT_EQ(permit_frontend_.OnPermit({"a", "n", 1, 1}, &*ctx_).kind, PermitReply::Kind::kPermit);
+  EXPECT_EQ(OnPermit(permit_, {"a", "n", 1, 1}, &*ctx_).kind, PermitReply::Kind::kPermit);
   EXPECT_EQ(pod_lifecycle_.Deadline(PodAt("a")), kT0 + 1);
   EXPECT_EQ(UsedOn("n"), 1);
 }
@@ -24,9 +24,9 @@ TEST_F(VerbsTest, Permit_BindTimeFromCaller_SetsDeadline) {
 TEST_F(VerbsTest, Permit_RepeatedCall_LastBindTimeCounts) {
   PlacedByCaller();
   PutGang("g", 2);
-  EXPECT_EQ(permit_frontend_.OnPermit({"g-1", "n", 1, 5'000}, &*ctx_).kind, PermitReply::Kind::kWait);
-  EXPECT_EQ(permit_frontend_.OnPermit({"g-1", "n", 2, 0}, &*ctx_).kind, PermitReply::Kind::kWait);
-  EXPECT_EQ(permit_frontend_.OnPermit({"g-2", "n", 3, 7'000}, &*ctx_).kind, PermitReply::Kind::kPermit);
+  EXPECT_EQ(OnPermit(permit_, {"g-1", "n", 1, 5'000}, &*ctx_).kind, PermitReply::Kind::kWait);
+  EXPECT_EQ(OnPermit(permit_, {"g-1", "n", 2, 0}, &*ctx_).kind, PermitReply::Kind::kWait);
+  EXPECT_EQ(OnPermit(permit_, {"g-2", "n", 3, 7'000}, &*ctx_).kind, PermitReply::Kind::kPermit);
   EXPECT_EQ(pod_lifecycle_.Deadline(PodAt("g-1")), kT0 + kBindWithinMs);
   EXPECT_EQ(pod_lifecycle_.Deadline(PodAt("g-2")), kT0 + 7'000);
 }
@@ -34,7 +34,7 @@ TEST_F(VerbsTest, Permit_RepeatedCall_LastBindTimeCounts) {
 TEST_F(VerbsTest, Permit_LargeGang_NamesAtMostTenThousandPods) {
   PlacedByCaller();
   for (int i = 0; i < 10'002; ++i) PutMember(absl::StrCat("g-", i), 1, "g", 10'002);
-  EXPECT_EQ(permit_frontend_.OnPermit({"g-1", "n", 1, 0}, &*ctx_).activate.size(), 10'000U);
+  EXPECT_EQ(OnPermit(permit_, {"g-1", "n", 1, 0}, &*ctx_).activate.size(), 10'000U);
 }
 
 // G-3: a satisfied gang, and one without a minimum, have no cycles that a member without a node could end.
