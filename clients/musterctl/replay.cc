@@ -265,7 +265,7 @@ class Replay {
     int64_t gangs = 0;
     machine_->reader().ForEachGang([&](const Gang&) { ++gangs; });
     PrintText(absl::StrCat("at the end: ", machine_->reader().facts.present_nodes(), " nodes, ",
-                           machine_->reader().pods.count(), " pods, ", gangs, " gangs; state ",
+                           machine_->reader().gangs.pod_count(), " pods, ", gangs, " gangs; state ",
                            absl::Hex(recording::StateHash(*machine_), absl::kZeroPad16)));
     const bool bounded = until_.ms != Until().ms || until_.command != Until().command;
     if (bounded && !reached_ && number_ != until_.command)

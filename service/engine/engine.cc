@@ -239,7 +239,7 @@ void Engine::RestoreFacts() {
     spdlog::info(
         "restored {} nodes and {} pods that \"{}\" announced to the previous process, version {}; they "
         "are stale until the source announces them again",
-        reader.facts.present_nodes(), reader.pods.count(), reader.facts.announcer(), reader.facts.version());
+        reader.facts.present_nodes(), reader.gangs.pod_count(), reader.facts.announcer(), reader.facts.version());
   }
   Deliver();
 }

@@ -87,18 +87,18 @@ void Engine::BuildReadView(Delivery* delivery) {
   const Reader& reader = machine_.reader();
   const ReadView& before = *latest_view_;
   const bool counts_alike =
-      before.held_binds == reader.pods.held_binds() && before.promised_holds == reader.gangs.promised_holds() &&
-      before.pods == static_cast<int64_t>(reader.pods.count()) && before.planning == reader.queues.planning_stats() &&
-      before.refused == reader.facts.refused_counts();
+      before.held_binds == reader.gangs.held_binds() && before.promised_holds == reader.gangs.promised_holds() &&
+      before.pods == static_cast<int64_t>(reader.gangs.pod_count()) &&
+      before.planning == reader.queues.planning_stats() && before.refused == reader.facts.refused_counts();
   if (gangs.empty() && nodes.empty() && counts_alike) return;
   auto next = std::make_shared<ReadView>(before);
   delivery->change.version = ++next->version;
   delivery->change.gangs = std::make_shared<const GangChanges>(ViewGangs(gangs, next.get()));
   delivery->change.nodes = std::make_shared<const NodeChanges>(ViewNodes(nodes, next.get()));
   next->stale_nodes = reader.facts.stale_nodes();
-  next->held_binds = reader.pods.held_binds();
+  next->held_binds = reader.gangs.held_binds();
   next->promised_holds = reader.gangs.promised_holds();
-  next->pods = static_cast<int64_t>(reader.pods.count());
+  next->pods = static_cast<int64_t>(reader.gangs.pod_count());
   next->planning = reader.queues.planning_stats();
   next->refused = reader.facts.refused_counts();
   latest_view_ = next;

@@ -318,7 +318,7 @@ class FactsServiceImpl final : public v1::FactsService::CallbackService {
       call.Ask(
           std::move(update),
           [request, response](const Machine& machine, const Reply& reply) {
-            FillStatus(machine.reader().facts.present_nodes(), static_cast<int64_t>(machine.reader().pods.count()),
+            FillStatus(machine.reader().facts.present_nodes(), static_cast<int64_t>(machine.reader().gangs.pod_count()),
                        request->source(), std::get<FactsReply>(reply).version, response);
           },
           /*reason=*/kSendSnapshot, [request](const Problem& problem) { return FieldOf(*request, problem); });

@@ -52,7 +52,7 @@ class ExplanationRead {
   // Returns false if another step is needed.
   bool Step(const Reader& reader, const Gang& gang) {
     if (!holders_seen_) {
-      holders_seen_ = reader.holders.View(gang, kPodsAtOnce, &holders_read_, &holders_);
+      holders_seen_ = reader.queues.ViewHolders(gang, kPodsAtOnce, &holders_read_, &holders_);
       if (!holders_seen_) return false;
       FindUnconfirmedSubmissions(reader);
       since_ms_ = reader.gangs.WaitsSince(gang);
@@ -197,11 +197,12 @@ class PodReading : public std::enable_shared_from_this<PodReading> {
  private:
   bool Step(const Reader& reader) {
     const std::string& uid = uid_.empty() ? found_ : uid_;
-    const Pod* pod = uid.empty() ? reader.pods.FindNamed(name_space_, name_, kPodsAtOnce, &from_) : reader.FindPod(uid);
-    if (pod == nullptr) return !uid.empty() || from_ >= reader.pods.limit();
+    const Pod* pod =
+        uid.empty() ? reader.gangs.FindPodNamed(name_space_, name_, kPodsAtOnce, &from_) : reader.FindPod(uid);
+    if (pod == nullptr) return !uid.empty() || from_ >= reader.gangs.pod_limit();
     found_ = pod->facts.uid;
     if (pod->gang != nullptr && !why_.Step(reader, *pod->gang)) return false;
-    view_ = reader.pods.View(*pod);
+    view_ = reader.gangs.ViewPod(*pod);
     why_.Give(&view_->gang);
     return true;
   }

@@ -1,12 +1,89 @@
 // The frontend for kube-scheduler (extender): filter with the nodes that it offers, bind with a call that is held until
-// the quorum, and preempt (SPEC K-2 to K-6, K-9). Not thread-safe.
+// the quorum, and preempt (SPEC K-2 to K-6, K-9, P-11). Not thread-safe.
 #ifndef MUSTER_STATE_FRONTENDS_EXTENDER_FRONTEND_H_
 #define MUSTER_STATE_FRONTENDS_EXTENDER_FRONTEND_H_
 
+#include <cstdint>
+#include <string>
+#include <tuple>
+
 #include "state/binding/bindings.h"
-#include "state/frontends/member_filter.h"
+#include "state/cluster/class_index.h"
+#include "state/frontends/capacity_guard.h"
+#include "state/views/wait_reasons.h"
 
 namespace muster {
+
+struct ExtenderSettings {
+  int64_t learned_refusal_ms = 0;   // K-6
+  int32_t percentage_of_nodes = 0;  // kube-scheduler's percentageOfNodesToScore; 0: its adaptive default (K-6)
+};
+
+struct SlotFilterRooms {
+  Cluster* cluster;
+  ClassIndex* index;
+  Gangs* gangs;
+  Plans* plans;
+  const Domains* domains;
+  PodLifecycle* pod_lifecycle;
+  PlanLifecycle* plan_lifecycle;
+};
+
+// Which slot of its gang's plan a member gets (P-11; member_filter.cc).
+class SlotFilter {
+ public:
+  SlotFilter(const SlotFilterRooms& rooms, const ExtenderSettings& settings) : r_(rooms), settings_(settings) {}
+
+  // Returns the pod's slot, or a refusal because none of its possible nodes is offered. Returns an empty reply if the
+  // plan has no slot for the pod. REQUIRES: its gang has a plan.
+  [[nodiscard]] FilterReply FilterPlanned(const Pod& pod, const NodeOffer& offer, ApplyContext* ctx);
+  // When the first learned refusal ends (K-6); kNever: there is none.
+  [[nodiscard]] int64_t refusals_until_ms() const { return refusals_until_ms_; }
+  void ExpireRefusals(int64_t now_ms);
+
+  // The recorded members (state/base/members.h).
+  static constexpr auto Recorded() { return std::tuple(&SlotFilter::refusals_until_ms_); }
+
+ private:
+  [[nodiscard]] int32_t ChooseSlot(const Pod& pod, const NodeOffer& offer);
+  [[nodiscard]] int32_t MoveSlot(const Pod& pod, const NodeOffer& offer);
+  void CountMissingOffer(const Pod& pod, const NodeOffer& offer, ApplyContext* ctx);
+
+  const SlotFilterRooms r_;
+  const ExtenderSettings settings_;
+  int64_t refusals_until_ms_ = kNever;
+};
+
+struct MemberFilterRooms {
+  Gangs* gangs;
+  const Eligibility* eligibility;
+  const WaitReasons* reasons;
+  const Plans* plans;
+  Activations* activations;
+  PodLifecycle* pod_lifecycle;
+  PlanLifecycle* plan_lifecycle;
+  Queues* queues;
+  const CapacityGuard* guard;
+  SlotFilter* slots;
+};
+
+// Filter for a member of a gang: its slot, the nodes that it may use without one, or why it gets neither
+// (member_filter.cc). REQUIRES for every function: the pod is in a gang.
+class MemberFilter {
+ public:
+  explicit MemberFilter(const MemberFilterRooms& rooms) : r_(rooms) {}
+
+  [[nodiscard]] FilterReply FilterMember(const Pod& pod, const NodeOffer& offer, ApplyContext* ctx);
+  // Why a pod without a slot may not be bound to the node; none: it may.
+  [[nodiscard]] Reason BindRefusal(const Pod& pod, NodeId node, const std::string& name, int64_t now_ms);
+
+ private:
+  [[nodiscard]] Reason QueryRefusal(const Pod& pod, ApplyContext* ctx);
+  [[nodiscard]] Reason QueueRefusal(const Pod& pod);
+  [[nodiscard]] FilterReply RefuseMember(const Pod& pod, Reason reason);
+
+  const MemberFilterRooms r_;
+};
 
 struct ExtenderRooms {
   const Cluster* cluster;

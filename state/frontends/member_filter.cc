@@ -1,9 +1,9 @@
-#include "state/frontends/member_filter.h"
-
+// SlotFilter and MemberFilter: what filter answers for a member of a gang (SPEC K-6, P-11).
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "state/frontends/extender_frontend.h"
 
 namespace muster {
 namespace {
@@ -91,12 +91,10 @@ void SlotFilter::CountMissingOffer(const Pod& pod, const NodeOffer& offer, Apply
   const Plan& plan = *r_.plans->Of(gang);
   if (plan.committed || now_ms - plan.created_ms < kMinPlanAgeMs) return;
   if (r_.plans->CountMissingOffer(gang) < kAbsencesForProof) return;
-  std::vector<NodeId> nodes;
-  for (const Slot& slot : plan.slots) {
-    if (slot.IsFor(pod) && (slot.pod == nullptr || slot.pod == &pod)) nodes.push_back(slot.node);
-  }
   const int64_t until_ms = now_ms + settings_.learned_refusal_ms;
-  for (const NodeId node : nodes) r_.cluster->Exclude(pod.cls, node, until_ms);
+  for (const Slot& slot : plan.slots) {
+    if (slot.IsFor(pod) && (slot.pod == nullptr || slot.pod == &pod)) r_.cluster->Exclude(pod.cls, slot.node, until_ms);
+  }
   refusals_until_ms_ = std::min(refusals_until_ms_, until_ms);
   r_.plan_lifecycle->Withdraw(gang, ReasonCode::kWithdrawn, "kube-scheduler refuses the reserved nodes for a member",
                               ctx);

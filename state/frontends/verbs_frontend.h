@@ -1,5 +1,5 @@
 // The frontend for callers that place pods themselves, with the verbs of the scheduler framework (SPEC G-1 to G-4, G-7,
-// P-3). Not thread-safe.
+// P-3, P-6). Not thread-safe.
 #ifndef MUSTER_STATE_FRONTENDS_VERBS_FRONTEND_H_
 #define MUSTER_STATE_FRONTENDS_VERBS_FRONTEND_H_
 
@@ -8,11 +8,47 @@
 #include <vector>
 
 #include "state/binding/bindings.h"
+#include "state/binding/pod_lifecycle.h"
 #include "state/cluster/class_index.h"
-#include "state/frontends/contention.h"
 #include "state/views/wait_reasons.h"
 
 namespace muster {
+
+struct ContentionRooms {
+  const Cluster* cluster;
+  Ledger* ledger;
+  const Gangs* gangs;
+  const Eligibility* eligibility;
+  const Queues* queues;
+  Nominations* nominations;
+  PodLifecycle* pod_lifecycle;
+  PlanLifecycle* plan_lifecycle;
+  Bindings* bindings;
+};
+
+// Takes nodes for pods whose callers choose them, and resolves the contention at the barrier: members of several gangs
+// wait with nodes that the other gangs need (P-6; verbs_contention.cc).
+class Contention {
+ public:
+  explicit Contention(const ContentionRooms& rooms) : r_(rooms) {}
+
+  // Charges the pod to the node. Returns why that is not possible; none: done.
+  [[nodiscard]] Reason ReserveNode(const Pod& pod, NodeId node, ApplyContext* ctx);
+  // P-6: resolves a deadlock of gangs whose members wait with nodes that the other gangs need: the last gang in order
+  // releases its nodes. Looks only at nodes of the offer. Returns whether one of them now has room for the pod.
+  bool Resolve(const Pod& pod, const NodeOffer& offer, ApplyContext* ctx);
+
+ private:
+  void Release(const Gang& gang, const std::string& why, ApplyContext* ctx);
+  [[nodiscard]] bool HasRoomWithout(const Pod& pod, NodeId node, const QueueKey* after) const;
+  [[nodiscard]] const Gang* FindLastWaiting(NodeId node, const Gang& except) const;
+  [[nodiscard]] bool ReleaseRoomFor(const Pod& pod, NodeId node, ApplyContext* ctx);
+  // Why the pod's queues do not allow its gang as a whole now; none: they do. Gangs behind it in order that wait at the
+  // barrier release their nodes if that makes room.
+  [[nodiscard]] Reason ReserveQueue(const Pod& pod, ApplyContext* ctx);
+
+  const ContentionRooms r_;
+};
 
 struct NodeSearchRooms {
   const Cluster* cluster;
@@ -22,8 +58,8 @@ struct NodeSearchRooms {
   Contention* contention;
 };
 
-// Filter and Score in one call (verbs_nodes.cc): the feasible nodes for the pod among `offered`, or among all nodes if
-// that is empty. REQUIRES: not IsPlacedAsGang.
+// Filter and Score in one call: the feasible nodes for the pod among `offered`, or among all nodes if that is empty.
+// REQUIRES: not IsPlacedAsGang.
 [[nodiscard]] NodesReply FindFeasibleNodes(const NodeSearchRooms& r, const Pod& pod,
                                            const std::vector<std::string>& offered, ApplyContext* ctx);
 

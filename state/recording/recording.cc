@@ -120,8 +120,8 @@ class StateReader : public archive::Reader {
     const uint64_t id = Number();
     pod = nullptr;
     if (id == 0) return;
-    if (id <= static_cast<uint64_t>(machine_->reader().pods.limit()))
-      pod = machine_->reader().pods.At(static_cast<PodId>(id - 1));
+    if (id <= static_cast<uint64_t>(machine_->reader().gangs.pod_limit()))
+      pod = machine_->reader().gangs.PodAt(static_cast<PodId>(id - 1));
     if (pod == nullptr) Fail();
   }
 

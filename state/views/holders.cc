@@ -40,11 +40,12 @@ Scarcity ComputeScarcity(const Cluster& cluster, ClassId cls) {
 // The entry of the gang, or of all lone pods (nullptr); added if it does not exist.
 HolderView& HolderOf(const Gang* gang, absl::btree_map<std::string, HolderView>* holders) {
   static const std::string kLone;
-  HolderView& view = (*holders)[gang == nullptr ? kLone : gang->key];
-  if (gang == nullptr || !view.gang.empty()) return view;
-  view.gang = gang->key;
-  view.created_ms = gang->created_ms;
-  return view;
+  const auto [at, added] = holders->try_emplace(gang == nullptr ? kLone : gang->key);
+  if (added && gang != nullptr) {
+    at->second.gang = gang->key;
+    at->second.created_ms = gang->created_ms;
+  }
+  return at->second;
 }
 
 }  // namespace
@@ -53,7 +54,7 @@ bool LacksRoom(ReasonCode code) { return code == ReasonCode::kNoRoom || code == 
 
 // Sets the cursor to the first member of the gang or its group whose class fits on no node. If every class fits alone,
 // sets it to the first member.
-void HolderReader::FindMemberWithoutRoom(const Gang& gang, HoldersCursor* read) const {
+void QueuesReader::FindMemberWithoutRoom(const Gang& gang, HoldersCursor* read) const {
   absl::btree_map<ClassId, Scarcity> seen;
   for (const Gang* each : r_.eligibility->Unplaced(gang)) {
     for (const Pod* pod : each->in(MemberState::kPending)) {
@@ -67,7 +68,7 @@ void HolderReader::FindMemberWithoutRoom(const Gang& gang, HoldersCursor* read) 
   }
 }
 
-bool HolderReader::View(const Gang& gang, int32_t limit, HoldersCursor* read, HoldersView* out) const {
+bool QueuesReader::ViewHolders(const Gang& gang, int32_t limit, HoldersCursor* read, HoldersView* out) const {
   if (!LacksRoom(gang.reason.code)) return true;
   const bool begins = !std::exchange(read->begun, true);
   if (begins) FindMemberWithoutRoom(gang, read);

@@ -36,21 +36,22 @@ struct GangReaderRooms {
   const WaitClock* clock;
   const Queues* queues;
   const Backlog* backlog;
+  const Sources* sources;
   const WaitReasons* reasons;
 };
 
-// Gangs with their plans and members (view.cc).
+// Gangs with their plans, and pods (view.cc).
 class GangReader {
  public:
   // `now_ms`: the time of the last command.
   GangReader(const GangReaderRooms& rooms, const int64_t* now_ms) : r_(rooms), now_ms_(now_ms) {}
 
   // nullptr: not known.
-  [[nodiscard]] const Gang* Find(absl::string_view key) const { return r_.gangs->FindGang(key); }
+  [[nodiscard]] const Gang* FindGang(absl::string_view key) const { return r_.gangs->FindGang(key); }
   // The gang's plan; nullptr: it has none.
   [[nodiscard]] const Plan* FindPlan(const Gang& gang) const { return r_.plans->Of(gang); }
   // In order of keys.
-  void ForEach(const std::function<void(const Gang&)>& visit) const { r_.gangs->ForEachGang(visit); }
+  void ForEachGang(const std::function<void(const Gang&)>& visit) const { r_.gangs->ForEachGang(visit); }
   [[nodiscard]] int32_t promised_holds() const { return r_.plans->promised_holds(); }
   [[nodiscard]] GangView View(const Gang& gang, bool with_members) const;
   // When the oldest member that waits for a node was created; kNever: no member waits. The wait may be older than its
@@ -59,48 +60,30 @@ class GangReader {
   // Appends at most `limit` members to `out`. A member that changes its state between two calls may be appended twice,
   // or not at all if it returned to an earlier state.
   bool ViewMembers(const Gang& gang, size_t limit, MembersCursor* read, std::vector<MemberView>* out) const;
-  // Also a pod of no gang.
-  [[nodiscard]] MemberView ViewMember(const Pod& pod) const;
+
+  // nullptr: not known.
+  [[nodiscard]] const Pod* FindPod(absl::string_view uid) const { return r_.gangs->FindPod(uid); }
+  // Ids of pods run from 0 to pod_limit()-1; nullptr: the id is not in use.
+  [[nodiscard]] const Pod* PodAt(PodId id) const { return r_.gangs->PodAt(id); }
+  [[nodiscard]] PodId pod_limit() const { return r_.gangs->pod_limit(); }
+  // The pod of that name among at most `limit` pods from `*from` on; nullptr: not among them. Starts with `*from` 0 and
+  // advances it; `*from` is pod_limit() at the end.
+  [[nodiscard]] const Pod* FindPodNamed(absl::string_view name_space, absl::string_view name, int32_t limit,
+                                        PodId* from) const;
+  [[nodiscard]] size_t pod_count() const { return r_.gangs->pod_count(); }
+  [[nodiscard]] int32_t held_binds() const { return r_.pod_lifecycle->held_binds(); }
+  [[nodiscard]] PodView ViewPod(const Pod& pod) const;
 
  private:
+  [[nodiscard]] MemberView ViewMember(const Pod& pod) const;
   [[nodiscard]] Reason WhyMemberWaits(const Pod& pod) const;
+  [[nodiscard]] Reason WhyNoRoom(const Pod& pod) const;
 
   const GangReaderRooms r_;
   const int64_t* now_ms_;
 };
 
-struct PodReaderRooms {
-  const Cluster* cluster;
-  const Gangs* gangs;
-  const Eligibility* eligibility;
-  const Sources* sources;
-  const PodLifecycle* pod_lifecycle;
-  const GangReader* gang_reader;
-};
-
-// Pods, each with its gang (pod_view.cc).
-class PodReader {
- public:
-  explicit PodReader(const PodReaderRooms& rooms) : r_(rooms) {}
-
-  // nullptr: not known.
-  [[nodiscard]] const Pod* Find(absl::string_view uid) const { return r_.gangs->FindPod(uid); }
-  // Ids of pods run from 0 to limit()-1; nullptr: the id is not in use.
-  [[nodiscard]] const Pod* At(PodId id) const { return r_.gangs->PodAt(id); }
-  [[nodiscard]] PodId limit() const { return r_.gangs->pod_limit(); }
-  // The pod of that name among at most `limit` pods from `*from` on; nullptr: not among them. Starts with `*from` 0 and
-  // advances it; `*from` is limit() at the end.
-  [[nodiscard]] const Pod* FindNamed(absl::string_view name_space, absl::string_view name, int32_t limit,
-                                     PodId* from) const;
-  [[nodiscard]] size_t count() const { return r_.gangs->pod_count(); }
-  [[nodiscard]] int32_t held_binds() const { return r_.pod_lifecycle->held_binds(); }
-  [[nodiscard]] PodView View(const Pod& pod) const;
-
- private:
-  const PodReaderRooms r_;
-};
-
-// Nodes, and what is known of the announcements of facts (pod_view.cc).
+// Nodes, and what is known of the announcements of facts (view.cc).
 class FactReader {
  public:
   FactReader(const Cluster* cluster, const Sources* sources, const RefusedFacts* refused)
@@ -143,9 +126,14 @@ struct QueuesReaderRooms {
   const Backlog* backlog;
   const WaitReasons* reasons;
   const Planning* planning;
+  const Cluster* cluster;
+  const Ledger* ledger;
+  const Plans* plans;
+  const FutureReservations* future_reservations;
 };
 
-// Queues, and the gangs that wait in them to be planned (queue_position.cc).
+// Queues, and what the gangs in them wait for: the gangs before them (queue_position.cc), and those that hold the
+// capacity which they lack (holders.cc).
 class QueuesReader {
  public:
   explicit QueuesReader(const QueuesReaderRooms& rooms) : r_(rooms) {}
@@ -160,32 +148,14 @@ class QueuesReader {
   bool ViewPosition(const Gang* gang, QueueId queue, int32_t limit, QueuePositionCursor* read,
                     QueuePositionView* out) const;
 
- private:
-  const QueuesReaderRooms r_;
-};
-
-struct HolderReaderRooms {
-  const Cluster* cluster;
-  const Ledger* ledger;
-  const Gangs* gangs;
-  const Eligibility* eligibility;
-  const Plans* plans;
-  const FutureReservations* future_reservations;
-};
-
-// The holders of the capacity that a gang waits for (holders.cc).
-class HolderReader {
- public:
-  explicit HolderReader(const HolderReaderRooms& rooms) : r_(rooms) {}
-
-  // None if the gang's reason is another one (LacksRoom). Reads at most `limit` pods; `out` is complete when the
-  // function returns true.
-  bool View(const Gang& gang, int32_t limit, HoldersCursor* read, HoldersView* out) const;
+  // The holders of the capacity that the gang waits for. None if its reason is another one (LacksRoom). Reads at most
+  // `limit` pods; `out` is complete when the function returns true.
+  bool ViewHolders(const Gang& gang, int32_t limit, HoldersCursor* read, HoldersView* out) const;
 
  private:
   void FindMemberWithoutRoom(const Gang& gang, HoldersCursor* read) const;
 
-  const HolderReaderRooms r_;
+  const QueuesReaderRooms r_;
 };
 
 struct SubmissionViewRooms {
@@ -197,7 +167,7 @@ struct SubmissionViewRooms {
 // The state of a submission as its caller sees it. REQUIRES: the gang has a submission that has not ended.
 [[nodiscard]] SubmissionReply ViewSubmission(const SubmissionViewRooms& rooms, const Gang& gang, int64_t now_ms);
 
-// Submitted gangs (S-1; submission_view.cc).
+// Submitted gangs (S-1; view.cc).
 class SubmissionReader {
  public:
   SubmissionReader(const SubmissionViewRooms& rooms, const int64_t* now_ms) : r_(rooms), now_ms_(now_ms) {}
@@ -216,17 +186,15 @@ class SubmissionReader {
 // Every reader of a machine.
 struct Reader {
   const GangReader gangs;
-  const PodReader pods;
   const FactReader facts;
   const QueuesReader queues;
-  const HolderReader holders;
   const SubmissionReader submissions;
 
   // The lookups that most callers need.
-  [[nodiscard]] const Pod* FindPod(absl::string_view uid) const { return pods.Find(uid); }
-  [[nodiscard]] const Gang* FindGang(absl::string_view key) const { return gangs.Find(key); }
+  [[nodiscard]] const Pod* FindPod(absl::string_view uid) const { return gangs.FindPod(uid); }
+  [[nodiscard]] const Gang* FindGang(absl::string_view key) const { return gangs.FindGang(key); }
   [[nodiscard]] const Plan* FindPlan(const Gang& gang) const { return gangs.FindPlan(gang); }
-  void ForEachGang(const std::function<void(const Gang&)>& visit) const { gangs.ForEach(visit); }
+  void ForEachGang(const std::function<void(const Gang&)>& visit) const { gangs.ForEachGang(visit); }
 };
 
 }  // namespace muster

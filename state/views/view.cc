@@ -1,10 +1,11 @@
-// Builds the views and the explanations of waiting gangs and their members (SPEC G-10, S-5).
+// Builds the views of gangs, pods, nodes and submissions, and explains why gangs and members wait (SPEC G-10, S-5).
 #include <algorithm>
 #include <array>
 #include <iterator>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "state/planner/explain_no_room.h"
 #include "state/views/reader.h"
 
 namespace muster {
@@ -195,21 +196,14 @@ int64_t GangReader::WaitsSince(const Gang& gang) {
 }
 
 bool GangReader::ViewMembers(const Gang& gang, size_t limit, MembersCursor* read, std::vector<MemberView>* out) const {
-  for (; read->state < kMemberStates; ++read->state, read->begun = false) {
+  for (; read->state < kMemberStates; ++read->state, read->last.reset()) {
     const MemberSet& set = gang.members[read->state];
-    auto member = set.begin();
-    if (read->begun) {
-      Pod last;
-      last.facts.priority = read->priority;
-      last.facts.created_ms = read->created_ms;
-      last.facts.name = read->name;
-      last.facts.uid = read->uid;
-      member = set.upper_bound(&last);
-    }
+    auto member = read->last.has_value() ? set.upper_bound(&*read->last) : set.begin();
     for (; member != set.end(); ++member, --limit) {
-      if (limit == 0) return false;
-      const PodDescription& facts = (*member)->facts;
-      *read = {read->state, true, facts.priority, facts.created_ms, facts.name, facts.uid};
+      if (limit == 0) {
+        if (member != set.begin()) read->last = **std::prev(member);
+        return false;
+      }
       out->push_back(ViewMember(**member));
     }
   }
@@ -259,6 +253,120 @@ MemberView GangReader::ViewMember(const Pod& pod) const {
   member.reason = WhyMemberWaits(pod);
   member.binding = r_.pod_lifecycle->BindingOf(pod);
   return member;
+}
+
+// Why a pod that is scheduled individually has no feasible node; none: it has one, or it does not wait.
+Reason GangReader::WhyNoRoom(const Pod& pod) const {
+  if (pod.state != MemberState::kPending || pod.cls == kNoClass) return {};
+  if (!r_.sources->complete()) return r_.sources->Reading();
+  const Cluster& cluster = *r_.cluster;
+  for (NodeId id = 0; id < cluster.node_limit(); ++id) {
+    if (cluster.FindObstacle(id, pod.cls) == Obstacle::kNone && cluster.Room(id, pod.cls, 1) > 0) return {};
+  }
+  return {ReasonCode::kNoRoom, ExplainNoRoom(cluster, pod.cls).text};
+}
+
+PodView GangReader::ViewPod(const Pod& pod) const {
+  PodView view;
+  view.name_space = pod.facts.name_space;
+  view.pod = ViewMember(pod);
+  view.ignored = pod.facts.gang.ignored;
+  view.in_gang = pod.gang != nullptr;
+  if (view.in_gang) {
+    view.gang = View(*pod.gang, /*with_members=*/false);
+    if (view.pod.reason.none()) view.pod.reason = WhyNoRoom(pod);
+  } else if (pod.state == MemberState::kPending) {
+    view.pod.reason = r_.eligibility->PodReason(pod);
+    if (view.pod.reason.none()) {
+      view.pod.reason = {ReasonCode::kNotAGang,
+                         "it is in no gang; Muster only keeps it off capacity that is promised to gangs"};
+    }
+  }
+  return view;
+}
+
+const Pod* GangReader::FindPodNamed(absl::string_view name_space, absl::string_view name, int32_t limit,
+                                    PodId* from) const {
+  const PodId end = std::min(r_.gangs->pod_limit(), *from + limit);
+  for (; *from < end; ++*from) {
+    const Pod* pod = r_.gangs->PodAt(*from);
+    if (pod != nullptr && pod->facts.name == name && pod->facts.name_space == name_space) return pod;
+  }
+  return nullptr;
+}
+
+const Node* FactReader::FindNode(absl::string_view name) const {
+  const NodeId id = cluster_->FindNode(name);
+  return id != kNoNode && cluster_->node(id).present ? &cluster_->node(id) : nullptr;
+}
+
+NodeView FactReader::ViewNode(NodeId id) const {
+  const Node& node = cluster_->node(id);
+  const ResourceNames& names = cluster_->names();
+  NodeView view;
+  view.name = node.facts.name;
+  view.present = node.present;
+  view.unschedulable = node.facts.unschedulable;
+  view.allocatable = names.ToList(node.allocatable);
+  view.used = names.ToList(node.used);
+  ResourceSum promised = node.reserved;
+  promised.AddTimes(node.future_reserved, 1);
+  view.reserved = names.ToList(promised);
+  view.free = names.ToList(node.free);
+  if (node.freshness != Freshness::kCurrent) view.stale_since_ms = sources_->stale_since_ms();
+  view.expired = node.freshness == Freshness::kExpired;
+  view.refused = refused_->NodeRefusalReason(view.name);
+  return view;
+}
+
+std::optional<NodeView> FactReader::ViewNode(const std::string& name) const {
+  const NodeId id = cluster_->FindNode(name);
+  std::string refused = refused_->NodeRefusalReason(name);
+  const bool present = id != kNoNode && cluster_->node(id).present;
+  if (!present && refused.empty()) return std::nullopt;
+  if (id != kNoNode) return ViewNode(id);
+  NodeView view;
+  view.name = name;
+  view.refused = std::move(refused);
+  return view;
+}
+
+SubmissionReply ViewSubmission(const SubmissionViewRooms& rooms, const Gang& gang, int64_t now_ms) {
+  const Submission& submission = *rooms.submissions->Of(gang);
+  const Plan* plan = rooms.plans->Of(gang);
+  SubmissionReply reply;
+  reply.gang = gang.key;
+  reply.expires_ms = submission.expires_ms;
+  if (plan == nullptr) {
+    reply.reason = rooms.reasons->WithBlockerName(gang, rooms.reasons->Of(gang, now_ms));
+    return reply;
+  }
+  reply.state = SubmissionReply::State::kPlanned;
+  reply.plan = plan->id;
+  for (const Slot& slot : plan->slots) {
+    reply.places.push_back({slot.pod->facts.uid, slot.pod->facts.name, rooms.cluster->node(slot.node).facts.name});
+  }
+  reply.reason = {ReasonCode::kPlanned, "room is reserved; confirm the plan"};
+  const MemberSet& pending = gang.in(MemberState::kPending);
+  const auto more = std::count_if(pending.begin(), pending.end(), [&rooms](const Pod* pod) {
+    return pod->submitted && rooms.plans->SlotIndex(*pod) < 0;
+  });
+  if (more > 0)
+    absl::StrAppend(&reply.reason.text, "; ", more, " more, beyond the minimum, are scheduled with Filter and Permit");
+  if (!submission.confirmed) return reply;
+  for (const Gang* other : rooms.plans->PeersOf(gang)) {
+    if (const Submission* its = rooms.submissions->Of(*other); its != nullptr && its->confirmed) continue;
+    reply.reason.text = absl::StrCat("confirmed; gang ", other->key, " of its group is not confirmed yet");
+    break;
+  }
+  return reply;
+}
+
+std::optional<SubmissionReply> SubmissionReader::View(const std::string& id) const {
+  if (const SubmissionReply* ended = r_.submissions->FindFinished(id); ended != nullptr) return *ended;
+  const Gang* gang = r_.submissions->Find(id);
+  if (gang == nullptr) return std::nullopt;
+  return ViewSubmission(r_, *gang, *now_ms_);
 }
 
 }  // namespace muster

@@ -4,14 +4,15 @@
 #define MUSTER_STATE_VIEWS_VIEW_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
 #include "state/base/reason.h"
+#include "state/base/resources.h"
 #include "state/binding/bindings.h"
 #include "state/gangs/types.h"
 
@@ -114,50 +115,22 @@ struct GangView {
   QueuePositionView queue_position;           // set only in explanations
 };
 
-// The progress of GangReader::ViewMembers: the sort key of the last member that was read, which may no longer exist.
+// The progress of GangReader::ViewMembers.
 struct MembersCursor {
   size_t state = 0;
-  bool begun = false;  // a member in `state` was read
-  int32_t priority = 0;
-  int64_t created_ms = 0;
-  std::string name;
-  std::string uid;
+  std::optional<Pod> last;  // a copy of the last member in `state` that was read, which may no longer exist
 };
 
 // Whether a gang with this reason waits for capacity that other work holds.
 [[nodiscard]] bool LacksRoom(ReasonCode code);
 
-// The progress of HolderReader::View.
+// The progress of QueuesReader::ViewHolders.
 struct HoldersCursor {
   bool begun = false;
   std::string uid;  // a member that fits on no node
   PodId next = 0;
   std::string resource;
   absl::btree_map<std::string, HolderView> holders;  // by gang
-};
-
-// Amounts by resource, in order of names; a missing resource is zero.
-class AmountsView {
- public:
-  using Entry = std::pair<std::string, int64_t>;
-
-  void Add(std::string resource, int64_t amount) {
-    auto at = entries_.begin();
-    while (at != entries_.end() && at->first < resource) ++at;
-    entries_.insert(at, {std::move(resource), amount});
-  }
-  [[nodiscard]] int64_t at(absl::string_view resource) const {
-    for (const Entry& entry : entries_) {
-      if (entry.first == resource) return entry.second;
-    }
-    return 0;
-  }
-  [[nodiscard]] bool empty() const { return entries_.empty(); }
-  [[nodiscard]] auto begin() const { return entries_.begin(); }
-  [[nodiscard]] auto end() const { return entries_.end(); }
-
- private:
-  absl::InlinedVector<Entry, 4> entries_;
 };
 
 // A pod and its gang, without the gang's members.
@@ -169,14 +142,15 @@ struct PodView {
   std::vector<std::string> ignored;  // a sentence for each of its labels and annotations that has no effect
 };
 
+// Amounts of zero are not listed.
 struct NodeView {
   std::string name;
   bool present = false;
   bool unschedulable = false;
-  AmountsView allocatable;
-  AmountsView used;
-  AmountsView reserved;
-  AmountsView free;
+  ResourceList allocatable;
+  ResourceList used;
+  ResourceList reserved;
+  ResourceList free;
   int64_t stale_since_ms =
       kNever;            // since when its facts are only those of an earlier process; kNever: they are current
   bool expired = false;  // it is stale for too long: nothing new is placed on it

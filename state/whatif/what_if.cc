@@ -138,8 +138,8 @@ class HypotheticalMachine {
       return absl::NotFoundError(absl::StrCat("node ", name, ", which would be removed, is not known"));
     }
     std::set<std::string> gangs(hit->begin(), hit->end());
-    for (PodId id = 0; id < machine_.reader().pods.limit(); ++id) {
-      const Pod* pod = machine_.reader().pods.At(id);
+    for (PodId id = 0; id < machine_.reader().gangs.pod_limit(); ++id) {
+      const Pod* pod = machine_.reader().gangs.PodAt(id);
       if (pod == nullptr || pod->gang == nullptr || pod->facts.node_name != name) continue;
       gangs.insert(pod->gang->key);
       if (pod->gang->key == asked && pod->active()) lost_.push_back(pod->facts);

@@ -310,7 +310,7 @@ void RecoverFigures() {
     Engine engine(settings, EngineOptions(), store->get(), &events);
     if (!engine.Start().ok()) std::abort();
     size_t pods = 0;
-    if (!engine.ReadDurableSync([&](const Machine& machine) { pods = machine.reader().pods.count(); }).ok())
+    if (!engine.ReadDurableSync([&](const Machine& machine) { pods = machine.reader().gangs.pod_count(); }).ok())
       std::abort();
     if (life > 0) {
       if (pods != size_t{kGangs} * kSize) std::abort();

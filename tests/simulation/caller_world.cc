@@ -43,8 +43,8 @@ void CallerWorld::Run(const Turns& turns) {
   while (violation_.empty() && !jobs_.empty()) {
     Turn();
     if (clock_.NowMs() <= end) continue;
-    for (PodId id = 0; id < machine_->reader().pods.limit(); ++id) {
-      if (const Pod* pod = machine_->reader().pods.At(id); pod != nullptr) {
+    for (PodId id = 0; id < machine_->reader().gangs.pod_limit(); ++id) {
+      if (const Pod* pod = machine_->reader().gangs.PodAt(id); pod != nullptr) {
         Log(absl::StrCat("there: pod ", pod->facts.uid, " of ", pod->facts.gang.name, " on ", pod->facts.node_name));
       }
     }

@@ -46,8 +46,9 @@ std::string RandomWorld::FactsDiffer() const {
       other.rooms().sources.version() != machine_->rooms().sources.version()) {
     return "the announcer's version is another";
   }
-  if (other.reader().pods.count() != machine_->reader().pods.count()) {
-    return absl::StrCat(other.reader().pods.count(), " of ", machine_->reader().pods.count(), " pods are there again");
+  if (other.reader().gangs.pod_count() != machine_->reader().gangs.pod_count()) {
+    return absl::StrCat(other.reader().gangs.pod_count(), " of ", machine_->reader().gangs.pod_count(),
+                        " pods are there again");
   }
   const Cluster& cluster = machine_->rooms().cluster;
   for (NodeId id = 0; id < cluster.node_limit(); ++id) {
@@ -284,8 +285,8 @@ void RandomWorld::CheckPodAffinity(const Outcome& outcome, const std::set<std::s
         const Node& node = machine_->rooms().cluster.node(id);
         if (node.present) twin.nodes[node.facts.name] = node.facts;
       }
-      for (PodId id = 0; id < machine_->reader().pods.limit(); ++id) {
-        const Pod* other = machine_->reader().pods.At(id);
+      for (PodId id = 0; id < machine_->reader().gangs.pod_limit(); ++id) {
+        const Pod* other = machine_->reader().gangs.PodAt(id);
         const bool there = other != nullptr && machine_->rooms().ledger.ChargeOf(id).node != kNoNode &&
                            machine_->rooms().ledger.ChargeOf(id).kind == ChargeKind::kUsed;
         if (there) twin.pods.push_back(as_twin(*other));

@@ -208,7 +208,7 @@ TEST_F(MachineFacts, PodWithoutNameOrUid_IsRefused) {
     (name ? pod.name : pod.uid).clear();
     Apply(UpsertPod{pod});
     EXPECT_TRUE(absl::IsInvalidArgument(out_.status));
-    EXPECT_EQ(machine_.reader().pods.count(), 0U);
+    EXPECT_EQ(machine_.reader().gangs.pod_count(), 0U);
   }
   Apply(UpsertPod{Lone("a", 1)});
   PodDescription another = Lone("a", 1);

@@ -20,7 +20,7 @@ TEST_F(MachineRules, Shutdown_AnswersUncommittedHolds) {
   AskAndBind("h-1", 2);
   EXPECT_EQ(Apply(Shutdown{}), Lines{"answer 1 ShuttingDown"});
   EXPECT_EQ(PodAt("h-1").state, MemberState::kCommitted);
-  EXPECT_EQ(machine_.reader().pods.held_binds(), 0);
+  EXPECT_EQ(machine_.reader().gangs.held_binds(), 0);
 }
 
 TEST_F(MachineRules, EndHold_OneOfTwoCalls_EndsOnlyThatCall) {
@@ -32,7 +32,7 @@ TEST_F(MachineRules, EndHold_OneOfTwoCalls_EndsOnlyThatCall) {
   EXPECT_EQ(PodAt("g-1").state, MemberState::kWaiting) << "the other call is there";
   EXPECT_EQ(Apply(CallerGone{"g-1", 2}), Lines{"answer 2 Gone"});
   EXPECT_EQ(PodAt("g-1").state, MemberState::kPending);
-  EXPECT_EQ(machine_.reader().pods.held_binds(), 0);
+  EXPECT_EQ(machine_.reader().gangs.held_binds(), 0);
   Start();
   EXPECT_EQ(Apply(CallerGone{"g-1", 1}), Lines{"answer 1 Gone"});
   EXPECT_EQ(PodAt("g-1").state, MemberState::kCommitted) << "bound whatever its caller does (K-4)";

@@ -13,9 +13,9 @@ class HoldersTest : public WholeMachine {
     HoldersCursor read;
     HoldersView view;
     int32_t steps = 1;
-    while (!machine_.reader().holders.View(GangAt(gang), limit, &read, &view)) ++steps;
+    while (!machine_.reader().queues.ViewHolders(GangAt(gang), limit, &read, &view)) ++steps;
     if (!view.holders.empty()) {
-      EXPECT_GE(steps * limit, machine_.reader().pods.limit());
+      EXPECT_GE(steps * limit, machine_.reader().gangs.pod_limit());
     }
     Lines lines;
     for (const HolderView& holder : view.holders) {

@@ -1,7 +1,7 @@
-#include "state/frontends/contention.h"
-
+// Contention: nodes for pods whose callers choose them, and which gangs make way for others (SPEC P-6).
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "state/frontends/verbs_frontend.h"
 
 namespace muster {
 namespace {
@@ -82,9 +82,12 @@ Reason Contention::ReserveQueue(const Pod& pod, ApplyContext* ctx) {
   const Claims together = ClaimsOf(r_.eligibility->GroupOf(gang));
   // A gang that waits already keeps what it has: only those ahead of it come before the rest of its demand.
   const bool waits = absl::c_any_of(together, [](const Claim* each) { return each->count(MemberState::kWaiting) > 0; });
-  Claims holders = ahead;
-  if (!waits) holders.insert(holders.end(), behind.begin(), behind.end());
-  Reason reason = r_.queues->CheckAtBarrier(pod, together, holders, {});
+  const auto check = [&] {
+    Claims holders = ahead;
+    if (!waits) holders.insert(holders.end(), behind.begin(), behind.end());
+    return r_.queues->CheckAtBarrier(pod, together, holders, {});
+  };
+  Reason reason = check();
   if (reason.none() || behind.empty()) return reason;
   if (!r_.eligibility->GateReason(gang, ctx->now_ms()).none()) return reason;  // it could not start anyway
   if (!r_.queues->CheckAtBarrier(pod, together, ahead, behind).none()) return reason;
@@ -95,9 +98,7 @@ Reason Contention::ReserveQueue(const Pod& pod, ApplyContext* ctx) {
     behind.pop_back();
     if (!r_.queues->ShareQueue(last, gang)) continue;
     Release(last, absl::StrCat("gang ", gang.key, ", which is ahead of it"), ctx);
-    holders = ahead;
-    if (!waits) holders.insert(holders.end(), behind.begin(), behind.end());
-    reason = r_.queues->CheckAtBarrier(pod, together, holders, {});
+    reason = check();
   }
   return reason;
 }
@@ -122,7 +123,6 @@ bool Contention::Resolve(const Pod& pod, const NodeOffer& offer, ApplyContext* c
   return false;
 }
 
-// Charges the pod to the node. Returns why that is not possible; none: done.
 Reason Contention::ReserveNode(const Pod& pod, NodeId node, ApplyContext* ctx) {
   if (Reason reason = ReserveQueue(pod, ctx); !reason.none()) {
     reason.text = absl::StrCat("gang ", pod.gang->key, ": ", reason.text);
