@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "clients/musterctl/trace_file.h"
-#include "state/simulate/figures.h"
+#include "state/simulate/trace_run.h"
 
 namespace muster {
 

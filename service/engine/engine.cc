@@ -235,11 +235,12 @@ void Engine::RestoreFacts() {
   Apply(muster::RestoreFacts{}, &outcome);
   if (!outcome.status.ok()) refused_log_.Write(muster::RestoreFacts{}, outcome.status);
   const Reader& reader = machine_.reader();
-  if (reader.facts.stale_since_ms() != kNever) {
+  if (reader.facts.sources().stale_since_ms() != kNever) {
     spdlog::info(
         "restored {} nodes and {} pods that \"{}\" announced to the previous process, version {}; they "
         "are stale until the source announces them again",
-        reader.facts.present_nodes(), reader.gangs.pod_count(), reader.facts.announcer(), reader.facts.version());
+        reader.facts.present_nodes(), reader.gangs.pod_count(), reader.facts.sources().announcer(),
+        reader.facts.sources().version());
   }
   Deliver();
 }

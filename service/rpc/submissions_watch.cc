@@ -122,7 +122,7 @@ class SubmissionsReactor final : public StreamReactor<v1::SubmissionEvent> {
       }
       for (const std::string& key : gangs) {
         const Gang* gang = reader.FindGang(key);
-        const Submission* submission = gang == nullptr ? nullptr : reader.submissions.Of(*gang);
+        const Submission* submission = gang == nullptr ? nullptr : reader.submissions.all().Of(*gang);
         if (submission != nullptr) open.push_back(submission->id);
       }
       for (const std::string& id : open) batch->found.emplace_back(id, *reader.submissions.View(id));

@@ -1,10 +1,10 @@
-#include "state/frontends/capacity_guard.h"
-
+// CapacityGuard: gangs and promised capacity against pods that need no quorum, and preemption (SPEC P-8, K-3, K-9).
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "state/frontends/extender_frontend.h"
 
 namespace muster {
 namespace {
@@ -112,7 +112,11 @@ PreemptReply CapacityGuard::FilterCandidates(const Preempt& question, const Pod*
     const bool guarded = regained.has_value() && Guarded(*pod, node, *regained);
     if (guarded || BreaksGang(promised, candidate.victim_uids)) continue;
     reply.nodes.push_back(candidate.node);
-    AddVictims(question.uid, candidate.victim_uids, now_ms);
+    // Until Muster reads that the victims are being deleted, they count as lost for their gangs.
+    for (const std::string& uid : candidate.victim_uids) {
+      const Pod* victim = r_.gangs->FindPod(uid);
+      if (victim != nullptr && victim->gang != nullptr) victims_[{uid, question.uid}] = now_ms + kVictimMs;
+    }
   }
   return reply;
 }
@@ -125,14 +129,6 @@ std::optional<ResourceSum> CapacityGuard::UsedBy(const std::vector<std::string>&
     sum.AddTimes(r_.cluster->pod_class(pod->cls).request, 1);
   }
   return sum;
-}
-
-// Until Muster reads that the victims are being deleted, they count as lost for their gangs.
-void CapacityGuard::AddVictims(const std::string& preemptor, const std::vector<std::string>& victims, int64_t now_ms) {
-  for (const std::string& uid : victims) {
-    const Pod* pod = r_.gangs->FindPod(uid);
-    if (pod != nullptr && pod->gang != nullptr) victims_[{uid, preemptor}] = now_ms + kVictimMs;
-  }
 }
 
 CapacityGuard::ByGang CapacityGuard::VictimsOfOthers(const std::string& preemptor) const {

@@ -25,15 +25,12 @@ int32_t SampleSize(int32_t nodes, int32_t percentage) {
 }  // namespace
 
 FilterReply SlotFilter::FilterPlanned(const Pod& pod, const NodeOffer& offer, ApplyContext* ctx) {
-  const int32_t slot = ChooseSlot(pod, offer);
-  const Plan& plan = *r_.plans->Of(*pod.gang);
-  if (slot >= 0) {
+  if (r_.plans->SlotIndex(pod) < 0 && !r_.plans->HasSlotFor(pod)) return {};
+  if (const int32_t slot = ChooseSlot(pod, offer); slot >= 0) {
     r_.plans->Offer(pod, slot);
-    const NodeId node = plan.slots[static_cast<size_t>(slot)].node;
+    const NodeId node = r_.plans->SlotOf(pod)->node;
     return FilterReply{FilterReply::Kind::kSingleNode, r_.cluster->node(node).facts.name, {}, {}};
   }
-  const bool open = r_.plans->SlotIndex(pod) >= 0 || r_.plans->HasSlotFor(pod);
-  if (!open) return {};
   CountMissingOffer(pod, offer, ctx);
   FilterReply refusal;
   refusal.reason = {ReasonCode::kNodeNotOffered,
@@ -47,7 +44,6 @@ int32_t SlotFilter::ChooseSlot(const Pod& pod, const NodeOffer& offer) {
   const std::vector<Slot>& slots = r_.plans->Of(*pod.gang)->slots;
   const auto offered = [&](const Slot& slot) { return offer.Contains(r_.cluster->node(slot.node).facts.name); };
   if (const Slot* own = r_.plans->SlotOf(pod); own != nullptr && offered(*own)) return r_.plans->SlotIndex(pod);
-  if (r_.plans->SlotIndex(pod) < 0 && !r_.plans->HasSlotFor(pod)) return -1;
   NodeId last = kNoNode;  // slots of one node are adjacent: ask once per node
   for (size_t i = 0; i < slots.size(); ++i) {
     if (slots[i].state != SlotState::kFree || !slots[i].IsFor(pod) || slots[i].node == last) continue;

@@ -1,7 +1,6 @@
 #include "state/frontends/submissions_frontend.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -9,13 +8,29 @@
 #include "absl/strings/str_cat.h"
 #include "state/base/checked.h"
 #include "state/base/problem.h"
-#include "state/views/reader.h"
 
 namespace muster {
 namespace {
 
 absl::Status NotKnown(const std::string& id) {
   return absl::NotFoundError(absl::StrCat("no submission ", id, " is known, or it ended too long ago"));
+}
+
+// InvalidArgument: more is requested in total than can be counted.
+absl::Status CheckSum(const std::vector<PodDescription>& pods) {
+  ResourceList sum;
+  for (const PodDescription& pod : pods) {
+    for (const auto& [name, amount] : pod.shape->requests) {
+      const std::optional<int64_t> more = CheckedAdd(sum[name], amount);
+      if (!more.has_value()) {
+        return InvalidArgument({{Subject::kField, "pods",
+                                 absl::StrCat("together they ask for more ", name,
+                                              " than can be counted; expected less than 2^63 base units")}});
+      }
+      sum[name] = *more;
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -30,24 +45,6 @@ absl::StatusOr<bool> SubmissionsFrontend::ReplyIfKnown(const SubmitGang& command
   }
   ctx->ReplyWhenDurable(*OnQuery(command.id, ctx->now_ms()));
   return true;
-}
-
-absl::Status SubmissionsFrontend::CheckSum(const std::vector<PodDescription>& pods) {
-  constexpr size_t kAlwaysCounted = std::numeric_limits<int64_t>::max() / kMaxAmount;
-  if (pods.size() <= kAlwaysCounted) return absl::OkStatus();
-  ResourceList sum;
-  for (const PodDescription& pod : pods) {
-    for (const auto& [name, amount] : pod.shape->requests) {
-      const std::optional<int64_t> more = CheckedAdd(sum[name], amount);
-      if (!more.has_value()) {
-        return InvalidArgument({{Subject::kField, "pods",
-                                 absl::StrCat("together they ask for more ", name,
-                                              " than can be counted; expected less than 2^63 base units")}});
-      }
-      sum[name] = *more;
-    }
-  }
-  return absl::OkStatus();
 }
 
 absl::Status SubmissionsFrontend::Check(const SubmitGang& command) const {
@@ -106,19 +103,13 @@ std::vector<PodDescription> SubmissionsFrontend::Pods(const SubmitGang& command,
     pod.phase = PodPhase::kPending;
     pod.our_gate = pod.other_gates = pod.deleting = false;
     pod.created_ms = now_ms;
-    std::string subgroup = std::move(pod.gang.subgroup);
-    pod.gang = GangMembership();
-    pod.gang.subgroup = std::move(subgroup);
-    pod.gang.name = command.name;
-    pod.gang.dialect = GangDialect::kApi;
-    pod.gang.declares = true;
-    pod.gang.declaration = command.declaration;
+    pod.gang = {.name = command.name,
+                .dialect = GangDialect::kApi,
+                .declares = true,
+                .subgroup = pod.gang.subgroup,
+                .declaration = command.declaration};
   }
   return pods;
-}
-
-SubmissionReply SubmissionsFrontend::CurrentReply(const Gang& gang, int64_t now_ms) const {
-  return ViewSubmission({r_.cluster, r_.plans, r_.submissions, r_.reasons}, gang, now_ms);
 }
 
 absl::StatusOr<SubmissionReply> SubmissionsFrontend::OnQuery(const std::string& id, int64_t now_ms) {
@@ -126,7 +117,7 @@ absl::StatusOr<SubmissionReply> SubmissionsFrontend::OnQuery(const std::string& 
   const Gang* gang = r_.submissions->Find(id);
   if (gang == nullptr) return NotKnown(id);
   r_.submissions->OnQueried(*gang, r_.plans->Of(*gang) != nullptr, now_ms);
-  return CurrentReply(*gang, now_ms);
+  return r_.reader->View(*gang);
 }
 
 absl::StatusOr<SubmissionReply> SubmissionsFrontend::OnConfirm(const ConfirmGang& command, ApplyContext* ctx) {
@@ -157,7 +148,7 @@ absl::StatusOr<SubmissionReply> SubmissionsFrontend::OnConfirm(const ConfirmGang
   // D-10: a group starts when the plan of each of its gangs is confirmed.
   for (const Gang* each : together) {
     const Submission* its = r_.submissions->Of(*each);
-    if (its == nullptr || !its->confirmed) return CurrentReply(*gang, ctx->now_ms());
+    if (its == nullptr || !its->confirmed) return r_.reader->View(*gang);
   }
   SubmissionReply answer;
   for (const Gang* each : together) {

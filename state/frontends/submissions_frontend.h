@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "state/binding/bindings.h"
 #include "state/reservations/submissions.h"
-#include "state/views/wait_reasons.h"
+#include "state/views/reader.h"
 
 namespace muster {
 
@@ -33,6 +33,7 @@ struct SubmissionRooms {
   PodLifecycle* pod_lifecycle;
   PlanLifecycle* plan_lifecycle;
   Bindings* bindings;
+  const SubmissionReader* reader;
 };
 
 class SubmissionsFrontend {
@@ -50,8 +51,6 @@ class SubmissionsFrontend {
   void Open(const Gang& gang, const SubmitGang& command, int64_t now_ms);
   // The pods of the submission, as pending members of its gang.
   [[nodiscard]] static std::vector<PodDescription> Pods(const SubmitGang& command, int64_t now_ms);
-  // The state of the gang's submission.
-  [[nodiscard]] SubmissionReply CurrentReply(const Gang& gang, int64_t now_ms) const;
 
   [[nodiscard]] absl::StatusOr<SubmissionReply> OnQuery(const std::string& id, int64_t now_ms);
   [[nodiscard]] absl::StatusOr<SubmissionReply> OnConfirm(const ConfirmGang& command, ApplyContext* ctx);
@@ -64,7 +63,6 @@ class SubmissionsFrontend {
                                                         ApplyContext* ctx);
 
  private:
-  [[nodiscard]] static absl::Status CheckSum(const std::vector<PodDescription>& pods);
   void BindPlan(const Gang& gang, ApplyContext* ctx);
 
   const SubmissionRooms r_;

@@ -38,26 +38,20 @@ bool Contention::HasRoomWithout(const Pod& pod, NodeId node, const QueueKey* aft
   return r_.cluster->FitsAfterRelease(node, pod.cls, waiting);
 }
 
-// The last gang in order with members waiting on the node, other than `except` and its group; nullptr: none.
-const Gang* Contention::FindLastWaiting(NodeId node, const Gang& except) const {
-  const Gang* last = nullptr;
-  const auto waiters = r_.pod_lifecycle->waiters().find(node);
-  if (waiters == r_.pod_lifecycle->waiters().end()) return last;
-  for (const PodId id : waiters->second) {
-    const Gang* gang = r_.gangs->pod(id).gang;
-    if (gang == last || Together(*r_.gangs, *gang, except)) continue;
-    if (last == nullptr || r_.eligibility->KeyOf(*last) < r_.eligibility->KeyOf(*gang)) last = gang;
-  }
-  return last;
-}
-
 // Releases gangs that come after the pod's gang from the node, the last first, until the pod fits. Returns false if it
 // does not fit after all of them. REQUIRES: HasRoomWithout for the gang's key.
 bool Contention::ReleaseRoomFor(const Pod& pod, NodeId node, ApplyContext* ctx) {
   const Gang& gang = *pod.gang;
   while (r_.cluster->Room(node, pod.cls, 1) == 0) {
-    const Gang* last = FindLastWaiting(node, gang);
-    if (last == nullptr || !(r_.eligibility->KeyOf(gang) < r_.eligibility->KeyOf(*last))) return false;
+    const auto waiters = r_.pod_lifecycle->waiters().find(node);
+    if (waiters == r_.pod_lifecycle->waiters().end()) return false;
+    const Gang* last = &gang;  // in order
+    for (const PodId id : waiters->second) {
+      const Gang* other = r_.gangs->pod(id).gang;
+      if (other == last || Together(*r_.gangs, *other, gang)) continue;
+      if (r_.eligibility->KeyOf(*last) < r_.eligibility->KeyOf(*other)) last = other;
+    }
+    if (last == &gang) return false;
     Release(*last, absl::StrCat("gang ", gang.key, ", which is ahead of it"), ctx);
   }
   return true;

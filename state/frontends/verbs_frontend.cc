@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "state/base/problem.h"
 #include "state/planner/explain_no_room.h"
@@ -12,6 +13,24 @@ namespace {
 
 // The turn of a member that passed PreFilter ends after this time: its caller is gone.
 constexpr int64_t kTurnMs = 30'000;
+
+// Why the pod has no turn in its gang's schedule cycle; none: it has one.
+Reason TurnReason(const Pod& pod, int64_t now_ms) {
+  const Gang& gang = *pod.gang;
+  const bool had_turn = pod.last_cycle >= gang.durable.cycle;
+  if (gang.durable.cycle_valid && !had_turn) return {};
+  const bool under_way = pod.passed_ms != kNever;
+  if (gang.durable.cycle_valid && under_way && now_ms - pod.passed_ms >= kTurnMs) return {};
+  std::string text = gang.durable.cycle_valid
+                         ? absl::StrCat("the pod had its turn in schedule cycle ", gang.durable.cycle)
+                         : absl::StrCat("schedule cycle ", gang.durable.cycle, " is invalid");
+  absl::StrAppend(&text, "; the next begins when every member had its turn");
+  if (gang.durable.cycle_valid && under_way) {
+    absl::StrAppend(&text, ", and a turn without Permit or PostFilter ends after ", kTurnMs / 1000, " s");
+  }
+  if (!gang.root_cause.empty()) absl::StrAppend(&text, "; ", gang.root_cause);
+  return {ReasonCode::kScheduleCycle, std::move(text)};
+}
 
 // Why the pod cannot use the node now; none: it can.
 Reason Refusal(const NodeSearchRooms& r, NodeId node, const Pod& pod) {
@@ -69,24 +88,6 @@ NodesReply FindFreeNodes(const NodeSearchRooms& r, const Pod& pod, const std::ve
 }
 
 }  // namespace
-
-// Why the pod has no turn in its gang's schedule cycle; none: it has one.
-Reason VerbsFrontend::TurnReason(const Pod& pod, int64_t now_ms) {
-  const Gang& gang = *pod.gang;
-  const bool had_turn = pod.last_cycle >= gang.durable.cycle;
-  if (gang.durable.cycle_valid && !had_turn) return {};
-  const bool under_way = pod.passed_ms != kNever;
-  if (gang.durable.cycle_valid && under_way && now_ms - pod.passed_ms >= kTurnMs) return {};
-  std::string text = gang.durable.cycle_valid
-                         ? absl::StrCat("the pod had its turn in schedule cycle ", gang.durable.cycle)
-                         : absl::StrCat("schedule cycle ", gang.durable.cycle, " is invalid");
-  absl::StrAppend(&text, "; the next begins when every member had its turn");
-  if (gang.durable.cycle_valid && under_way) {
-    absl::StrAppend(&text, ", and a turn without Permit or PostFilter ends after ", kTurnMs / 1000, " s");
-  }
-  if (!gang.root_cause.empty()) absl::StrAppend(&text, "; ", gang.root_cause);
-  return {ReasonCode::kScheduleCycle, std::move(text)};
-}
 
 // G-2, mode Strict only: begins the pod's turn in this cycle, or returns why it has none. A refused attempt uses up the
 // turn as well.
@@ -156,12 +157,9 @@ void VerbsFrontend::OnUnreserve(const Pod& pod, UnreserveCause cause, ApplyConte
   // Muster binds a committed pod even if its caller leaves (K-4).
   if (pod.state == MemberState::kCommitted && r_.pod_lifecycle->BindingOf(pod).phase == BindingPhase::kPending) return;
   // Each member reports the same timeout, often after its call has ended: it counts once.
-  bool holds_something = false;
-  if (gang != nullptr) {
-    for (const Gang* each : r_.eligibility->GroupOf(*gang)) {
-      holds_something = holds_something || r_.plans->Of(*each) != nullptr || each->count(MemberState::kWaiting) > 0;
-    }
-  }
+  const bool holds_something = gang != nullptr && absl::c_any_of(r_.eligibility->GroupOf(*gang), [&](const Gang* each) {
+                                 return r_.plans->Of(*each) != nullptr || each->count(MemberState::kWaiting) > 0;
+                               });
   if (pod.state == MemberState::kCommitted) r_.bindings->ReturnNode(pod, ctx);
   r_.pod_lifecycle->EndWait(pod, {ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " released its node")}, ctx);
   if (gang == nullptr) return;

@@ -41,7 +41,6 @@ class Contention {
  private:
   void Release(const Gang& gang, const std::string& why, ApplyContext* ctx);
   [[nodiscard]] bool HasRoomWithout(const Pod& pod, NodeId node, const QueueKey* after) const;
-  [[nodiscard]] const Gang* FindLastWaiting(NodeId node, const Gang& except) const;
   [[nodiscard]] bool ReleaseRoomFor(const Pod& pod, NodeId node, ApplyContext* ctx);
   // Why the pod's queues do not allow its gang as a whole now; none: they do. Gangs behind it in order that wait at the
   // barrier release their nodes if that makes room.
@@ -103,7 +102,6 @@ class VerbsFrontend {
   [[nodiscard]] absl::Status OnPostBind(const Pod& pod, const std::string& node, ApplyContext* ctx);
 
  private:
-  [[nodiscard]] static Reason TurnReason(const Pod& pod, int64_t now_ms);
   [[nodiscard]] Reason TryBeginTurn(const Pod& pod, int64_t now_ms);
 
   const VerbsRooms r_;

@@ -65,16 +65,10 @@ Reason PermitRefusal(const PermitRooms& r, const Pod& pod, NodeId node, const st
 // G-4: the pods that the caller should try next. Only the first pod of a gang group at the barrier returns them.
 std::vector<std::string> PodsToActivate(const PermitRooms& r, const Gang& gang) {
   std::vector<std::string> out;
-  if (gang.count(MemberState::kWaiting) > 1) return out;
   const Group group = r.eligibility->GroupOf(gang);
   int32_t waiting = 0;
-  size_t pending = 0;
-  for (const Gang* each : group) {
-    waiting += each->count(MemberState::kWaiting);
-    pending += each->in(MemberState::kPending).size();
-  }
+  for (const Gang* each : group) waiting += each->count(MemberState::kWaiting);
   if (waiting != 1) return out;
-  out.reserve(std::min(pending, kMaxActivated));
   for (const Gang* each : group) {
     for (const Pod* pod : each->in(MemberState::kPending)) {
       if (out.size() >= kMaxActivated) return out;

@@ -1,9 +1,10 @@
-#include "state/simulate/figures.h"
-
+// The metrics of a run, and the lower bounds. Pure functions.
 #include <algorithm>
 #include <functional>
 #include <limits>
 #include <queue>
+
+#include "state/simulate/trace_run.h"
 
 namespace muster::simulate {
 

@@ -1,6 +1,7 @@
 #include "state/simulate/trace_run.h"
 
 #include <algorithm>
+#include <compare>
 #include <map>
 #include <queue>
 #include <set>
@@ -57,7 +58,9 @@ class TraceRun {
       while (!events_.empty() && events_.top().at_ms <= now_ms_) {
         const Event event = events_.top();
         events_.pop();
-        Handle(event);
+        if (event.kind == Kind::kSubmit) Submit(event.job);
+        if (event.kind == Kind::kEnd) End(event.job);
+        if (event.kind == Kind::kLimit) OnStarvationLimit(event.job);
       }
       PlanAndStart();
       AddSample();
@@ -79,9 +82,7 @@ class TraceRun {
     int64_t at_ms;
     Kind kind;
     size_t job;
-    bool operator>(const Event& other) const {
-      return std::tie(at_ms, kind, job) > std::tie(other.at_ms, other.kind, other.job);
-    }
+    friend auto operator<=>(const Event&, const Event&) = default;
   };
 
   static MachineSettings SettingsOf(const Conditions& given) {
@@ -100,17 +101,6 @@ class TraceRun {
     machine_.Apply(command, kOriginMs + now_ms_, &outcome);
     if (!outcome.status.ok()) AddViolation(std::string(outcome.status.message()));
     return outcome;
-  }
-
-  void Handle(const Event& event) {
-    switch (event.kind) {
-      case Kind::kSubmit:
-        return Submit(event.job);
-      case Kind::kEnd:
-        return End(event.job);
-      case Kind::kLimit:
-        return OnStarvationLimit(event.job);
-    }
   }
 
   void Submit(size_t index) {

@@ -97,11 +97,7 @@ class FactReader {
   [[nodiscard]] NodeView ViewNode(NodeId id) const;
   // Also returns a node whose announcements were all refused; nullopt: the node is not announced.
   [[nodiscard]] std::optional<NodeView> ViewNode(const std::string& name) const;
-  // The announcer of facts in numbered steps, and its last version; empty and 0: none yet (S-1).
-  [[nodiscard]] const std::string& announcer() const { return sources_->announcer(); }
-  [[nodiscard]] int64_t version() const { return sources_->version(); }
-  // Since when the announcer of restored facts has been silent (S-2); kNever: this process received the facts.
-  [[nodiscard]] int64_t stale_since_ms() const { return sources_->stale_since_ms(); }
+  [[nodiscard]] const Sources& sources() const { return *sources_; }
   // Refused announcements since the start, by kind.
   [[nodiscard]] const FactCounts& refused_counts() const { return refused_->counts(); }
 
@@ -132,8 +128,8 @@ struct QueuesReaderRooms {
   const FutureReservations* future_reservations;
 };
 
-// Queues, and what the gangs in them wait for: the gangs before them (queue_position.cc), and those that hold the
-// capacity which they lack (holders.cc).
+// Queues, and what the gangs in them wait for: the gangs before them, or the holders of the capacity that they lack
+// (queues_reader.cc).
 class QueuesReader {
  public:
   explicit QueuesReader(const QueuesReaderRooms& rooms) : r_(rooms) {}
@@ -148,7 +144,7 @@ class QueuesReader {
   bool ViewPosition(const Gang* gang, QueueId queue, int32_t limit, QueuePositionCursor* read,
                     QueuePositionView* out) const;
 
-  // The holders of the capacity that the gang waits for. None if its reason is another one (LacksRoom). Reads at most
+  // The holders of the capacity that the gang waits for; none if it waits for something else. Reads at most
   // `limit` pods; `out` is complete when the function returns true.
   bool ViewHolders(const Gang& gang, int32_t limit, HoldersCursor* read, HoldersView* out) const;
 
@@ -158,28 +154,27 @@ class QueuesReader {
   const QueuesReaderRooms r_;
 };
 
-struct SubmissionViewRooms {
+struct SubmissionReaderRooms {
   const Cluster* cluster;
   const Plans* plans;
   const Submissions* submissions;
   const WaitReasons* reasons;
 };
-// The state of a submission as its caller sees it. REQUIRES: the gang has a submission that has not ended.
-[[nodiscard]] SubmissionReply ViewSubmission(const SubmissionViewRooms& rooms, const Gang& gang, int64_t now_ms);
 
-// Submitted gangs (S-1; view.cc).
+// Submitted gangs, as their callers see them (S-1; view.cc).
 class SubmissionReader {
  public:
-  SubmissionReader(const SubmissionViewRooms& rooms, const int64_t* now_ms) : r_(rooms), now_ms_(now_ms) {}
+  // `now_ms`: the time of the last command.
+  SubmissionReader(const SubmissionReaderRooms& rooms, const int64_t* now_ms) : r_(rooms), now_ms_(now_ms) {}
 
   [[nodiscard]] const Submissions& all() const { return *r_.submissions; }
-  // The gang's submission that has not ended; nullptr: none.
-  [[nodiscard]] const Submission* Of(const Gang& gang) const { return r_.submissions->Of(gang); }
+  // REQUIRES: the gang has a submission that has not ended.
+  [[nodiscard]] SubmissionReply View(const Gang& gang) const;
   // nullopt: the id is not known, or its submission ended too long ago. Not a query of its caller: renews nothing.
   [[nodiscard]] std::optional<SubmissionReply> View(const std::string& id) const;
 
  private:
-  const SubmissionViewRooms r_;
+  const SubmissionReaderRooms r_;
   const int64_t* now_ms_;
 };
 

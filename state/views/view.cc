@@ -45,8 +45,8 @@ bool FromApi(const Gang& gang) {
 }
 
 // Whether the gang's pending members name no scheduler, so that the caller which announced them asks for them.
-bool PlacedByCaller(const Gang& gang) {
-  const MemberSet& pending = gang.in(MemberState::kPending);
+bool PlacedByCaller(const Gang* gang) {
+  const MemberSet& pending = gang->in(MemberState::kPending);
   const auto asked = absl::c_find_if(pending, [](const Pod* pod) { return !pod->served; });
   return asked != pending.end() && (*asked)->facts.scheduler_name.empty();
 }
@@ -77,23 +77,15 @@ std::string BarrierHint(const Gang& gang, const Group& together) {
 
 // HintFor, adapted to how this gang was declared.
 std::string HintForGang(const Gang& gang, ReasonCode code, const Eligibility& eligibility, const Backlog& backlog) {
-  switch (code) {
-    case ReasonCode::kNoRoom:
-      if (!backlog.details(eligibility.LeaderOf(gang).id).stale_nodes) break;
-      return "announce the nodes again: their source has sent nothing since musterd started";
-    case ReasonCode::kGroupDisagrees:
-      return eligibility.GroupHint(gang);
-    case ReasonCode::kBarrier:
-      return BarrierHint(gang, eligibility.Unplaced(gang));
-    case ReasonCode::kNotServed:
-      if (!absl::c_any_of(eligibility.Unplaced(gang), [](const Gang* each) { return PlacedByCaller(*each); })) break;
-      return "call Permit for each member, with a node (DecisionService)";
-    case ReasonCode::kUnknownGang:
-      if (FromApi(gang)) return "submit or create the gang";
-      break;
-    default:
-      break;
+  if (code == ReasonCode::kNoRoom && backlog.details(eligibility.LeaderOf(gang).id).stale_nodes) {
+    return "announce the nodes again: their source has sent nothing since musterd started";
   }
+  if (code == ReasonCode::kGroupDisagrees) return eligibility.GroupHint(gang);
+  if (code == ReasonCode::kBarrier) return BarrierHint(gang, eligibility.Unplaced(gang));
+  if (code == ReasonCode::kNotServed && absl::c_any_of(eligibility.Unplaced(gang), PlacedByCaller)) {
+    return "call Permit for each member, with a node (DecisionService)";
+  }
+  if (code == ReasonCode::kUnknownGang && FromApi(gang)) return "submit or create the gang";
   return HintFor(code);
 }
 
@@ -331,31 +323,30 @@ std::optional<NodeView> FactReader::ViewNode(const std::string& name) const {
   return view;
 }
 
-SubmissionReply ViewSubmission(const SubmissionViewRooms& rooms, const Gang& gang, int64_t now_ms) {
-  const Submission& submission = *rooms.submissions->Of(gang);
-  const Plan* plan = rooms.plans->Of(gang);
+SubmissionReply SubmissionReader::View(const Gang& gang) const {
+  const Submission& submission = *r_.submissions->Of(gang);
+  const Plan* plan = r_.plans->Of(gang);
   SubmissionReply reply;
   reply.gang = gang.key;
   reply.expires_ms = submission.expires_ms;
   if (plan == nullptr) {
-    reply.reason = rooms.reasons->WithBlockerName(gang, rooms.reasons->Of(gang, now_ms));
+    reply.reason = r_.reasons->WithBlockerName(gang, r_.reasons->Of(gang, *now_ms_));
     return reply;
   }
   reply.state = SubmissionReply::State::kPlanned;
   reply.plan = plan->id;
   for (const Slot& slot : plan->slots) {
-    reply.places.push_back({slot.pod->facts.uid, slot.pod->facts.name, rooms.cluster->node(slot.node).facts.name});
+    reply.places.push_back({slot.pod->facts.uid, slot.pod->facts.name, r_.cluster->node(slot.node).facts.name});
   }
   reply.reason = {ReasonCode::kPlanned, "room is reserved; confirm the plan"};
   const MemberSet& pending = gang.in(MemberState::kPending);
-  const auto more = std::count_if(pending.begin(), pending.end(), [&rooms](const Pod* pod) {
-    return pod->submitted && rooms.plans->SlotIndex(*pod) < 0;
-  });
+  const auto more = std::count_if(pending.begin(), pending.end(),
+                                  [this](const Pod* pod) { return pod->submitted && r_.plans->SlotIndex(*pod) < 0; });
   if (more > 0)
     absl::StrAppend(&reply.reason.text, "; ", more, " more, beyond the minimum, are scheduled with Filter and Permit");
   if (!submission.confirmed) return reply;
-  for (const Gang* other : rooms.plans->PeersOf(gang)) {
-    if (const Submission* its = rooms.submissions->Of(*other); its != nullptr && its->confirmed) continue;
+  for (const Gang* other : r_.plans->PeersOf(gang)) {
+    if (const Submission* its = r_.submissions->Of(*other); its != nullptr && its->confirmed) continue;
     reply.reason.text = absl::StrCat("confirmed; gang ", other->key, " of its group is not confirmed yet");
     break;
   }
@@ -366,7 +357,7 @@ std::optional<SubmissionReply> SubmissionReader::View(const std::string& id) con
   if (const SubmissionReply* ended = r_.submissions->FindFinished(id); ended != nullptr) return *ended;
   const Gang* gang = r_.submissions->Find(id);
   if (gang == nullptr) return std::nullopt;
-  return ViewSubmission(r_, *gang, *now_ms_);
+  return View(*gang);
 }
 
 }  // namespace muster

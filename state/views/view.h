@@ -121,13 +121,9 @@ struct MembersCursor {
   std::optional<Pod> last;  // a copy of the last member in `state` that was read, which may no longer exist
 };
 
-// Whether a gang with this reason waits for capacity that other work holds.
-[[nodiscard]] bool LacksRoom(ReasonCode code);
-
 // The progress of QueuesReader::ViewHolders.
 struct HoldersCursor {
-  bool begun = false;
-  std::string uid;  // a member that fits on no node
+  std::string uid;  // a member that fits on no node; empty: nothing was read
   PodId next = 0;
   std::string resource;
   absl::btree_map<std::string, HolderView> holders;  // by gang

@@ -59,7 +59,7 @@ Reason WaitReasons::ReasonWithPlan(const Gang& gang, const Plan& plan) const {
     reason = {ReasonCode::kPlanned,
               absl::StrCat("room is reserved for ", slots, " members, ", PlanAwaits(gang, plan), more)};
   }
-  const std::string gated = plan.reactivated() ? activations_->StillGated(gang, plan.id) : "";
+  const std::string gated = plan.reactivated() ? r_.activations->StillGated(gang, plan.id) : "";
   if (!gated.empty()) absl::StrAppend(&reason.text, "; ", gated);
   if (!gang.root_cause.empty()) absl::StrAppend(&reason.text, "; ", gang.root_cause);
   return reason;
@@ -67,37 +67,37 @@ Reason WaitReasons::ReasonWithPlan(const Gang& gang, const Plan& plan) const {
 
 Reason WaitReasons::ReasonWhenPlaced(const Gang& gang) const {
   if (gang.rules.min_member == 0) return {};
-  if (eligibility_->Missing(gang) == 0) return {ReasonCode::kSatisfied, "the minimum is placed"};
+  if (r_.eligibility->Missing(gang) == 0) return {ReasonCode::kSatisfied, "the minimum is placed"};
   return {ReasonCode::kSatisfied,
           absl::StrCat("the minimum was placed once; ", gang.active(), " of ", gang.rules.min_member,
                        " members have a node now", gang.root_cause.empty() ? "" : "; ", gang.root_cause)};
 }
 
 Reason WaitReasons::Of(const Gang& gang, int64_t now_ms) const {
-  if (const Plan* plan = plans_->Of(gang); plan != nullptr) return ReasonWithPlan(gang, *plan);
+  if (const Plan* plan = r_.plans->Of(gang); plan != nullptr) return ReasonWithPlan(gang, *plan);
   Reason quiet = SatisfiedReason(gang);
-  if (!quiet.none() && eligibility_->StructureReason(gang).none()) return quiet;
-  if (Reason gate = eligibility_->GateReason(gang, now_ms); !gate.none()) {
+  if (!quiet.none() && r_.eligibility->StructureReason(gang).none()) return quiet;
+  if (Reason gate = r_.eligibility->GateReason(gang, now_ms); !gate.none()) {
     // The missing object may not have been read yet.
     const bool absent = gate.code == ReasonCode::kUnknownGang || gate.code == ReasonCode::kNotEnoughPods;
-    return absent && !sources_->complete() ? sources_->Reading() : gate;
+    return absent && !r_.sources->complete() ? r_.sources->Reading() : gate;
   }
-  if (eligibility_->SchedulesIndividually(gang)) return ReasonWhenPlaced(gang);
-  if (gang.count(MemberState::kWaiting) > 0) return eligibility_->BarrierReason(gang);
-  if (Reason plan = eligibility_->PlanReason(gang, now_ms); !plan.none()) {
+  if (r_.eligibility->SchedulesIndividually(gang)) return ReasonWhenPlaced(gang);
+  if (gang.count(MemberState::kWaiting) > 0) return r_.eligibility->BarrierReason(gang);
+  if (Reason plan = r_.eligibility->PlanReason(gang, now_ms); !plan.none()) {
     // If a scheduler places the gang pod by pod, the queue's rejection and the last failure of a member are more
     // specific.
-    Reason never = plan.code == ReasonCode::kNotServed ? queues_->PermanentRejection(gang) : Reason();
+    Reason never = plan.code == ReasonCode::kNotServed ? r_.queues->PermanentRejection(gang) : Reason();
     if (!never.none()) return never;
     if (plan.code == ReasonCode::kNotServed && !gang.root_cause.empty()) {
       return {ReasonCode::kMemberUnschedulable, gang.root_cause};
     }
     return plan;
   }
-  const Reason& blocked = backlog_->why(eligibility_->LeaderOf(gang).id);
+  const Reason& blocked = r_.backlog->why(r_.eligibility->LeaderOf(gang).id);
   if (!blocked.none()) return blocked;
-  if (!sources_->complete()) return sources_->Reading();
-  if (const std::string* partial = backlog_->BlockingItem(); partial != nullptr) {
+  if (!r_.sources->complete()) return r_.sources->Reading();
+  if (const std::string* partial = r_.backlog->BlockingItem(); partial != nullptr) {
     return {ReasonCode::kQueued, absl::StrCat("gang ", *partial, " is partially bound and is completed first"),
             /*names_gang=*/true};
   }
@@ -106,29 +106,30 @@ Reason WaitReasons::Of(const Gang& gang, int64_t now_ms) const {
 }
 
 bool WaitReasons::IsBehindHead(const Gang& gang) const {
-  const GangId leader = eligibility_->LeaderOf(gang).id;
-  return backlog_->why(leader).none() && sources_->complete() && backlog_->BlockingItem() == nullptr &&
-         backlog_->queued(leader) != nullptr && backfill_->block_reported();
+  const GangId leader = r_.eligibility->LeaderOf(gang).id;
+  return r_.backlog->why(leader).none() && r_.sources->complete() && r_.backlog->BlockingItem() == nullptr &&
+         r_.backlog->queued(leader) != nullptr && r_.backfill->block_reported();
 }
 
 Reason WaitReasons::BehindHeadReason(absl::string_view head) const {
   return {ReasonCode::kQueued,
           absl::StrCat(head, " is the head of the queue and waits for room; no gang behind it starts (",
-                       backfill_->BlockingRule(), ")")};
+                       r_.backfill->BlockingRule(), ")")};
 }
 
 Reason WaitReasons::WithCurrentFigures(const Gang& gang, const Reason& reason) const {
   if (!Queues::IsQueueReason(reason)) return reason;
-  Reason now = queues_->Check(eligibility_->PlacedTogether(gang));
+  Reason now = r_.queues->Check(r_.eligibility->PlacedTogether(gang));
   if (now.none()) return reason;
-  if (queues_->HasReservedDemand(eligibility_->LeaderOf(gang))) absl::StrAppend(&now.text, queues_->ReservationText());
+  if (r_.queues->HasReservedDemand(r_.eligibility->LeaderOf(gang)))
+    absl::StrAppend(&now.text, r_.queues->ReservationText());
   return now;
 }
 
 Reason WaitReasons::WithBlockerName(const Gang& gang, const Reason& reason) const {
   Reason out = WithCurrentFigures(gang, reason);
   if (out.code != ReasonCode::kQueued || !IsBehindHead(gang)) return out;
-  const Claim* head = backfill_->FindBlockingHead(eligibility_->LeaderOf(gang));
+  const Claim* head = r_.backfill->FindBlockingHead(r_.eligibility->LeaderOf(gang));
   return head == nullptr ? out : BehindHeadReason(absl::StrCat("gang ", head->key));
 }
 

@@ -12,17 +12,19 @@
 
 namespace muster {
 
+struct WaitReasonsRooms {
+  const Eligibility* eligibility;
+  const Backlog* backlog;
+  const Plans* plans;
+  const Activations* activations;
+  const Sources* sources;
+  const Queues* queues;
+  const Backfill* backfill;
+};
+
 class WaitReasons {
  public:
-  WaitReasons(const Eligibility* eligibility, const Backlog* backlog, const Plans* plans,
-              const Activations* activations, const Sources* sources, const Queues* queues, const Backfill* backfill)
-      : eligibility_(eligibility),
-        backlog_(backlog),
-        plans_(plans),
-        activations_(activations),
-        sources_(sources),
-        queues_(queues),
-        backfill_(backfill) {}
+  explicit WaitReasons(const WaitReasonsRooms& rooms) : r_(rooms) {}
 
   // Returns none or kSatisfied if the gang does not wait.
   [[nodiscard]] Reason Of(const Gang& gang, int64_t now_ms) const;
@@ -41,13 +43,7 @@ class WaitReasons {
   [[nodiscard]] Reason ReasonWithPlan(const Gang& gang, const Plan& plan) const;
   [[nodiscard]] Reason ReasonWhenPlaced(const Gang& gang) const;
 
-  const Eligibility* eligibility_;
-  const Backlog* backlog_;
-  const Plans* plans_;
-  const Activations* activations_;
-  const Sources* sources_;
-  const Queues* queues_;
-  const Backfill* backfill_;
+  const WaitReasonsRooms r_;
 };
 
 }  // namespace muster

@@ -40,8 +40,9 @@ class HypotheticalMachine {
     }
     if (absl::Status done = IncreaseQueues(question.more); !done.ok()) return done;
     for (const std::string& name : question.gone) {
-      if (absl::Status done = Remove(name, key, &answer.affected_gangs); !done.ok()) return done;
+      if (absl::Status done = Remove(name, key); !done.ok()) return done;
     }
+    answer.affected_gangs.assign(affected_.begin(), affected_.end());
     const bool changes = !question.added.empty() || !question.more.empty() || !question.gone.empty();
     if (question.job.has_value()) {
       // Gangs that wait now are planned before the job is submitted.
@@ -61,15 +62,13 @@ class HypotheticalMachine {
       if (gang.key != key && HasPlan(gang) && !planned_now.contains(gang.key))
         answer.planned_before.push_back(gang.key);
     });
-    std::sort(answer.planned_before.begin(), answer.planned_before.end());
     return answer;
   }
 
  private:
   [[nodiscard]] bool HasPlan(const Gang& gang) const { return machine_.reader().FindPlan(gang) != nullptr; }
-  [[nodiscard]] bool Present(const std::string& node) const {
-    return machine_.reader().facts.FindNode(node) != nullptr;
-  }
+  // nullptr: no node of that name is present.
+  [[nodiscard]] const Node* Find(const std::string& node) const { return machine_.reader().facts.FindNode(node); }
   Outcome Apply(const Command& command) {
     Outcome outcome;
     machine_.Apply(command, now_ms_, &outcome);
@@ -80,17 +79,18 @@ class HypotheticalMachine {
     NodeDescription pattern = added.node;
     std::string stem = pattern.name;
     if (!added.like.empty()) {
-      if (!Present(added.like)) {
+      const Node* like = Find(added.like);
+      if (like == nullptr) {
         return absl::NotFoundError(absl::StrCat("node ", added.like, ", the template of added nodes, is not known"));
       }
-      pattern = machine_.reader().facts.FindNode(added.like)->facts;
+      pattern = like->facts;
       pattern.unschedulable = false;
       stem = absl::StrCat(added.like, "-added");
     }
     for (int32_t i = 1; i <= added.count; ++i) {
       NodeDescription node = pattern;
       node.name = added.count == 1 && added.like.empty() ? stem : absl::StrCat(stem, "-", i);
-      if (Present(node.name)) {
+      if (Find(node.name) != nullptr) {
         return InvalidArgument(
             {{Subject::kNode, node.name,
               absl::StrCat("node ", node.name, " exists already; expected a name that no node has")}});
@@ -133,18 +133,16 @@ class HypotheticalMachine {
           absl::StrCat("queues with more would not be accepted: ", taken.message(), "; give more to that one too")}});
   }
 
-  absl::Status Remove(const std::string& name, const std::string& asked, std::vector<std::string>* hit) {
-    if (!Present(name)) {
+  absl::Status Remove(const std::string& name, const std::string& asked) {
+    if (Find(name) == nullptr) {
       return absl::NotFoundError(absl::StrCat("node ", name, ", which would be removed, is not known"));
     }
-    std::set<std::string> gangs(hit->begin(), hit->end());
     for (PodId id = 0; id < machine_.reader().gangs.pod_limit(); ++id) {
       const Pod* pod = machine_.reader().gangs.PodAt(id);
       if (pod == nullptr || pod->gang == nullptr || pod->facts.node_name != name) continue;
-      gangs.insert(pod->gang->key);
+      affected_.insert(pod->gang->key);
       if (pod->gang->key == asked && pod->active()) lost_.push_back(pod->facts);
     }
-    hit->assign(gangs.begin(), gangs.end());
     for (const PodDescription& pod : lost_) Apply(RemovePod{pod.uid});
     return Apply(RemoveNode{name}).status;
   }
@@ -197,6 +195,7 @@ class HypotheticalMachine {
 
   Machine machine_;
   const int64_t now_ms_;
+  std::set<std::string> affected_;    // gangs with members on nodes that would be removed
   std::vector<PodDescription> lost_;  // members of the gang in question, on nodes that would be removed
 };
 

@@ -28,9 +28,11 @@ class FrontendsTest : public RoomsTest {
                       &domains_, &pod_lifecycle_, &clock_,       &bindings_, &contention_};
   VerbsFrontend verbs_frontend_{{&cluster_, &gangs_, &eligibility_, &plans_, &queues_, &pod_lifecycle_,
                                  &plan_lifecycle_, &bindings_, &contention_}};
-  SubmissionsFrontend submissions_frontend_{
-      {&cluster_, &ledger_, &gangs_, &reasons_, &plans_, &submissions_, &pod_lifecycle_, &plan_lifecycle_, &bindings_},
-      {kTtlMs, 2}};
+  int64_t now_ms_ = kT0;
+  SubmissionReader submission_reader_{{&cluster_, &plans_, &submissions_, &reasons_}, &now_ms_};
+  SubmissionsFrontend submissions_frontend_{{&cluster_, &ledger_, &gangs_, &reasons_, &plans_, &submissions_,
+                                             &pod_lifecycle_, &plan_lifecycle_, &bindings_, &submission_reader_},
+                                            {kTtlMs, 2}};
 };
 
 }  // namespace muster

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "clients/musterctl/chart.h"
 #include "clients/musterctl/trace_file.h"
-#include "state/simulate/figures.h"
+#include "state/simulate/trace_run.h"
 
 namespace muster {
 namespace {
