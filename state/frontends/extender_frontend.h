@@ -100,7 +100,7 @@ class SlotFilter {
 
  private:
   [[nodiscard]] int32_t ChooseSlot(const Pod& pod, const NodeOffer& offer);
-  [[nodiscard]] int32_t MoveSlot(const Pod& pod, const NodeOffer& offer);
+  [[nodiscard]] bool MoveSlot(const Pod& pod, int32_t index, const NodeOffer& offer);
   void CountMissingOffer(const Pod& pod, const NodeOffer& offer, ApplyContext* ctx);
 
   const SlotFilterRooms r_;

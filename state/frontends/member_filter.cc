@@ -44,33 +44,30 @@ int32_t SlotFilter::ChooseSlot(const Pod& pod, const NodeOffer& offer) {
   const std::vector<Slot>& slots = r_.plans->Of(*pod.gang)->slots;
   const auto offered = [&](const Slot& slot) { return offer.Contains(r_.cluster->node(slot.node).facts.name); };
   if (const Slot* own = r_.plans->SlotOf(pod); own != nullptr && offered(*own)) return r_.plans->SlotIndex(pod);
-  NodeId last = kNoNode;  // slots of one node are adjacent: ask once per node
+  int32_t movable = r_.plans->SlotIndex(pod);  // its own slot, or the first free one
+  NodeId last = kNoNode;                       // slots of one node are adjacent: ask once per node
   for (size_t i = 0; i < slots.size(); ++i) {
     if (slots[i].state != SlotState::kFree || !slots[i].IsFor(pod) || slots[i].node == last) continue;
     last = slots[i].node;
+    if (movable < 0) movable = static_cast<int32_t>(i);
     if (!offered(slots[i])) continue;
     r_.pod_lifecycle->ReleaseSlot(pod);
     return static_cast<int32_t>(i);
   }
-  return MoveSlot(pod, offer);
+  return movable >= 0 && MoveSlot(pod, movable, offer) ? movable : -1;
 }
 
-int32_t SlotFilter::MoveSlot(const Pod& pod, const NodeOffer& offer) {
-  const std::vector<Slot>& slots = r_.plans->Of(*pod.gang)->slots;
-  int32_t from = r_.plans->SlotIndex(pod);
-  for (size_t i = 0; from < 0 && i < slots.size(); ++i) {
-    if (slots[i].state == SlotState::kFree && slots[i].IsFor(pod)) from = static_cast<int32_t>(i);
-  }
-  if (from < 0) return -1;
-  const Slot& slot = slots[static_cast<size_t>(from)];
-  if (slot.state == SlotState::kHeld || slot.state == SlotState::kCommitted) return -1;
-  const Region region = r_.domains->For(*pod.gang, slot.leaf, from);
+// Moves the slot to an offered node. Returns false if it must stay.
+bool SlotFilter::MoveSlot(const Pod& pod, int32_t index, const NodeOffer& offer) {
+  const Slot& slot = r_.plans->Of(*pod.gang)->slots[static_cast<size_t>(index)];
+  if (slot.state == SlotState::kHeld || slot.state == SlotState::kCommitted) return false;
+  const Region region = r_.domains->For(*pod.gang, slot.leaf, index);
   for (const ClassIndex::Entry& entry : r_.index->Best(pod.cls)) {
     if (!region.Has(entry.node) || !offer.Contains(r_.cluster->node(entry.node).facts.name)) continue;
-    r_.plans->Move(*pod.gang, from, entry.node);
-    return from;
+    r_.plans->Move(*pod.gang, index, entry.node);
+    return true;
   }
-  return -1;
+  return false;
 }
 
 // K-6: an offer without any reserved node proves a refusal by a filter that Muster does not model only if the offer was

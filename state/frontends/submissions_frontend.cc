@@ -1,6 +1,5 @@
 #include "state/frontends/submissions_frontend.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 

@@ -56,6 +56,7 @@ Reason Refusal(const NodeSearchRooms& r, NodeId node, const Pod& pod) {
   return {ReasonCode::kNoRoom, absl::StrCat("insufficient ", name)};
 }
 
+// The feasible nodes while every waiting gang keeps its nodes.
 NodesReply FindFreeNodes(const NodeSearchRooms& r, const Pod& pod, const std::vector<std::string>& offered) {
   NodesReply reply;
   reply.reason = r.queues->Check(pod);
@@ -157,9 +158,10 @@ void VerbsFrontend::OnUnreserve(const Pod& pod, UnreserveCause cause, ApplyConte
   // Muster binds a committed pod even if its caller leaves (K-4).
   if (pod.state == MemberState::kCommitted && r_.pod_lifecycle->BindingOf(pod).phase == BindingPhase::kPending) return;
   // Each member reports the same timeout, often after its call has ended: it counts once.
-  const bool holds_something = gang != nullptr && absl::c_any_of(r_.eligibility->GroupOf(*gang), [&](const Gang* each) {
-                                 return r_.plans->Of(*each) != nullptr || each->count(MemberState::kWaiting) > 0;
-                               });
+  const auto holds = [&](const Gang* each) {
+    return r_.plans->Of(*each) != nullptr || each->count(MemberState::kWaiting) > 0;
+  };
+  const bool holds_something = gang != nullptr && absl::c_any_of(r_.eligibility->GroupOf(*gang), holds);
   if (pod.state == MemberState::kCommitted) r_.bindings->ReturnNode(pod, ctx);
   r_.pod_lifecycle->EndWait(pod, {ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " released its node")}, ctx);
   if (gang == nullptr) return;
