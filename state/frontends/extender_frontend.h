@@ -36,9 +36,9 @@ class CapacityGuard {
   // Filter for a pod that needs no quorum: passes every node except those whose free capacity is promised to a claim of
   // at least its rank, and those outside the domains that its gang requires (P-4).
   [[nodiscard]] FilterReply FilterExtra(const Pod& pod, const NodeOffer& offer) const;
-  // Whether the node is within the domains that the pod's gang requires.
-  [[nodiscard]] bool InDomains(const Pod& pod, NodeId node) const {
-    return pod.gang == nullptr || r_.domains->For(*pod.gang, pod.leaf).Has(node);
+  // Whether the node is within the domains that the gang of the member requires.
+  [[nodiscard]] bool InDomains(const Pod& member, NodeId node) const {
+    return r_.domains->For(*member.gang, member.leaf).Has(node);
   }
   // Ends the entries of victims() that are due.
   void ExpireVictims(int64_t now_ms);

@@ -181,11 +181,8 @@ void SubmissionsFrontend::BindPlan(const Gang& gang, ApplyContext* ctx) {
 
 absl::StatusOr<const SubmissionReply*> SubmissionsFrontend::CheckAbandon(const std::string& id) const {
   const SubmissionReply* ended = r_.submissions->FindFinished(id);
-  if (ended == nullptr) {
-    if (r_.submissions->Find(id) == nullptr) return NotKnown(id);
-    return ended;
-  }
-  if (ended->state != SubmissionReply::State::kConfirmed) return ended;
+  if (ended == nullptr && r_.submissions->Find(id) == nullptr) return NotKnown(id);
+  if (ended == nullptr || ended->state != SubmissionReply::State::kConfirmed) return ended;
   return absl::FailedPreconditionError(
       "the gang is confirmed and its pods are bound; delete the pods to release their nodes");
 }

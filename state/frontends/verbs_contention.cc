@@ -1,4 +1,4 @@
-// Contention: nodes for pods whose callers choose them, and which gangs make way for others (SPEC P-6).
+// Nodes at the barrier, for pods whose callers choose them: which gangs make way for others (SPEC P-6).
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "state/frontends/verbs_frontend.h"
@@ -15,13 +15,13 @@ bool Together(const Gangs& gangs, const Gang& a, const Gang& b) {
 }  // namespace
 
 // Ends the waits of the gang and its group.
-void Contention::Release(const Gang& gang, const std::string& why, ApplyContext* ctx) {
+void VerbsFrontend::Release(const Gang& gang, const std::string& why, ApplyContext* ctx) {
   r_.plan_lifecycle->ReleaseGroup(
       gang, {ReasonCode::kWithdrawn, absl::StrCat("gang ", gang.key, ": released its nodes for ", why)}, ctx);
 }
 
 // Whether the pod would fit on the node without the waiting pods of other gangs; `after`: only of gangs after that key.
-bool Contention::HasRoomWithout(const Pod& pod, NodeId node, const QueueKey* after) const {
+bool VerbsFrontend::HasRoomWithout(const Pod& pod, NodeId node, const QueueKey* after) const {
   const auto waiters = r_.pod_lifecycle->waiters().find(node);
   if (waiters == r_.pod_lifecycle->waiters().end()) return false;
   // The pod that its anti-affinity excludes may not be a waiting one: then no release would help.
@@ -40,7 +40,7 @@ bool Contention::HasRoomWithout(const Pod& pod, NodeId node, const QueueKey* aft
 
 // Releases gangs that come after the pod's gang from the node, the last first, until the pod fits. Returns false if it
 // does not fit after all of them. REQUIRES: HasRoomWithout for the gang's key.
-bool Contention::ReleaseRoomFor(const Pod& pod, NodeId node, ApplyContext* ctx) {
+bool VerbsFrontend::ReleaseRoomFor(const Pod& pod, NodeId node, ApplyContext* ctx) {
   const Gang& gang = *pod.gang;
   while (r_.cluster->Room(node, pod.cls, 1) == 0) {
     const auto waiters = r_.pod_lifecycle->waiters().find(node);
@@ -57,7 +57,7 @@ bool Contention::ReleaseRoomFor(const Pod& pod, NodeId node, ApplyContext* ctx) 
   return true;
 }
 
-Reason Contention::ReserveQueue(const Pod& pod, ApplyContext* ctx) {
+Reason VerbsFrontend::ReserveQueue(const Pod& pod, ApplyContext* ctx) {
   if (pod.gang == nullptr || !r_.queues->any()) return {};
   const Gang& gang = *pod.gang;
   if (Reason never = r_.queues->PermanentRejection(gang); !never.none()) return never;
@@ -97,7 +97,7 @@ Reason Contention::ReserveQueue(const Pod& pod, ApplyContext* ctx) {
   return reason;
 }
 
-bool Contention::Resolve(const Pod& pod, const NodeOffer& offer, ApplyContext* ctx) {
+bool VerbsFrontend::ResolveContention(const Pod& pod, const NodeOffer& offer, ApplyContext* ctx) {
   if (pod.gang == nullptr || r_.pod_lifecycle->waiters().empty()) return false;
   const Gang& gang = *pod.gang;
   if (gang.rules.min_member < 1 || r_.eligibility->SchedulesIndividually(gang)) return false;  // it needs no quorum
@@ -117,14 +117,15 @@ bool Contention::Resolve(const Pod& pod, const NodeOffer& offer, ApplyContext* c
   return false;
 }
 
-Reason Contention::ReserveNode(const Pod& pod, NodeId node, ApplyContext* ctx) {
+Reason VerbsFrontend::ReserveNode(const Pod& pod, NodeId node, ApplyContext* ctx) {
   if (Reason reason = ReserveQueue(pod, ctx); !reason.none()) {
     reason.text = absl::StrCat("gang ", pod.gang->key, ": ", reason.text);
     return reason;
   }
   if (r_.ledger->Reserves(pod.id))
     r_.ledger->DischargePod(pod.id, /*gained=*/true);  // the reservation of its nomination
-  if (r_.cluster->Room(node, pod.cls, 1) == 0 && !Resolve(pod, NodeOffer({r_.cluster->node(node).facts.name}), ctx)) {
+  if (r_.cluster->Room(node, pod.cls, 1) == 0 &&
+      !ResolveContention(pod, NodeOffer({r_.cluster->node(node).facts.name}), ctx)) {
     r_.nominations->Charge();
     return {ReasonCode::kNoRoom,
             absl::StrCat("node ", r_.cluster->node(node).facts.name, " has no room for pod ", pod.facts.name)};

@@ -17,15 +17,14 @@ constexpr int64_t kTurnMs = 30'000;
 // Why the pod has no turn in its gang's schedule cycle; none: it has one.
 Reason TurnReason(const Pod& pod, int64_t now_ms) {
   const Gang& gang = *pod.gang;
-  const bool had_turn = pod.last_cycle >= gang.durable.cycle;
-  if (gang.durable.cycle_valid && !had_turn) return {};
+  const bool valid = gang.durable.cycle_valid;
   const bool under_way = pod.passed_ms != kNever;
-  if (gang.durable.cycle_valid && under_way && now_ms - pod.passed_ms >= kTurnMs) return {};
-  std::string text = gang.durable.cycle_valid
-                         ? absl::StrCat("the pod had its turn in schedule cycle ", gang.durable.cycle)
-                         : absl::StrCat("schedule cycle ", gang.durable.cycle, " is invalid");
+  const bool has_turn = pod.last_cycle < gang.durable.cycle || (under_way && now_ms - pod.passed_ms >= kTurnMs);
+  if (valid && has_turn) return {};
+  std::string text = valid ? absl::StrCat("the pod had its turn in schedule cycle ", gang.durable.cycle)
+                           : absl::StrCat("schedule cycle ", gang.durable.cycle, " is invalid");
   absl::StrAppend(&text, "; the next begins when every member had its turn");
-  if (gang.durable.cycle_valid && under_way) {
+  if (valid && under_way) {
     absl::StrAppend(&text, ", and a turn without Permit or PostFilter ends after ", kTurnMs / 1000, " s");
   }
   if (!gang.root_cause.empty()) absl::StrAppend(&text, "; ", gang.root_cause);
@@ -126,7 +125,7 @@ NodesReply FindFeasibleNodes(const NodeSearchRooms& r, const Pod& pod, const std
   NodesReply reply = FindFreeNodes(r, pod, offered);
   if (!reply.nodes.empty()) return reply;
   const NodeOffer offer = offered.empty() ? NodeOffer::AllNodes() : NodeOffer(offered);
-  return r.contention->Resolve(pod, offer, ctx) ? FindFreeNodes(r, pod, offered) : reply;
+  return r.verbs->ResolveContention(pod, offer, ctx) ? FindFreeNodes(r, pod, offered) : reply;
 }
 
 void VerbsFrontend::OnPostFilter(const Pod& pod, const std::string& message, ApplyContext* ctx) {
@@ -135,8 +134,7 @@ void VerbsFrontend::OnPostFilter(const Pod& pod, const std::string& message, App
   r_.gangs->MarkPreFilterPassed(pod, kNever);
   if (gang->rules.min_member == 0 || gang->once_satisfied()) return;
   if (gang->rules.mode == GangMode::kNonStrict) {
-    if (pod.state == MemberState::kPending && pod.cls != kNoClass)
-      r_.contention->Resolve(pod, NodeOffer::AllNodes(), ctx);
+    if (pod.state == MemberState::kPending && pod.cls != kNoClass) ResolveContention(pod, NodeOffer::AllNodes(), ctx);
     return;
   }
   const Group group = r_.eligibility->GroupOf(*gang);

@@ -14,11 +14,12 @@
 
 namespace muster {
 
-struct ContentionRooms {
+struct VerbsRooms {
   const Cluster* cluster;
   Ledger* ledger;
-  const Gangs* gangs;
+  Gangs* gangs;
   const Eligibility* eligibility;
+  const Plans* plans;
   const Queues* queues;
   Nominations* nominations;
   PodLifecycle* pod_lifecycle;
@@ -26,19 +27,26 @@ struct ContentionRooms {
   Bindings* bindings;
 };
 
-// Takes nodes for pods whose callers choose them, and resolves the contention at the barrier: members of several gangs
-// wait with nodes that the other gangs need (P-6; verbs_contention.cc).
-class Contention {
+// All verbs but Filter, Score and Permit, and what these need: nodes for pods whose callers choose them.
+class VerbsFrontend {
  public:
-  explicit Contention(const ContentionRooms& rooms) : r_(rooms) {}
+  explicit VerbsFrontend(const VerbsRooms& rooms) : r_(rooms) {}
 
+  [[nodiscard]] PreFilterReply OnPreFilter(const PreFilter& question, int64_t now_ms);
+  void OnPostFilter(const Pod& pod, const std::string& message, ApplyContext* ctx);
+  void OnUnreserve(const Pod& pod, UnreserveCause cause, ApplyContext* ctx);
+  // FailedPrecondition: the pod is not permitted there.
+  [[nodiscard]] absl::Status OnPostBind(const Pod& pod, const std::string& node, ApplyContext* ctx);
+
+  // --- nodes at the barrier (verbs_contention.cc) ---
   // Charges the pod to the node. Returns why that is not possible; none: done.
   [[nodiscard]] Reason ReserveNode(const Pod& pod, NodeId node, ApplyContext* ctx);
   // P-6: resolves a deadlock of gangs whose members wait with nodes that the other gangs need: the last gang in order
   // releases its nodes. Looks only at nodes of the offer. Returns whether one of them now has room for the pod.
-  bool Resolve(const Pod& pod, const NodeOffer& offer, ApplyContext* ctx);
+  bool ResolveContention(const Pod& pod, const NodeOffer& offer, ApplyContext* ctx);
 
  private:
+  [[nodiscard]] Reason TryBeginTurn(const Pod& pod, int64_t now_ms);
   void Release(const Gang& gang, const std::string& why, ApplyContext* ctx);
   [[nodiscard]] bool HasRoomWithout(const Pod& pod, NodeId node, const QueueKey* after) const;
   [[nodiscard]] bool ReleaseRoomFor(const Pod& pod, NodeId node, ApplyContext* ctx);
@@ -46,7 +54,7 @@ class Contention {
   // barrier release their nodes if that makes room.
   [[nodiscard]] Reason ReserveQueue(const Pod& pod, ApplyContext* ctx);
 
-  const ContentionRooms r_;
+  const VerbsRooms r_;
 };
 
 struct NodeSearchRooms {
@@ -54,7 +62,7 @@ struct NodeSearchRooms {
   ClassIndex* index;
   const Domains* domains;
   const Queues* queues;
-  Contention* contention;
+  VerbsFrontend* verbs;
 };
 
 // Filter and Score in one call: the feasible nodes for the pod among `offered`, or among all nodes if that is empty.
@@ -72,40 +80,11 @@ struct PermitRooms {
   PodLifecycle* pod_lifecycle;
   WaitClock* clock;
   Bindings* bindings;
-  Contention* contention;
+  VerbsFrontend* verbs;
 };
 
 // Permit (verbs_permit.cc).
 [[nodiscard]] PermitReply OnPermit(const PermitRooms& r, const Permit& question, ApplyContext* ctx);
-
-struct VerbsRooms {
-  const Cluster* cluster;
-  Gangs* gangs;
-  const Eligibility* eligibility;
-  const Plans* plans;
-  const Queues* queues;
-  PodLifecycle* pod_lifecycle;
-  PlanLifecycle* plan_lifecycle;
-  Bindings* bindings;
-  Contention* contention;
-};
-
-// The other verbs.
-class VerbsFrontend {
- public:
-  explicit VerbsFrontend(const VerbsRooms& rooms) : r_(rooms) {}
-
-  [[nodiscard]] PreFilterReply OnPreFilter(const PreFilter& question, int64_t now_ms);
-  void OnPostFilter(const Pod& pod, const std::string& message, ApplyContext* ctx);
-  void OnUnreserve(const Pod& pod, UnreserveCause cause, ApplyContext* ctx);
-  // FailedPrecondition: the pod is not permitted there.
-  [[nodiscard]] absl::Status OnPostBind(const Pod& pod, const std::string& node, ApplyContext* ctx);
-
- private:
-  [[nodiscard]] Reason TryBeginTurn(const Pod& pod, int64_t now_ms);
-
-  const VerbsRooms r_;
-};
 
 }  // namespace muster
 

@@ -144,7 +144,7 @@ PermitReply OnPermit(const PermitRooms& r, const Permit& question, ApplyContext*
       return Reject(std::move(why));
     }
     if (entered) {
-      if (Reason reason = r.contention->ReserveNode(pod, node, ctx); !reason.none()) return Reject(std::move(reason));
+      if (Reason reason = r.verbs->ReserveNode(pod, node, ctx); !reason.none()) return Reject(std::move(reason));
     }
     if (gang == nullptr || gang->rules.min_member == 0) {
       r.bindings->Permit(pod, /*start=*/0, ctx);

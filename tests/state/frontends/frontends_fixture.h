@@ -22,12 +22,10 @@ class FrontendsTest : public RoomsTest {
                                &plan_lifecycle_, &queues_, &capacity_guard_, &slot_filter_}};
   ExtenderFrontend extender_frontend_{{&cluster_, &gangs_, &sources_, &plans_, &activations_, &pod_lifecycle_,
                                        &bindings_, &capacity_guard_, &member_filter_}};
-  Contention contention_{{&cluster_, &ledger_, &gangs_, &eligibility_, &queues_, &nominations_, &pod_lifecycle_,
-                          &plan_lifecycle_, &bindings_}};
+  VerbsFrontend verbs_frontend_{{&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &queues_, &nominations_,
+                                 &pod_lifecycle_, &plan_lifecycle_, &bindings_}};
   PermitRooms permit_{&cluster_, &gangs_,         &eligibility_, &reasons_,  &plans_,
-                      &domains_, &pod_lifecycle_, &clock_,       &bindings_, &contention_};
-  VerbsFrontend verbs_frontend_{{&cluster_, &gangs_, &eligibility_, &plans_, &queues_, &pod_lifecycle_,
-                                 &plan_lifecycle_, &bindings_, &contention_}};
+                      &domains_, &pod_lifecycle_, &clock_,       &bindings_, &verbs_frontend_};
   int64_t now_ms_ = kT0;
   SubmissionReader submission_reader_{{&cluster_, &plans_, &submissions_, &reasons_}, &now_ms_};
   SubmissionsFrontend submissions_frontend_{{&cluster_, &ledger_, &gangs_, &reasons_, &plans_, &submissions_,
