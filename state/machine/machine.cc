@@ -77,7 +77,7 @@ MachineRooms::MachineRooms(const MachineSettings& s)
       clock(&gangs),
       submissions(&gangs, &gang_deadlines, s.persist_facts),
       recorder(&gangs, &submissions, s.persist_facts, s.persist_created),
-      reasons(&eligibility, &backlog, &plans, &activations, &sources, &queues, &backfill),
+      reasons({&eligibility, &backlog, &plans, &activations, &sources, &queues, &backfill}),
       plan_lifecycle({&cluster, &gangs, &eligibility, &backlog, &plans, &activations, &pod_lifecycle, &clock,
                       &submissions, &queues},
                      s.plan_idle_ms),
@@ -87,15 +87,16 @@ MachineRooms::MachineRooms(const MachineSettings& s)
       bindings({&cluster, &ledger, &gangs, &eligibility, &plans, &pod_lifecycle, &plan_lifecycle, &broken_plans,
                 &repair, &backfill},
                {s.hold_limit_ms, s.answer_limit_ms}),
-      placer(&cluster, &ledger, &index, &topology, &gangs, &eligibility, &queues),
-      waker(&cluster, &ledger, &index, &gangs, &eligibility, &backlog, &queues, &nominations, &future_reservations,
-            &backfill),
-      future_placer(&cluster, &ledger, &gangs, &eligibility, &plans, &queues, &nominations, &future_reservations,
-                    &backfill, &placer, s.planner_tries),
-      plan_maker(&cluster, &gangs, &eligibility, &plans, &queues, &nominations, &plan_lifecycle, &placer,
+      placer({&cluster, &ledger, &index, &topology, &gangs, &eligibility, &queues}),
+      waker({&cluster, &ledger, &index, &gangs, &eligibility, &backlog, &queues, &nominations, &future_reservations,
+             &backfill}),
+      future_placer({&cluster, &ledger, &gangs, &eligibility, &plans, &queues, &nominations, &future_reservations,
+                     &backfill, &placer},
+                    s.planner_tries),
+      plan_maker({&cluster, &gangs, &eligibility, &plans, &queues, &nominations, &plan_lifecycle, &placer},
                  {s.max_holds, s.planner_tries}),
-      planning(&gangs, &eligibility, &sources, &backlog, &queues, &future_reservations, &backfill, &waker,
-               &future_placer, &plan_maker),
+      planning({&gangs, &eligibility, &sources, &backlog, &queues, &future_reservations, &backfill, &waker,
+                &future_placer, &plan_maker}),
       capacity_guard({&cluster, &ledger, &gangs, &eligibility, &plans, &domains}),
       slot_filter({&cluster, &index, &gangs, &plans, &domains, &pod_lifecycle, &plan_lifecycle},
                   {s.learned_refusal_ms, s.percentage_of_nodes}),
@@ -103,16 +104,21 @@ MachineRooms::MachineRooms(const MachineSettings& s)
                      &capacity_guard, &slot_filter}),
       extender_frontend({&cluster, &gangs, &sources, &plans, &activations, &pod_lifecycle, &bindings, &capacity_guard,
                          &member_filter}),
-      contention(
-          {&cluster, &ledger, &gangs, &eligibility, &queues, &nominations, &pod_lifecycle, &plan_lifecycle, &bindings}),
-      node_search({&cluster, &index, &domains, &queues, &contention}),
-      permit_frontend(
-          {&cluster, &gangs, &eligibility, &reasons, &plans, &domains, &pod_lifecycle, &clock, &bindings, &contention}),
-      verbs_frontend(
-          {&cluster, &gangs, &eligibility, &plans, &queues, &pod_lifecycle, &plan_lifecycle, &bindings, &contention}),
-      submissions_frontend(
-          {&cluster, &ledger, &gangs, &reasons, &plans, &submissions, &pod_lifecycle, &plan_lifecycle, &bindings},
-          {s.submission_ttl_ms, s.max_submissions}),
+      verbs_frontend({&cluster, &ledger, &gangs, &eligibility, &plans, &queues, &nominations, &pod_lifecycle,
+                      &plan_lifecycle, &bindings}),
+      node_search{&cluster, &index, &domains, &queues, &verbs_frontend},
+      permit{&cluster, &gangs,         &eligibility, &reasons,  &plans,
+             &domains, &pod_lifecycle, &clock,       &bindings, &verbs_frontend},
+      reader{.gangs = {{&cluster, &gangs, &eligibility, &plans, &pod_lifecycle, &clock, &queues, &backlog, &sources,
+                        &reasons},
+                       &now_ms},
+             .facts = {&cluster, &sources, &refused_facts},
+             .queues = QueuesReader({&gangs, &eligibility, &queues, &backlog, &reasons, &planning, &cluster, &ledger,
+                                     &plans, &future_reservations}),
+             .submissions = {{&cluster, &plans, &submissions, &reasons}, &now_ms}},
+      submissions_frontend({&cluster, &ledger, &gangs, &reasons, &plans, &submissions, &pod_lifecycle, &plan_lifecycle,
+                            &bindings, &reader.submissions},
+                           {s.submission_ttl_ms, s.max_submissions}),
       gang_facts({&cluster, &gangs, &restored, &backlog, &queues, &activations, &plan_lifecycle, &planning}),
       pod_facts({&cluster, &ledger, &gangs, &sources, &pod_lifecycle, &plan_lifecycle, &broken_plans, &bindings,
                  &recorder, &gang_facts}),
@@ -123,15 +129,7 @@ MachineRooms::MachineRooms(const MachineSettings& s)
       explanations({&gangs, &eligibility, &sources, &backlog, &plans, &activations, &backfill, &planning, &reasons,
                     &gang_deadlines}),
       reconciler(
-          {&gangs, &eligibility, &sources, &plans, &plan_lifecycle, &repair, &bindings, &queue_step, &explanations}),
-      gang_reader({&cluster, &gangs, &eligibility, &plans, &pod_lifecycle, &clock, &queues, &backlog, &reasons},
-                  &now_ms),
-      reader{.gangs = gang_reader,
-             .pods = PodReader({&cluster, &gangs, &eligibility, &sources, &pod_lifecycle, &gang_reader}),
-             .facts = {&cluster, &sources, &refused_facts},
-             .queues = QueuesReader({&gangs, &eligibility, &queues, &backlog, &reasons, &planning}),
-             .holders = HolderReader({&cluster, &ledger, &gangs, &eligibility, &plans, &future_reservations}),
-             .submissions = {{&cluster, &plans, &submissions, &reasons}, &now_ms}} {
+          {&gangs, &eligibility, &sources, &plans, &plan_lifecycle, &repair, &bindings, &queue_step, &explanations}) {
   queues.Set(s.queues);
 }
 
@@ -271,7 +269,8 @@ void Machine::On(const FindNodes& command, ApplyContext* ctx) {
     reply.reason = {ReasonCode::kGone, absl::StrCat("pod ", pod->facts.name, " is ", ToString(pod->state))};
   }
   if (!reply.reason.none()) return ctx->ReplyNow(std::move(reply));
-  if (!r_.eligibility.IsPlacedAsGang(*pod)) return ctx->ReplyNow(r_.node_search.FindNodes(*pod, command.offered, ctx));
+  if (!r_.eligibility.IsPlacedAsGang(*pod))
+    return ctx->ReplyNow(FindFeasibleNodes(r_.node_search, *pod, command.offered, ctx));
   // The pod's slot, or why there is none.
   const NodeOffer offer = command.offered.empty() ? NodeOffer::AllNodes() : NodeOffer(command.offered);
   FilterReply slot = r_.member_filter.FilterMember(*pod, offer, ctx);
@@ -282,7 +281,7 @@ void Machine::On(const FindNodes& command, ApplyContext* ctx) {
 
 void Machine::On(const Permit& command, ApplyContext* ctx) {
   if (!r_.sources.complete()) return ctx->Refuse(FactsUnread());
-  ctx->ReplyWhenDurable(r_.permit_frontend.OnPermit(command, ctx));
+  ctx->ReplyWhenDurable(OnPermit(r_.permit, command, ctx));
 }
 
 void Machine::On(const PostFilter& command, ApplyContext* ctx) {
@@ -334,7 +333,7 @@ void Machine::On(const SubmitGang& command, ApplyContext* ctx) {
   r_.reconciler.ReconcileTouched(ctx);
   r_.planning.Round(PlanRound().max_gangs, ctx);
   r_.reconciler.ReconcileTouched(ctx);
-  ctx->ReplyWhenDurable(r_.submissions_frontend.CurrentReply(gang, ctx->now_ms()));
+  ctx->ReplyWhenDurable(r_.reader.submissions.View(gang));
 }
 
 void Machine::On(const ConfirmGang& command, ApplyContext* ctx) {

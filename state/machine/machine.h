@@ -92,10 +92,10 @@ struct MachineRooms {
   SlotFilter slot_filter;
   MemberFilter member_filter;
   ExtenderFrontend extender_frontend;
-  Contention contention;
-  NodeSearch node_search;
-  PermitFrontend permit_frontend;
   VerbsFrontend verbs_frontend;
+  const NodeSearchRooms node_search;
+  const PermitRooms permit;
+  Reader reader;
   SubmissionsFrontend submissions_frontend;
   GangFacts gang_facts;
   PodFacts pod_facts;
@@ -103,8 +103,6 @@ struct MachineRooms {
   QueueStep queue_step;
   Explanations explanations;
   Reconciler reconciler;
-  GangReader gang_reader;
-  Reader reader;
   int64_t now_ms = 0;  // the time of the last command
 };
 

@@ -17,7 +17,6 @@
 #include "absl/types/span.h"
 #include "state/api/apply_context.h"
 #include "state/gangs/types.h"
-#include "state/model/node.h"
 
 namespace muster {
 

@@ -90,9 +90,9 @@ NOT_RECORDED = {
                    "epoch_"},  # rebuilt
     # Components without a state of their own, and caches.
     "MachineRooms": {"index", "topology", "domains", "eligibility", "recorder", "reasons", "placer", "future_placer",
-                     "planning", "plan_lifecycle", "broken_plans", "member_filter", "extender_frontend", "contention",
-                     "node_search", "permit_frontend", "verbs_frontend", "submissions_frontend", "gang_facts",
-                     "pod_facts", "ingest", "queue_step", "reconciler", "gang_reader", "reader"},
+                     "planning", "plan_lifecycle", "broken_plans", "member_filter", "extender_frontend",
+                     "verbs_frontend", "submissions_frontend", "gang_facts", "pod_facts", "ingest", "queue_step",
+                     "reconciler", "reader"},
 }
 MAX_LINES = 500
 # How many components (the types of MachineRooms' members) a class or struct in state/ may point to: beyond that, it has
