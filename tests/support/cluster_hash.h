@@ -34,7 +34,7 @@ inline void AddNode(const Node& node, const ResourceNames& names, StateHasher* h
   std::map<std::string, int64_t> ports;
   for (const PortCharges& held : node.ports) {
     const std::string port = absl::StrCat(static_cast<int>(held.port.protocol), "/", held.port.port, held.port.ip);
-    ports[port] = held.used + 1000 * held.reserved + 1'000'000 * int64_t{held.future_reserved};
+    ports[port] = held.used + int64_t{1000} * held.reserved + int64_t{1'000'000} * held.future_reserved;
   }
   AddNumbers(ports, hasher);
 }
