@@ -55,14 +55,13 @@ void Bindings::CommitIfComplete(const Gang& gang, ApplyContext* ctx) {
     return;
   }
   bool any_waits = false;
-  bool any_held = false;  // a held bind call, which must be answered in time
+  int64_t deadline_ms = 0;  // of a held bind call, which must be answered in time
   for (const Gang* each : together) {
     for (const Pod* pod : each->in(MemberState::kWaiting)) {
       any_waits = true;
-      any_held = any_held || !r_.pod_lifecycle->Of(*pod).by_permit;
+      if (!r_.pod_lifecycle->Of(*pod).by_permit) deadline_ms = ctx->now_ms() + settings_.answer_limit_ms;
     }
   }
-  const int64_t deadline_ms = any_held ? ctx->now_ms() + settings_.answer_limit_ms : 0;
   if (any_waits) r_.pod_lifecycle->RecordStart(together, r_.plans->Of(gang)->id, deadline_ms, ctx);
   for (const Gang* each : together) Commit(*each, ctx);
 }
@@ -95,7 +94,7 @@ void Bindings::OnFullyBound(const Gang& gang) {
 void Bindings::Commit(const Gang& gang, ApplyContext* ctx) {
   r_.plans->Commit(gang);
   r_.plan_lifecycle->OnQuorumStarted(gang);
-  const std::vector<Slot> slots = r_.plans->Of(gang)->slots;
+  const std::vector<Slot> slots = r_.plans->Of(gang)->slots;  // a copy: they change
   // P-7: future slots stay reserved for the gang's wait time.
   const bool reserves = r_.plans->Of(gang)->future_slots > 0 && gang.durable.future_slots_until_ms == 0;
   if (reserves) r_.gangs->SetFutureSlotsUntil(gang, ctx->now_ms() + gang.rules.wait_time_ms);

@@ -99,13 +99,11 @@ void PlanLifecycle::WithdrawOutdated(const Gang& gang, ApplyContext* ctx) {
 bool PlanLifecycle::PlannedWithOthers(const Gang& gang) const {
   const std::vector<std::string>& planned = r_.plans->Of(gang)->peers;
   if (gang.rules.group.empty()) return !planned.empty();
-  auto other = planned.begin();
+  std::vector<std::string> now;
   for (const Gang* each : r_.eligibility->Unplaced(gang)) {
-    if (each == &gang) continue;
-    if (other == planned.end() || *other != each->key) return true;
-    ++other;
+    if (each != &gang) now.push_back(each->key);
   }
-  return other != planned.end();
+  return now != planned;
 }
 
 void PlanLifecycle::OnObjectRemoved(const Gang& gang, ApplyContext* ctx) {

@@ -224,13 +224,7 @@ void PodLifecycle::SetBindingResult(const Pod& pod, BindingPhase phase, absl::st
   r_.deadlines->MarkDirty(pod.id);
 }
 
-bool PodLifecycle::RemoveHold(const Pod& pod, HoldToken token) {
-  std::vector<HoldToken>& holds = states_[pod.id].holds;
-  const auto hold = std::find(holds.begin(), holds.end(), token);
-  if (hold == holds.end()) return false;
-  holds.erase(hold);
-  return true;
-}
+bool PodLifecycle::RemoveHold(const Pod& pod, HoldToken token) { return std::erase(states_[pod.id].holds, token) > 0; }
 
 void PodLifecycle::AnswerHolds(const Pod& pod, const Reason& reason, ApplyContext* ctx) {
   for (const HoldToken token : std::exchange(states_[pod.id].holds, {})) ctx->EndHold(token, reason.none(), reason);

@@ -155,9 +155,8 @@ class PodLifecycle {
   // --- bindings (G-14) ---
   // Until when the pod is not tried again after a failed binding; 0: it may be tried.
   [[nodiscard]] int64_t RetryAt(const Pod& pod) const {
-    return BindingOf(pod).phase == BindingPhase::kFailed && BindingOf(pod).next_try_ms != kNever
-               ? BindingOf(pod).next_try_ms
-               : 0;
+    const Binding& binding = BindingOf(pod);
+    return binding.phase == BindingPhase::kFailed && binding.next_try_ms != kNever ? binding.next_try_ms : 0;
   }
   // Sends the binding of a committed pod, for the first time or again.
   void Send(const Pod& pod, ApplyContext* ctx);

@@ -15,10 +15,9 @@ bool IsUnder(const SubgroupTree& tree, int32_t leaf, int32_t subgroup) {
   if (subgroup == kWholeGang) return true;
   for (size_t i = 0; i < tree.nodes.size(); ++i) {
     if (tree.nodes[i].leaf != leaf) continue;
-    for (auto at = static_cast<int32_t>(i); at >= 0; at = tree.nodes[static_cast<size_t>(at)].parent) {
-      if (at == subgroup) return true;
-    }
-    return false;
+    auto at = static_cast<int32_t>(i);
+    while (at > subgroup) at = tree.nodes[static_cast<size_t>(at)].parent;  // parents come before their children
+    return at == subgroup;
   }
   return false;
 }

@@ -1,6 +1,7 @@
 #include "state/reservations/plans.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "state/base/check.h"
@@ -33,20 +34,18 @@ int32_t FreeSlots::TakeFor(const Pod& pod) {
   const auto found = by_class_.find({pod.cls, pod.leaf});
   if (found == by_class_.end()) return -1;
   std::vector<int32_t>& indexes = found->second;
-  // A slot above this pod's priority is above the priority of all later pods.
-  while (!indexes.empty() && plan_->slots[static_cast<size_t>(indexes.back())].priority > pod.facts.priority) {
-    passed_.push_back(indexes.back());
-    indexes.pop_back();
-  }
-  if (indexes.empty()) return -1;
-  const int32_t index = indexes.back();
-  indexes.pop_back();
+  const auto last = std::find_if(indexes.rbegin(), indexes.rend(), [&](int32_t slot) {
+    return plan_->slots[static_cast<size_t>(slot)].priority <= pod.facts.priority;
+  });
+  if (last == indexes.rend()) return -1;
+  const int32_t index = *last;
+  indexes.erase(std::next(last).base());
   --left_;
   return index;
 }
 
 std::vector<int32_t> FreeSlots::Remaining() const {
-  std::vector<int32_t> out = passed_;
+  std::vector<int32_t> out;
   for (const auto& [kind, indexes] : by_class_) out.insert(out.end(), indexes.begin(), indexes.end());
   std::sort(out.begin(), out.end());
   return out;

@@ -75,8 +75,7 @@ struct Plan {
 class FreeSlots {
  public:
   explicit FreeSlots(const Plan& plan);
-  // Takes a slot for the pod and returns its index; -1: there is none. REQUIRES: calls are in order of the pods'
-  // priority, the highest first.
+  // Takes a slot for the pod, of the highest priority that it may take, and returns its index; -1: there is none.
   [[nodiscard]] int32_t TakeFor(const Pod& pod);
   // All slots were taken.
   [[nodiscard]] bool empty() const { return left_ == 0; }
@@ -87,7 +86,6 @@ class FreeSlots {
   const Plan* plan_;
   using Kind = std::pair<ClassId, int32_t>;               // class and leaf
   absl::btree_map<Kind, std::vector<int32_t>> by_class_;  // indexes, the lowest priority first
-  std::vector<int32_t> passed_;                           // indexes of slots whose priority is above all later pods
   size_t left_ = 0;
 };
 
