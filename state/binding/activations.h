@@ -3,8 +3,8 @@
 // State of each pod: whether it is unschedulable, whether it was activated since, and the last reason that was
 // reported. Guarded pods are those refused because the capacity is promised to a plan; they are activated when there is
 // room. Not thread-safe.
-#ifndef MUSTER_STATE_BARRIER_ACTIVATIONS_H_
-#define MUSTER_STATE_BARRIER_ACTIVATIONS_H_
+#ifndef MUSTER_STATE_BINDING_ACTIVATIONS_H_
+#define MUSTER_STATE_BINDING_ACTIVATIONS_H_
 
 #include <cstdint>
 #include <string>
@@ -145,4 +145,4 @@ class Activations {
 
 }  // namespace muster
 
-#endif  // MUSTER_STATE_BARRIER_ACTIVATIONS_H_
+#endif  // MUSTER_STATE_BINDING_ACTIVATIONS_H_

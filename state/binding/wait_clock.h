@@ -1,8 +1,8 @@
 // How long a gang may hold capacity without reaching its quorum (SPEC G-6).
 //
 // Times of successive plans add up and are durable. The time of Permit calls starts at zero each time. Not thread-safe.
-#ifndef MUSTER_STATE_BARRIER_WAIT_CLOCK_H_
-#define MUSTER_STATE_BARRIER_WAIT_CLOCK_H_
+#ifndef MUSTER_STATE_BINDING_WAIT_CLOCK_H_
+#define MUSTER_STATE_BINDING_WAIT_CLOCK_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -63,4 +63,4 @@ class WaitClock {
 
 }  // namespace muster
 
-#endif  // MUSTER_STATE_BARRIER_WAIT_CLOCK_H_
+#endif  // MUSTER_STATE_BINDING_WAIT_CLOCK_H_
