@@ -70,7 +70,7 @@ inline constexpr bool kIsById = false;
 template <typename T>
 inline constexpr bool kIsById<ById<T>> = true;
 
-// --- the archives ---
+// --- the archives; StateHasher is one too ---
 class Writer {
  public:
   static constexpr bool kReads = false;
@@ -122,18 +122,6 @@ class Reader {
  private:
   absl::string_view bytes_;
   bool ok_ = true;
-};
-
-// An archive that only hashes what is written.
-class Digester {
- public:
-  static constexpr bool kReads = false;
-  void Number(uint64_t value) { hasher_.Add(value); }
-  void Bytes(absl::string_view bytes) { hasher_.Add(bytes); }
-  [[nodiscard]] uint64_t value() const { return hasher_.value(); }
-
- private:
-  StateHasher hasher_;
 };
 
 // --- the traversal ---

@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <tuple>
 #include <type_traits>
-#include <utility>
 
 namespace muster::archive {
 

@@ -11,9 +11,7 @@
 #define MUSTER_STATE_PERSISTENCE_FIELDS_H_
 
 #include <optional>
-#include <string>
 #include <type_traits>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"

@@ -69,7 +69,7 @@ Offer OfferReader::Read(archive::Reader* reader) {
 }
 
 uint64_t DigestOf(const Outcome& outcome) {
-  archive::Digester digester;
+  StateHasher digester;
   archive::Pass(digester, outcome);
   return digester.value();
 }
@@ -129,7 +129,7 @@ class StateReader : public archive::Reader {
   const Machine* machine_;
 };
 
-class StateDigester : public archive::Digester {
+class StateDigester : public StateHasher {
  public:
   void Special(const Pod* const& pod) { Number(NumberOf(pod)); }
   // The sum of the hashes of the entries, which have no order.

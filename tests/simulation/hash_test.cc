@@ -309,5 +309,23 @@ TEST(Hash, EqualHashes_EqualAnswers) {
   std::printf("%d times two orders of %zu lives met\n", met, lives);
 }
 
+// In canonical form a sequence number is hashed by its order of first appearance; 0 means no number.
+TEST(CanonicalHasherTest, CanonicalForm_NumbersByOrderOfAppearance) {
+  const auto hash_of = [](std::initializer_list<int64_t> plans) {
+    CanonicalHasher hasher(1'000);
+    for (const int64_t plan : plans) hasher.AddSequenceNumber(CanonicalHasher::Given::kPlan, plan);
+    return hasher.value();
+  };
+  EXPECT_EQ(hash_of({7, 9, 7}), hash_of({70, 3, 70}));
+  EXPECT_NE(hash_of({7, 9, 7}), hash_of({7, 9, 9}));
+  EXPECT_NE(hash_of({7, 0}), hash_of({7, 9}));
+  EXPECT_EQ(hash_of({0, 7}), hash_of({0, 8}));
+  CanonicalHasher as_given;
+  as_given.AddSequenceNumber(CanonicalHasher::Given::kPlan, 7);
+  StateHasher plain;
+  plain.Add(7);
+  EXPECT_EQ(as_given.value(), plain.value());
+}
+
 }  // namespace
 }  // namespace muster

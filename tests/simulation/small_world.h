@@ -18,6 +18,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "state/base/hash.h"
 #include "state/machine/machine.h"
+#include "tests/verify/hash.h"
 
 namespace muster {
 
@@ -156,7 +157,7 @@ class SmallWorld {
   void CheckQueues();
   void CheckPassing();
   void Violate(const std::string& text);
-  void AddRecords(StateHasher* hasher) const;
+  void AddRecords(CanonicalHasher* hasher) const;
 
   // --- liveness, when nothing goes wrong any more (small_world_calm.cc) ---
   using Calmed = absl::flat_hash_set<uint64_t>;

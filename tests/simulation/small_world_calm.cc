@@ -54,7 +54,7 @@ bool SmallWorld::Calm(const Calmed& known, Calmed* on_the_way) {
 }
 
 uint64_t SmallWorld::Station(int idle) const {
-  StateHasher hasher(now_ms_);
+  StateHasher hasher;
   hasher.Add(Canonical());
   hasher.Add(idle);
   for (const bool ended : ended_) hasher.Add(ended);

@@ -3,9 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "muster/store/v1/records.pb.h"
-#include "state/base/hash.h"
 #include "tests/simulation/small_world.h"
-#include "tests/verify/hash.h"
 #include "tests/verify/invariants.h"
 
 namespace muster {
@@ -77,7 +75,7 @@ void SmallWorld::Check() {
 }
 
 // Records contain plan numbers and times: they are parsed, so that these are separated from what matters.
-void SmallWorld::AddRecords(StateHasher* hasher) const {
+void SmallWorld::AddRecords(CanonicalHasher* hasher) const {
   for (const auto& [name, record] : records_) {
     if (record.kind == "plans") continue;  // the numbers that may have been used
     hasher->Add(record.kind);
@@ -85,7 +83,7 @@ void SmallWorld::AddRecords(StateHasher* hasher) const {
     if (record.kind == "start") {
       store::v1::StartRecord start;
       start.ParseFromString(record.value);
-      hasher->AddSequenceNumber(StateHasher::Given::kPlan, std::stoll(record.key));
+      hasher->AddSequenceNumber(CanonicalHasher::Given::kPlan, std::stoll(record.key));
       for (const std::string& gang : start.gangs()) hasher->Add(gang);
       for (const auto& place : start.places()) {
         hasher->Add(place.uid());
@@ -97,7 +95,7 @@ void SmallWorld::AddRecords(StateHasher* hasher) const {
       commit.ParseFromString(record.value);
       hasher->Add(record.key);
       hasher->Add(commit.node());
-      hasher->AddSequenceNumber(StateHasher::Given::kPlan, commit.start());
+      hasher->AddSequenceNumber(CanonicalHasher::Given::kPlan, commit.start());
       hasher->Add(commit.permitted());
     } else {
       hasher->Add(record.key);
@@ -107,7 +105,7 @@ void SmallWorld::AddRecords(StateHasher* hasher) const {
 }
 
 uint64_t SmallWorld::Canonical() const {
-  StateHasher hasher(now_ms_);
+  CanonicalHasher hasher(now_ms_);
   hasher.Add(CanonicalHash(*machine_));
   AddRecords(&hasher);
   hasher.Add(last_node_there_);

@@ -58,7 +58,8 @@ inline void AddPodAffinity(const PodAffinity& affinity, const Cluster& cluster, 
   });
 }
 
-inline void AddCluster(const Cluster& cluster, StateHasher* hasher) {
+// Times are added relative to `now_ms`.
+inline void AddCluster(const Cluster& cluster, StateHasher* hasher, int64_t now_ms = 0) {
   for (const auto& [name, id] : cluster.order().ids()) AddNode(cluster.node(id), cluster.names(), hasher);
   std::map<std::string, const PodClass*> classes;
   for (ClassId cls = 0; cls < cluster.class_limit(); ++cls) {
@@ -71,7 +72,7 @@ inline void AddCluster(const Cluster& cluster, StateHasher* hasher) {
     for (const auto& [id, until_ms] : cls->excluded) excluded.emplace(cluster.node(id).facts.name, until_ms);
     for (const auto& [name, until_ms] : excluded) {
       hasher->Add(name);
-      hasher->AddTime(until_ms);
+      hasher->Add(until_ms - now_ms);
     }
   }
   archive::ForEachMember(cluster, [&](const auto& member) {

@@ -16,33 +16,28 @@
 namespace muster {
 namespace {
 
-class LogicalHasher {
+class LogicalHasher : public CanonicalHasher {
  public:
-  static constexpr bool kReads = false;
-  LogicalHasher(const Cluster* cluster, StateHasher hasher) : cluster_(cluster), hasher_(std::move(hasher)) {}
+  LogicalHasher(const Cluster* cluster, CanonicalHasher empty) : CanonicalHasher(std::move(empty)), cluster_(cluster) {}
 
   template <typename... Values>
   void Add(const Values&... values) {
     (archive::Pass(*this, values), ...);
   }
-  void AddPlanNumber(int64_t plan) { hasher_.AddSequenceNumber(StateHasher::Given::kPlan, plan); }
-  void AddToken(HoldToken token) { hasher_.AddSequenceNumber(StateHasher::Given::kToken, static_cast<int64_t>(token)); }
-  [[nodiscard]] StateHasher* hasher() { return &hasher_; }
+  void AddPlanNumber(int64_t plan) { AddSequenceNumber(Given::kPlan, plan); }
+  void AddToken(HoldToken token) { AddSequenceNumber(Given::kToken, static_cast<int64_t>(token)); }
   // The node's name; empty: no node.
   [[nodiscard]] absl::string_view NameOf(NodeId node) const {
     return node == kNoNode ? absl::string_view() : absl::string_view(cluster_->node(node).facts.name);
   }
 
-  // The interface of an archive.
-  void Number(uint64_t value) { hasher_.Add(value); }
-  void Bytes(absl::string_view bytes) { hasher_.Add(bytes); }
-  void Special(const absl::string_view& text) { hasher_.Add(text); }
+  // The interface of an archive, besides that of StateHasher.
+  void Special(const absl::string_view& text) { Bytes(text); }
   void Special(const Pod* const& pod) { Bytes(pod == nullptr ? "" : pod->facts.uid); }
   // In canonical form, a large number is a time: no amount or count of a small world is as large.
   template <std::same_as<int64_t> T>
   void Special(const T& value) {
-    if (value < kFirstTimeMs) return hasher_.Add(value);
-    hasher_.AddTime(value);
+    value < kFirstTimeMs ? StateHasher::Add(value) : AddTime(value);
   }
   void Special(const Slot& slot) {
     const absl::string_view cls = slot.cls == kNoClass ? "" : absl::string_view(cluster_->pod_class(slot.cls).key);
@@ -51,12 +46,11 @@ class LogicalHasher {
 
  private:
   const Cluster* cluster_;
-  StateHasher hasher_;
 };
 
 // Adds the nodes, in order of names.
 void AddNodes(const Cluster& cluster, LogicalHasher* hasher) {
-  AddCluster(cluster, hasher->hasher());
+  AddCluster(cluster, hasher, hasher->now_ms());
   for (const auto& [name, id] : cluster.order().ids()) {
     const Node& node = cluster.node(id);
     hasher->Add(node.facts.unschedulable, node.freshness, node.facts.labels, node.facts.taints);
@@ -77,7 +71,7 @@ void AddCommon(const MachineRooms& rooms, LogicalHasher* hasher) {
   const Sources& sources = rooms.sources;
   hasher->Add(sources.complete(), sources.unread(), sources.announcer(), sources.version(), sources.stale_since_ms());
   hasher->Add(rooms.restored.empty(), rooms.pod_lifecycle.held_binds(), rooms.plans.promised_holds());
-  if (!hasher->hasher()->canonical()) hasher->Add(rooms.plans.next_id());
+  if (!hasher->canonical()) hasher->Add(rooms.plans.next_id());
   hasher->Add(rooms.planning.IsRoundDue(), rooms.queue_tree.rules());
   hasher->Add(rooms.queues.any() && rooms.waker.HasFreedQueueRoom());
   std::set<std::string> refused;
@@ -185,26 +179,26 @@ void AddPod(const MachineRooms& rooms, const Pod& pod, LogicalHasher* hasher) {
               state.annotation_before, state.last_refusal, state.last_event, state.last_event_ms);
 }
 
-uint64_t ComputeHash(const MachineRooms& rooms, StateHasher empty) {
+uint64_t ComputeHash(const MachineRooms& rooms, CanonicalHasher empty) {
   LogicalHasher hasher(&rooms.cluster, std::move(empty));
   AddNodes(rooms.cluster, &hasher);
   AddCommon(rooms, &hasher);
   rooms.gangs.ForEachGang([&](const Gang& gang) { AddGang(rooms, gang, &hasher); });
   for (const std::string& uid : rooms.gangs.Uids()) AddPod(rooms, *rooms.gangs.FindPod(uid), &hasher);
-  return hasher.hasher()->value();
+  return hasher.value();
 }
 
 }  // namespace
 
-uint64_t LogicalHash(const Machine& machine) { return ComputeHash(machine.rooms(), StateHasher()); }
+uint64_t LogicalHash(const Machine& machine) { return ComputeHash(machine.rooms(), CanonicalHasher()); }
 
 uint64_t CanonicalHash(const Machine& machine) {
   const MachineRooms& rooms = machine.rooms();
-  return ComputeHash(rooms, StateHasher(rooms.now_ms));
+  return ComputeHash(rooms, CanonicalHasher(rooms.now_ms));
 }
 
 uint64_t DurableHash(const Machine& machine) {
-  archive::Digester hasher;
+  StateHasher hasher;
   machine.reader().ForEachGang([&](const Gang& gang) {
     DurableGangState durable = gang.durable;
     durable.incarnation.clear();  // without a record, it is not known before the gang is reconciled

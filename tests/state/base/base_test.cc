@@ -127,22 +127,6 @@ TEST(StateHasherTest, EqualNumbers_HashAlikeForEveryType) {
   EXPECT_EQ(HashOf(-1), HashOf(int64_t{-1})) << "a negative int is the same number as a negative int64";
 }
 
-// In canonical form a sequence number is hashed by its order of first appearance; 0 means no number.
-TEST(StateHasherTest, CanonicalForm_NumbersByOrderOfAppearance) {
-  const auto hash_of = [](std::initializer_list<int64_t> plans) {
-    StateHasher hasher(1'000);
-    for (const int64_t plan : plans) hasher.AddSequenceNumber(StateHasher::Given::kPlan, plan);
-    return hasher.value();
-  };
-  EXPECT_EQ(hash_of({7, 9, 7}), hash_of({70, 3, 70}));
-  EXPECT_NE(hash_of({7, 9, 7}), hash_of({7, 9, 9}));
-  EXPECT_NE(hash_of({7, 0}), hash_of({7, 9}));
-  EXPECT_EQ(hash_of({0, 7}), hash_of({0, 8}));
-  StateHasher as_given;
-  as_given.AddSequenceNumber(StateHasher::Given::kPlan, 7);
-  EXPECT_EQ(as_given.value(), HashOf(7));
-}
-
 TEST(StateHasherTest, DifferentInput_HashesDiffer) {
   const std::set<uint64_t> values = {
       HashOf(),
