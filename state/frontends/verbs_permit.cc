@@ -135,6 +135,7 @@ PermitReply OnPermit(const PermitRooms& r, const Permit& question, ApplyContext*
   const bool planned = gang != nullptr && r.plans->Of(*gang) != nullptr;
   const bool in_slot = r.plans->SlotIndex(pod) >= 0 || (planned && !r.eligibility->SchedulesIndividually(*gang));
   if (in_slot) {
+    MUSTER_CHECK(gang != nullptr);
     if (Reason reason = ArriveInSlot(r, pod, node, question, ctx); !reason.none()) return Reject(std::move(reason));
   } else {
     if (entered && gang != nullptr && r.eligibility->IsPlacedAsGang(pod)) {
@@ -152,7 +153,6 @@ PermitReply OnPermit(const PermitRooms& r, const Permit& question, ApplyContext*
     }
     ArriveWithNode(r, pod, question.token, ctx);
   }
-  MUSTER_CHECK(gang != nullptr);
   if (pod.state != MemberState::kWaiting) ctx->DropAnswerOf(question.token);
   if (pod.state == MemberState::kCommitted) return Permitted();
   if (pod.state != MemberState::kWaiting) {  // the last check before its start failed

@@ -234,12 +234,10 @@ MemberView GangReader::ViewMember(const Pod& pod) const {
   member.name = pod.facts.name;
   member.state = pod.state;
   member.node = pod.facts.node_name;
-  if (const Slot* slot = r_.plans->SlotOf(pod); member.node.empty() && slot != nullptr) {
-    member.node = r_.cluster->node(slot->node).facts.name;
-  }
   const bool held = pod.state == MemberState::kWaiting || pod.state == MemberState::kCommitted;
-  const NodeId target = r_.pod_lifecycle->Of(pod).node;
-  if (member.node.empty() && held && target != kNoNode) member.node = r_.cluster->node(target).facts.name;
+  NodeId target = held ? r_.pod_lifecycle->Of(pod).node : kNoNode;
+  if (const Slot* slot = r_.plans->SlotOf(pod); slot != nullptr) target = slot->node;
+  if (member.node.empty() && target != kNoNode) member.node = r_.cluster->node(target).facts.name;
   member.priority = pod.facts.priority;
   member.subgroup = pod.facts.gang.subgroup;
   member.reason = WhyMemberWaits(pod);
@@ -339,9 +337,9 @@ SubmissionReply SubmissionReader::View(const Gang& gang) const {
     reply.places.push_back({slot.pod->facts.uid, slot.pod->facts.name, r_.cluster->node(slot.node).facts.name});
   }
   reply.reason = {ReasonCode::kPlanned, "room is reserved; confirm the plan"};
-  const MemberSet& pending = gang.in(MemberState::kPending);
-  const auto more = std::count_if(pending.begin(), pending.end(),
-                                  [this](const Pod* pod) { return pod->submitted && r_.plans->SlotIndex(*pod) < 0; });
+  const auto more = absl::c_count_if(gang.in(MemberState::kPending), [this](const Pod* pod) {
+    return pod->submitted && r_.plans->SlotIndex(*pod) < 0;
+  });
   if (more > 0)
     absl::StrAppend(&reply.reason.text, "; ", more, " more, beyond the minimum, are scheduled with Filter and Permit");
   if (!submission.confirmed) return reply;
