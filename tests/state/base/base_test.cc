@@ -27,36 +27,11 @@ TEST(NamesTest, IsSubdomain_AcceptsOnlyRfc1123Names) {
   const std::vector<std::string> good = {"a",   "z",   "0",      "9",       "a-b",  "a--b",
                                          "a.b", "0.9", "a.b.c1", "x-1.y-2", "abc9", std::string(253, 'a')};
   for (const std::string& name : good) EXPECT_TRUE(IsSubdomain(name)) << name;
-  const std::vector<std::string> bad = {"",
-                                        "A",
-                                        "-",
-                                        "-a",
-                                        "a-",
-                                        ".",
-                                        ".a",
-                                        "a.",
-                                        "a..b",
-                                        "a_b",
-                                        "a b",
-                                        "a/b",
-                                        "a:b",
-                                        "`a",
-                                        "a`b",
-                                        "a{b",
-                                        "{a",
-                                        "a`",
-                                        "a{",
-                                        "/a",
-                                        ":a",
-                                        "a/",
-                                        "a:",
-                                        "a-.b",
-                                        "a.-b",
-                                        "a@b",
-                                        "aB",
-                                        "a\xc3\xa4",
-                                        std::string(254, 'a')};
+  const std::vector<std::string> bad = {"",    "A",   "-",   "-a",   "a-",   ".",   ".a", "a.",       "a..b", "a_b",
+                                        "a b", "a/b", "a:b", "`a",   "a`b",  "a{b", "{a", "a`",       "a{",   "/a",
+                                        ":a",  "a/",  "a:",  "a-.b", "a.-b", "a@b", "aB", "a\xc3\xa4"};
   for (const std::string& name : bad) EXPECT_FALSE(IsSubdomain(name)) << name;
+  EXPECT_FALSE(IsSubdomain(std::string(254, 'a')));
 }
 
 TEST(TextTest, Beginning_NeverCutsCharacter) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -98,6 +99,20 @@ TEST(ResourceVectorTest, Equality_IgnoresTrailingZeros) {
   EXPECT_FALSE(Amounts({}) == Amounts({0, -1}));
 }
 
+// SPEC section 1: sums never wrap.
+TEST(ResourceSumTest, LargeSum_NeverWraps) {
+  const ResourceVector largest = Amounts({kMaxAmount});
+  ResourceSum used;
+  for (int i = 0; i < 5000; ++i) used.AddTimes(largest, 1'000'000);
+  EXPECT_GT(used.Get(kCpu), 0);
+  EXPECT_EQ(ClampToInt64(used.Get(kCpu)), std::numeric_limits<int64_t>::max());
+  ResourceSum free;
+  free.AddTimes(largest, 1);
+  free.AddTimes(used, -1);
+  EXPECT_LT(free.Get(kCpu), 0);
+  EXPECT_FALSE(largest.FitsIn(free));
+}
+
 TEST(ResourceNamesTest, BuiltInNames_AlwaysKnown) {
   ResourceNames names;
   EXPECT_EQ(names.Find("cpu"), kCpu);
@@ -111,6 +126,7 @@ TEST(ResourceNamesTest, BuiltInNames_AlwaysKnown) {
 // SPEC S-6: a name is known until its last user releases it; its id is reused afterwards.
 TEST(ResourceNamesTest, LastRelease_RemovesName) {
   ResourceNames names;
+  const size_t built_in = names.size();
   const ResourceVector first = *names.ToVector({{"nvidia.com/gpu", 1}, {"cpu", 2}});
   const ResourceVector second = *names.ToVector({{"nvidia.com/gpu", 3}, {"amd.com/gpu", 0}});
   const ResourceId gpu = names.Find("nvidia.com/gpu");
@@ -122,6 +138,7 @@ TEST(ResourceNamesTest, LastRelease_RemovesName) {
   names.Release(second);
   EXPECT_EQ(names.Find("nvidia.com/gpu"), -1);
   EXPECT_EQ(names.Find("cpu"), kCpu);
+  EXPECT_EQ(names.size(), built_in);
   const ResourceVector third = *names.ToVector({{"example.com/nic", 1}});
   EXPECT_EQ(names.Find("example.com/nic"), gpu);
   EXPECT_EQ(names.Name(gpu), "example.com/nic");
