@@ -21,24 +21,22 @@ class PodLifecycleTest : public RoomsTest {
 };
 
 // What a way of events leads to. The gang's second slot, of one cpu, stays reserved.
-struct WayCase {
-  std::string name;
-  std::vector<PodEvent> way;
+struct Way {
+  std::vector<PodEvent> events;
   MemberState state;
-  int64_t used;      // on the node
-  int64_t reserved;  // there
+  std::string charges;  // on the node: cpus "used reserved"
   int32_t held;
-  Lines done;  // without the start of the way
   bool recorded;
+  Lines done;  // without the start of the way
 };
 
-class PodLifecycleWayTest : public PodLifecycleTest, public testing::WithParamInterface<WayCase> {};
+class PodLifecycleWayTest : public PodLifecycleTest, public testing::WithParamInterface<Way> {};
 
 TEST_P(PodLifecycleWayTest, Events_ChangeStateSlotChargeHoldsAndRecord) {
-  const WayCase& way = GetParam();
+  const Way& way = GetParam();
   const Pod& pod = PodAt("g-1");
   pod_lifecycle_.AddHold(pod, 1);
-  for (const PodEvent event : way.way) {
+  for (const PodEvent event : way.events) {
     DrainDirty(&pod_deadlines_);
     At(kT0);
     pod_lifecycle_.Apply(pod,
@@ -52,8 +50,7 @@ TEST_P(PodLifecycleWayTest, Events_ChangeStateSlotChargeHoldsAndRecord) {
     EXPECT_TRUE(PodIsLookedAt("g-1"));
   }
   EXPECT_EQ(pod.state, way.state);
-  EXPECT_EQ(UsedOn("n"), way.used);
-  EXPECT_EQ(ReservedOn("n"), way.reserved);
+  EXPECT_EQ(absl::StrCat(UsedOn("n"), " ", ReservedOn("n")), way.charges);
   EXPECT_EQ(pod_lifecycle_.held_binds(), way.held);
   EXPECT_EQ(Done(), way.done);
   EXPECT_EQ(pod_lifecycle_.Of(pod).recorded, way.recorded);
@@ -61,90 +58,26 @@ TEST_P(PodLifecycleWayTest, Events_ChangeStateSlotChargeHoldsAndRecord) {
   EXPECT_EQ(pod_lifecycle_.Of(pod).until_ms, way.held == 0 ? kNever : kT0 + 5);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Ways, PodLifecycleWayTest,
-    testing::Values(WayCase{"Arrived", {PodEvent::kArrived}, MemberState::kWaiting, 0, 2, 1, {}, false},
-                    WayCase{"WaitEnded",
-                            {PodEvent::kArrived, PodEvent::kWaitEnded},
-                            MemberState::kPending,
-                            0,
-                            2,
-                            0,
-                            {"answer 1 Gone"},
-                            false},
-                    WayCase{"Committed",
-                            {PodEvent::kArrived, PodEvent::kCommitted},
-                            MemberState::kCommitted,
-                            1,
-                            1,
-                            0,
-                            {"bind g-1 to n by never", "keep commit/g-1"},
-                            true},
-                    WayCase{"Permitted",
-                            {PodEvent::kArrived, PodEvent::kPermitted},
-                            MemberState::kCommitted,
-                            1,
-                            1,
-                            0,
-                            {"answer 1 permitted", "keep commit/g-1"},
-                            true},
-                    WayCase{"BindRefused",
-                            {PodEvent::kCommitted, PodEvent::kBindRefused},
-                            MemberState::kPending,
-                            0,
-                            2,
-                            0,
-                            {"answer 1 Gone"},
-                            true},
-                    WayCase{"BindRefusedForGood",
-                            {PodEvent::kCommitted, PodEvent::kBindRefusedForGood},
-                            MemberState::kPending,
-                            0,
-                            1,
-                            0,
-                            {"answer 1 Gone", "drop commit/g-1", "drop start/7"},
-                            false},
-                    WayCase{"Returned",
-                            {PodEvent::kPermitted, PodEvent::kReturned},
-                            MemberState::kPending,
-                            0,
-                            1,
-                            0,
-                            {"drop commit/g-1", "drop start/7"},
-                            false},
-                    WayCase{"Bound",
-                            {PodEvent::kCommitted, PodEvent::kBound},
-                            MemberState::kBound,
-                            1,
-                            1,
-                            0,
-                            {"answer 1 permitted", "drop commit/g-1", "drop start/7"},
-                            false},
-                    WayCase{"Terminating",
-                            {PodEvent::kCommitted, PodEvent::kTerminatingOnNode},
-                            MemberState::kTerminating,
-                            1,
-                            1,
-                            0,
-                            {"answer 1 Gone", "drop commit/g-1", "drop start/7"},
-                            false},
-                    WayCase{"FailedWhileWaiting",
-                            {PodEvent::kArrived, PodEvent::kEnded},
-                            MemberState::kFailed,
-                            0,
-                            2,
-                            0,
-                            {"answer 1 Gone"},
-                            false},
-                    WayCase{"DeletedWhileBinding",
-                            {PodEvent::kCommitted, PodEvent::kEnded},
-                            MemberState::kCommitted,
-                            0,
-                            1,
-                            0,
-                            {"answer 1 Gone", "drop commit/g-1", "drop start/7"},
-                            false}),
-    [](const auto& of) { return of.param.name; });
+std::vector<Way> Ways() {
+  using enum PodEvent;
+  using State = MemberState;
+  const Lines deleted = {"drop commit/g-1", "drop start/7"};
+  const Lines gone = {"answer 1 Gone", "drop commit/g-1", "drop start/7"};
+  return {
+      {{kArrived}, State::kWaiting, "0 2", 1, false, {}},
+      {{kArrived, kWaitEnded}, State::kPending, "0 2", 0, false, {"answer 1 Gone"}},
+      {{kArrived, kCommitted}, State::kCommitted, "1 1", 0, true, {"bind g-1 to n by never", "keep commit/g-1"}},
+      {{kArrived, kPermitted}, State::kCommitted, "1 1", 0, true, {"answer 1 permitted", "keep commit/g-1"}},
+      {{kCommitted, kBindRefused}, State::kPending, "0 2", 0, true, {"answer 1 Gone"}},
+      {{kCommitted, kBindRefusedForGood}, State::kPending, "0 1", 0, false, gone},
+      {{kPermitted, kReturned}, State::kPending, "0 1", 0, false, deleted},
+      {{kCommitted, kBound}, State::kBound, "1 1", 0, false, {"answer 1 permitted", deleted[0], deleted[1]}},
+      {{kCommitted, kTerminatingOnNode}, State::kTerminating, "1 1", 0, false, gone},
+      {{kArrived, kEnded}, State::kFailed, "0 2", 0, false, {"answer 1 Gone"}},
+      {{kCommitted, kEnded}, State::kCommitted, "0 1", 0, false, gone},
+  };
+}
+INSTANTIATE_TEST_SUITE_P(Ways, PodLifecycleWayTest, testing::ValuesIn(Ways()));
 
 // A pod that waits without a slot uses its node until the wait ends.
 TEST_F(PodLifecycleTest, EndWait_PodOnNode_ReleasesItsNode) {

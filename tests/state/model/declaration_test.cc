@@ -2,11 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "state/model/gang.h"
 
 namespace muster {
@@ -76,7 +79,7 @@ Declaration One() {
   d.stale_grace_ms = 13;
   d.preemptible = false;
   d.duration_ms = 15;
-  d.groups = {"d/z", "d/a", "d/z"};
+  d.groups = {"d/a", "d/z"};
   return d;
 }
 Declaration Two() {
@@ -98,53 +101,57 @@ Declaration Two() {
   return d;
 }
 
+// A field, with its value in One() and in Two().
 struct Field {
   const char* name;
-  std::function<void(Declaration*)> clear;
+  std::function<void(Declaration* to, const Declaration& from)> copy;
   std::function<std::string(const GangRules&)> print;
-  const char* one;
-  const char* two;
-  const char* by_default;
+  std::string one;
+  std::string two;
+  std::string by_default;
 };
 
-std::string Print(const std::vector<std::string>& ids) {
-  std::string out;
-  for (const std::string& id : ids) absl::StrAppend(&out, id, " ");
-  return out;
+std::string Text(bool value) { return value ? "true" : "false"; }
+std::string Text(const ResourceList& amounts) { return absl::StrCat("{", FormatResources(amounts), "}"); }
+std::string Text(const std::vector<std::string>& ids) { return absl::StrJoin(ids, " "); }
+std::string Text(const std::optional<int32_t>& number) { return number.has_value() ? absl::StrCat(*number) : "none"; }
+template <typename T>
+std::string Text(const T& value) {
+  if constexpr (std::is_enum_v<T>) return std::string(ToString(value));
+  if constexpr (!std::is_enum_v<T>) return absl::StrCat(value);
 }
 
-const std::vector<Field>& Fields() {
-  static const auto* const kFields = new std::vector<Field>{
-      {"minimum", [](Declaration* d) { d->min_member.reset(); },
-       [](const GangRules& r) { return absl::StrCat(r.min_member); }, "3", "4", "-1"},
-      {"waiting time", [](Declaration* d) { d->wait_time_ms.reset(); },
-       [](const GangRules& r) { return absl::StrCat(r.wait_time_ms); }, "7000", "8000", "1234"},
-      {"mode", [](Declaration* d) { d->mode.reset(); },
-       [](const GangRules& r) { return std::string(ToString(r.mode)); }, "NonStrict", "Strict", "Strict"},
-      {"match policy", [](Declaration* d) { d->match_policy.reset(); },
-       [](const GangRules& r) { return std::string(ToString(r.match_policy)); }, "only-waiting", "waiting-and-running",
-       "waiting-running-succeed"},
-      {"resources", [](Declaration* d) { d->min_resources.reset(); },
-       [](const GangRules& r) { return FormatResources(r.min_resources); }, "cpu: 1m", "cpu: 2m", ""},
-      {"priority", [](Declaration* d) { d->priority.reset(); },
-       [](const GangRules& r) { return r.priority.has_value() ? absl::StrCat(*r.priority) : "none"; }, "11", "12",
-       "none"},
-      {"queue", [](Declaration* d) { d->queue.reset(); }, [](const GangRules& r) { return r.queue; }, "blue", "red",
-       "default"},
-      {"on-timeout", [](Declaration* d) { d->on_timeout.reset(); },
-       [](const GangRules& r) { return std::string(ToString(r.on_timeout)); }, "requeue", "fail", "fail"},
-      {"on-member-failure", [](Declaration* d) { d->on_member_failure.reset(); },
-       [](const GangRules& r) { return std::string(ToString(r.on_member_failure)); }, "all", "keep", "keep"},
-      {"stale grace", [](Declaration* d) { d->stale_grace_ms.reset(); },
-       [](const GangRules& r) { return absl::StrCat(r.stale_grace_ms); }, "13", "14", "-1"},
-      {"preemptible", [](Declaration* d) { d->preemptible.reset(); },
-       [](const GangRules& r) { return absl::StrCat(r.preemptible); }, "0", "1", "1"},
-      {"duration", [](Declaration* d) { d->duration_ms.reset(); },
-       [](const GangRules& r) { return absl::StrCat(r.duration_ms); }, "15", "16", "0"},
-      {"group", [](Declaration* d) { d->groups.clear(); }, [](const GangRules& r) { return Print(r.group); },
-       "d/a d/z ", "d/b ", ""},
+template <typename Declared, typename Resolved>
+Field Of(const char* name, Declared Declaration::*declared, Resolved GangRules::*resolved, const char* one,
+         const char* two, const char* by_default) {
+  return {name,
+          [=](Declaration* to, const Declaration& from) { to->*declared = from.*declared; },
+          [=](const GangRules& rules) { return Text(rules.*resolved); },
+          one,
+          two,
+          by_default};
+}
+
+std::vector<Field> Fields() {
+  using D = Declaration;
+  using R = GangRules;
+  return {
+      Of("minimum", &D::min_member, &R::min_member, "3", "4", "-1"),
+      Of("total", &D::total_number, &R::total_number, "5", "9", "3"),  // by default the minimum
+      Of("waiting time (ms)", &D::wait_time_ms, &R::wait_time_ms, "7000", "8000", "1234"),
+      Of("mode", &D::mode, &R::mode, "NonStrict", "Strict", "Strict"),
+      Of("match policy", &D::match_policy, &R::match_policy, "only-waiting", "waiting-and-running",
+         "waiting-running-succeed"),
+      Of("minimum resources", &D::min_resources, &R::min_resources, "{cpu: 1m}", "{cpu: 2m}", "{}"),
+      Of("priority", &D::priority, &R::priority, "11", "12", "none"),
+      Of("groups", &D::groups, &R::group, "d/a d/z", "d/b", ""),
+      Of("queue", &D::queue, &R::queue, "blue", "red", "default"),
+      Of("on-timeout", &D::on_timeout, &R::on_timeout, "requeue", "fail", "fail"),
+      Of("on-member-failure", &D::on_member_failure, &R::on_member_failure, "all", "keep", "keep"),
+      Of("stale grace (ms)", &D::stale_grace_ms, &R::stale_grace_ms, "13", "14", "-1"),
+      Of("preemptible", &D::preemptible, &R::preemptible, "false", "true", "true"),
+      Of("duration (ms)", &D::duration_ms, &R::duration_ms, "15", "16", "0"),
   };
-  return *kFields;
 }
 
 // SPEC D-9: for each field, annotations take precedence over the PodGroup, and the PodGroup over the defaults.
@@ -152,18 +159,21 @@ TEST(ResolveRulesTest, Annotations_OverridePodGroupPerField) {
   const GangDefaults defaults{1'234, MatchPolicy::kWaitingRunningSucceed};
   for (const Field& field : Fields()) {
     SCOPED_TRACE(field.name);
+    const auto resolve = [&](const Declaration* annotations, const Declaration* object) {
+      return field.print(ResolveRules(annotations, object, GangDialect::kKoordinator, defaults));
+    };
     const Declaration one = One();
     const Declaration two = Two();
-    EXPECT_EQ(field.print(ResolveRules(&one, &two, GangDialect::kKoordinator, defaults)), field.one);
-    EXPECT_EQ(field.print(ResolveRules(&two, &one, GangDialect::kKoordinator, defaults)), field.two);
-    EXPECT_EQ(field.print(ResolveRules(&one, nullptr, GangDialect::kKoordinator, defaults)), field.one);
-    EXPECT_EQ(field.print(ResolveRules(nullptr, &two, GangDialect::kKoordinator, defaults)), field.two);
+    EXPECT_EQ(resolve(&one, &two), field.one);
+    EXPECT_EQ(resolve(&two, &one), field.two);
+    EXPECT_EQ(resolve(&one, nullptr), field.one);
+    EXPECT_EQ(resolve(nullptr, &two), field.two);
     Declaration without = one;
-    field.clear(&without);
-    EXPECT_EQ(field.print(ResolveRules(&without, &two, GangDialect::kKoordinator, defaults)), field.two);
-    EXPECT_EQ(field.print(ResolveRules(&two, &without, GangDialect::kKoordinator, defaults)), field.two);
-    EXPECT_EQ(field.print(ResolveRules(&without, nullptr, GangDialect::kKoordinator, defaults)), field.by_default);
-    EXPECT_EQ(field.print(ResolveRules(nullptr, &without, GangDialect::kKoordinator, defaults)), field.by_default);
+    field.copy(&without, Declaration());
+    EXPECT_EQ(resolve(&without, &two), field.two);
+    EXPECT_EQ(resolve(&two, &without), field.two);
+    EXPECT_EQ(resolve(&without, nullptr), field.by_default);
+    EXPECT_EQ(resolve(nullptr, &without), field.by_default);
   }
 }
 
@@ -221,56 +231,24 @@ TEST(ResolveRulesTest, Dialect_DecidesDefaults) {
   }
 }
 
-struct Clash {
-  const char* names;
-  std::function<void(Declaration*)> set;
-  const char* values[2];  // of the later and of the first declaration
-};
-
 TEST(ContradictionTest, Contradiction_NamesFieldAndBothValues) {
   EXPECT_EQ(DescribeContradiction(One(), One()), "");
   EXPECT_EQ(DescribeContradiction(One(), Declaration()), "") << "an empty declaration contradicts none";
-  const std::vector<Clash> clashes = {
-      {"minimum", [](Declaration* d) { d->min_member = 4; }, {"4", "3"}},
-      {"total", [](Declaration* d) { d->total_number = 9; }, {"9", "5"}},
-      {"waiting time (ms)", [](Declaration* d) { d->wait_time_ms = 8'000; }, {"8000", "7000"}},
-      {"mode", [](Declaration* d) { d->mode = GangMode::kStrict; }, {"Strict", "NonStrict"}},
-      {"match policy",
-       [](Declaration* d) { d->match_policy = MatchPolicy::kOnceSatisfied; },
-       {"once-satisfied", "only-waiting"}},
-      {"minimum resources",
-       [](Declaration* d) {
-         d->min_resources = ResourceList{{"cpu", 2}, {"nvidia.com/gpu", 8}};
-       },
-       {"{cpu: 2m, nvidia.com/gpu: 8}", "{cpu: 1m}"}},
-      {"priority", [](Declaration* d) { d->priority = 12; }, {"12", "11"}},
-      {"groups",
-       [](Declaration* d) {
-         d->groups = {"d/b", "d/c"};
-       },
-       {"d/b d/c", "d/z d/a d/z"}},
-      {"queue", [](Declaration* d) { d->queue = "red"; }, {"red", "blue"}},
-      {"on-timeout", [](Declaration* d) { d->on_timeout = OnTimeout::kFail; }, {"fail", "requeue"}},
-      {"on-member-failure", [](Declaration* d) { d->on_member_failure = OnMemberFailure::kKeep; }, {"keep", "all"}},
-      {"stale grace (ms)", [](Declaration* d) { d->stale_grace_ms = -1; }, {"-1", "13"}},
-      {"preemptible", [](Declaration* d) { d->preemptible = true; }, {"true", "false"}},
-      {"duration (ms)", [](Declaration* d) { d->duration_ms = 17; }, {"17", "15"}},
-  };
   Declaration all = One();
-  std::string together;
-  for (const auto& [names, set, values] : clashes) {
+  std::vector<std::string> together;
+  for (const Field& field : Fields()) {
     Declaration later = One();
-    set(&later);
-    const std::string expected = absl::StrCat(names, " ", values[0], " against ", values[1]);
-    EXPECT_EQ(DescribeContradiction(One(), later), expected);
+    field.copy(&later, Two());
+    together.push_back(absl::StrCat(field.name, " ", field.two, " against ", field.one));
+    EXPECT_EQ(DescribeContradiction(One(), later), together.back());
     Declaration alone;
-    set(&alone);
-    EXPECT_EQ(DescribeContradiction(One(), alone), expected) << "what else it leaves out does not matter";
-    EXPECT_EQ(DescribeContradiction(Declaration(), alone), absl::StrCat(names, " ", values[0], " against nothing"));
-    set(&all);
-    absl::StrAppend(&together, together.empty() ? "" : ", ", expected);
+    field.copy(&alone, Two());
+    EXPECT_EQ(DescribeContradiction(One(), alone), together.back()) << "what else it leaves out does not matter";
+    EXPECT_EQ(DescribeContradiction(Declaration(), alone),
+              absl::StrCat(field.name, " ", field.two, " against nothing"));
+    field.copy(&all, Two());
   }
-  EXPECT_EQ(DescribeContradiction(One(), all), together);
+  EXPECT_EQ(DescribeContradiction(One(), all), absl::StrJoin(together, ", "));
 }
 
 }  // namespace
