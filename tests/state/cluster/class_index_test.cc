@@ -60,31 +60,6 @@ TEST_F(ClassIndexTest, ReassignedRanks_AreReadAgain) {
   EXPECT_EQ(Best(cls), Scanned(cls));
 }
 
-TEST_F(ClassIndexTest, Best_FullestFirstThenByName) {
-  const ClassId cls = Acquire(2);
-  EXPECT_EQ(Best(cls), Names{});
-  Put("c", 10);
-  const NodeId b = Put("b", 10);
-  const NodeId a = Put("a", 10);
-  EXPECT_EQ(Best(cls), (Names{"a", "b", "c"}));
-  Use(b, cls);
-  EXPECT_EQ(Best(cls), (Names{"b", "a", "c"}));
-  Use(b, cls, 3);
-  EXPECT_EQ(Best(cls), (Names{"b", "a", "c"})) << "exactly enough for one more";
-  Use(b, Acquire(1));
-  EXPECT_EQ(Best(cls), (Names{"a", "c"})) << "one too little";
-  Discharge(b, cls);
-  EXPECT_EQ(Best(cls), (Names{"b", "a", "c"}));
-  cluster_.Exclude(cls, a, 100);
-  EXPECT_EQ(Best(cls), (Names{"b", "c"}));
-  static_cast<void>(cluster_.ExpireExclusions(100));
-  EXPECT_EQ(Best(cls), (Names{"b", "a", "c"}));
-  cluster_.RemoveNode("a");
-  EXPECT_EQ(Best(cls), (Names{"b", "c"}));
-  Put("aa", 10);
-  EXPECT_EQ(Best(cls), (Names{"b", "aa", "c"}));
-}
-
 // The order of one call does not change while the cluster is charged; nodes without room are skipped.
 TEST_F(ClassIndexTest, Order_FixedUntilNextCall) {
   const NodeId a = Put("a", 10);
@@ -101,20 +76,6 @@ TEST_F(ClassIndexTest, Order_FixedUntilNextCall) {
   ++at;
   EXPECT_TRUE(at == ClassIndex::Fitting::end());
   EXPECT_EQ(Best(cls), (Names{"a", "c"}));
-}
-
-// A class that returns may have another id, and its old id another class: the index stores its lists by template.
-TEST_F(ClassIndexTest, ReturningClass_IsIndexedByTemplate) {
-  const NodeId a = Put("a", 10);
-  const NodeId b = Put("b", 10);
-  const ClassId first = Acquire(4);
-  cluster_.Exclude(first, a, 100);
-  EXPECT_EQ(Best(first), Names{"b"});
-  cluster_.ReleaseClass(first);
-  Use(b, Acquire(9));
-  const ClassId again = Acquire(4);
-  EXPECT_NE(again, first);
-  EXPECT_EQ(Best(again), Names{"a"}) << "the refusal went with the class";
 }
 
 // A reader that is too far behind starts over.

@@ -170,33 +170,6 @@ TEST_F(GangsTest, Restore_SetsRecordedState) {
   EXPECT_TRUE(gang.has_cycle_attempts);
 }
 
-TEST_F(GangsTest, Setters_StoreValues) {
-  const Gang& gang = *gangs_.Intern("d", "g", 0, 0).gang;
-  gangs_.SetSatisfied(gang, true);
-  gangs_.SetTimedOut(gang, true);
-  gangs_.SetHeld(gang, 5);
-  gangs_.SetRequeues(gang, 6);
-  EXPECT_EQ(gang.durable, (DurableGangState{.satisfied = true, .timed_out = true, .held_ms = 5, .requeues = 6}));
-  EXPECT_NE(gang.durable, gang.written);
-  gangs_.OnRecordWritten(gang, true);
-  EXPECT_EQ(gang.durable, gang.written);
-  EXPECT_TRUE(gang.recorded);
-  gangs_.OnRecordWritten(gang, false);
-  EXPECT_FALSE(gang.recorded);
-  gangs_.SetEvicting(gang, true);
-  gangs_.SetRetry(gang, 7);
-  gangs_.SetRootCause(gang, "full");
-  gangs_.SetSubmitted(gang);
-  gangs_.SetNotify(gang, 8);
-  EXPECT_TRUE(gang.durable.evicting);
-  EXPECT_EQ(gang.retry_at_ms, 7);
-  EXPECT_EQ(gang.root_cause, "full");
-  EXPECT_TRUE(gang.submitted);
-  EXPECT_EQ(gang.notify_at_ms, 8);
-  EXPECT_EQ(gangs_.SetGroupDigest(gang, {1, 2, 3}).declared, 0);
-  EXPECT_EQ(gangs_.SetGroupDigest(gang, {}).explains, 3);
-}
-
 // S-5: the gang waits for a reason since its code appeared. A changed figure is not another reason, and its
 // notification may come later.
 TEST_F(GangsTest, SameReasonCode_KeepsStartTime) {

@@ -9,9 +9,6 @@ namespace {
 class MachineFacts : public WholeMachine {
  protected:
   MachineFacts() { Apply(UpsertNode{SmallNode("n", 4)}); }
-  [[nodiscard]] int64_t ReservedOnN() const {
-    return machine_.rooms().cluster.node(machine_.rooms().cluster.FindNode("n")).reserved.Get(0);
-  }
   // Applies an invalid snapshot, then the same as an update, and expects that neither changes the state.
   void ExpectRefused(const std::vector<NodeDescription>& nodes, const std::vector<PodDescription>& pods) {
     const uint64_t before = LogicalHash(machine_);
@@ -90,32 +87,6 @@ TEST_F(MachineFacts, Activation_WithoutPlan_NamesNoPlan) {
   ASSERT_EQ(out_.effects.size(), 1U);
   EXPECT_EQ(std::get<ActivatePod>(out_.effects[0]).plan, 0);
 }
-
-// --- kube-scheduler finds no node for a member (G-3, K-7) ---
-
-class UnplaceableMemberTest : public MachineFacts {
- protected:
-  // Members of a gang of two, planned; the second waits at the barrier.
-  void PutGangWithOneHeld(GangMode mode) {
-    for (const char* uid : {"g-1", "g-2"}) {
-      pods_.push_back(Member(uid, "g", 2));
-      pods_.back().gang.declaration.Mutable().mode = mode;
-      Apply(UpsertPod{pods_.back()});
-    }
-    AskAndBind("g-2", 2);
-  }
-  Lines ReportUnschedulable(const std::string& message) {
-    pods_[0].unschedulable = message;
-    return Apply(UpsertPod{pods_[0]});
-  }
-  // The pod shows the activation.
-  void ShowActivation() {
-    pods_[0].activation_mark = absl::StrCat(++activations_);
-    ReportUnschedulable("muster: called");
-  }
-  std::vector<PodDescription> pods_;
-  int activations_ = 0;
-};
 
 TEST_F(MachineFacts, Views_NodeAndGang_ShowTheFacts) {
   Apply(UpsertNode{SmallNode("m", 3)});
@@ -218,9 +189,23 @@ TEST_F(MachineFacts, PodWithoutNameOrUid_IsRefused) {
   EXPECT_EQ(machine_.reader().facts.refused_counts(), (FactCounts{0, 3, 0}));
 }
 
-TEST_F(MachineFacts, FactUpdate_NamelessAnnouncerWithoutSnapshot_IsRefused) {
-  Apply(UpdateFacts{{"", 1}, {}, {}, {}, {}, {}, {}});
-  EXPECT_TRUE(absl::IsFailedPrecondition(out_.status));
+// S-1: an announcer begins with a snapshot; then each update follows the one before it. A known update is answered
+// again.
+TEST_F(MachineFacts, FactUpdates_LeaveNoGap) {
+  const auto announce = [this](const std::string& source, int64_t version) {
+    Apply(UpdateFacts{.facts_version = {source, version}});
+    return out_.status;
+  };
+  EXPECT_TRUE(absl::IsFailedPrecondition(announce("me", 1))) << "no snapshot came before";
+  EXPECT_TRUE(absl::IsFailedPrecondition(announce("", 1))) << "it has no name";
+  Apply(ReplaceFacts{{"me", 7}, {}, {}});
+  EXPECT_TRUE(out_.status.ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(announce("me", 9))) << "8 is missing";
+  EXPECT_TRUE(absl::IsFailedPrecondition(announce("you", 8))) << "another announcer";
+  for (const int64_t version : {8, 8, 3}) {
+    EXPECT_EQ(announce("me", version), absl::OkStatus());
+    EXPECT_EQ(std::get<FactsReply>(out_.reply).version, 8);
+  }
 }
 
 TEST(MachineHash, Hash_FactsReadOrNot_Differs) {

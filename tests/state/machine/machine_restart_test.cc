@@ -100,5 +100,13 @@ TEST_F(Restarts, GangsCreatedOverGrpc_SurviveRestarts) {
   EXPECT_TRUE(store_.empty()) << store_.begin()->first;
 }
 
+// S-2: an unreadable record of an earlier process is named.
+TEST(MachineLoad, UnreadableRecord_IsNamed) {
+  Machine machine{MachineSettings()};
+  const absl::Status bad = machine.Load({{.kind = "queue", .key = "x", .value = "1"}});
+  EXPECT_TRUE(absl::IsInvalidArgument(bad));
+  EXPECT_NE(bad.message().find("queue/x"), absl::string_view::npos) << bad;
+}
+
 }  // namespace
 }  // namespace muster

@@ -43,64 +43,6 @@ class PlannerTest : public ClusterTest {
   Statement statement_{&cluster_};
 };
 
-// P-1: uncommitted charges are rolled back to any checkpoint, the last first.
-TEST_F(PlannerTest, Statement_RollsBackExactly) {
-  const NodeId a = Put("a", 10);
-  PodTemplate port = Wants({{"cpu", 1}});
-  port.host_ports = {{Protocol::kTcp, 80, "0.0.0.0"}};
-  const ClassId with_port = Acquire(port);
-  const ClassId plain = Acquire(2);
-  const uint64_t start = HashOf(cluster_);
-  const int64_t log = cluster_.log_end();
-  EXPECT_EQ(statement_.Mark(), 0U);
-  statement_.Allocate(a, plain, 3);
-  const Statement::Checkpoint middle = statement_.Mark();
-  const uint64_t after_one = HashOf(cluster_);
-  statement_.Allocate(a, with_port, 1);
-  EXPECT_EQ(cluster_.node(a).reserved_pods, 4);
-  EXPECT_EQ(cluster_.node(a).free.Get(kCpu), 3);
-  EXPECT_EQ(cluster_.Room(a, with_port, 5), 0) << "the port is taken";
-  EXPECT_EQ(Operations(), (Lines{absl::StrCat("a ", plain, " 3"), absl::StrCat("a ", with_port, " 1")}));
-  statement_.Rollback(middle);
-  EXPECT_EQ(HashOf(cluster_), after_one);
-  EXPECT_EQ(cluster_.Room(a, with_port, 5), 1);
-  EXPECT_EQ(statement_.Mark(), middle);
-  statement_.Rollback(middle);
-  EXPECT_EQ(HashOf(cluster_), after_one) << "there is nothing more to take back";
-  statement_.Rollback(0);
-  EXPECT_EQ(HashOf(cluster_), start);
-  for (const std::string& line : LogSince(log)) EXPECT_EQ(line, "a") << "a trial gains nothing";
-  {
-    Statement dropped(&cluster_);
-    dropped.Allocate(a, plain, 1);
-  }
-  EXPECT_EQ(HashOf(cluster_), start);
-  {
-    Statement committed(&cluster_);
-    committed.Allocate(a, plain, 1);
-    const std::vector<Statement::Operation> operations = committed.Commit();
-    ASSERT_EQ(operations.size(), 1U);
-    EXPECT_EQ(operations[0].node, a);
-    EXPECT_EQ(operations[0].cls, plain);
-    EXPECT_EQ(operations[0].pods, 1);
-    EXPECT_TRUE(committed.operations().empty());
-  }
-  EXPECT_EQ(cluster_.node(a).reserved_pods, 1) << "it is the caller's now";
-}
-
-TEST_F(PlannerTest, Run_FillsBestNodesInOrder) {
-  const NodeId b = Put("b", 10);
-  Put("a", 10);
-  Put("c", 3);
-  const ClassId four = Acquire(4);
-  Use(b, Acquire(1));
-  EXPECT_EQ(PlaceRun(four, 0, {&index_, cluster_, &statement_}), 0);
-  EXPECT_TRUE(statement_.operations().empty());
-  EXPECT_EQ(PlaceRun(four, 3, {&index_, cluster_, &statement_}), 3);
-  EXPECT_EQ(Operations(), (Lines{absl::StrCat("b ", four, " 2"), absl::StrCat("a ", four, " 1")}));
-  EXPECT_EQ(PlaceRun(four, 3, {&index_, cluster_, &statement_}), 1) << "c is too small";
-}
-
 // P-2: exactly the needed number is placed, or none.
 TEST_F(PlannerTest, TooFewFit_NothingIsPlaced) {
   Put("a", 4);
@@ -144,34 +86,6 @@ TEST_F(PlannerTest, FailedGang_RollsBackOnlyItself) {
   EXPECT_EQ(Operations(), Lines{absl::StrCat("a ", two, " 1")});
   EXPECT_TRUE(Place({{two, 0, 2}}, 1).placed);
   EXPECT_EQ(statement_.operations().size(), 2U);
-}
-
-// D-11: a driver precedes its executors: no member of lower priority replaces a member without room.
-TEST_F(PlannerTest, MemberWithoutRoom_NotReplacedByLowerPriority) {
-  Put("a", 4);
-  const ClassId one = Acquire(1);
-  const ClassId big = Acquire(9);
-  GroupPlacement result = Place({{big, 5, 1}, {one, 4, 3}}, 2);
-  EXPECT_FALSE(result.placed);
-  EXPECT_EQ(result.placed_pods, 0);
-  EXPECT_EQ(result.explanation.text, "1 node: insufficient cpu; a pod needs cpu: 9m, no node has more than cpu: 4m");
-  result = Place({{big, 5, 1}, {one, 5, 3}}, 2);
-  EXPECT_TRUE(result.placed) << "of the same priority one may";
-  EXPECT_EQ(Operations(), Lines{absl::StrCat("a ", one, " 2")});
-  statement_.Rollback(0);
-  result = Place({{one, 5, 1}, {big, 4, 1}, {one, 4, 1}, {one, 3, 9}}, 3);
-  EXPECT_FALSE(result.placed);
-  EXPECT_EQ(result.placed_pods, 2);
-  result = Place({{one, 5, 1}, {big, 4, 1}, {one, 4, 1}, {one, 3, 9}}, 2);
-  EXPECT_TRUE(result.placed);
-}
-
-TEST_F(PlannerTest, PartialRun_CompletedBySamePriority) {
-  Put("a", 7);
-  const ClassId three = Acquire(3);
-  const ClassId one = Acquire(1);
-  EXPECT_TRUE(Place({{three, 5, 3}, {one, 5, 9}}, 3).placed);
-  EXPECT_EQ(Operations(), (Lines{absl::StrCat("a ", three, " 2"), absl::StrCat("a ", one, " 1")}));
 }
 
 TEST_F(PlannerTest, SeveralClassesLack_FirstIsNamed) {
@@ -221,44 +135,6 @@ TEST_F(PlannerTest, GangGroup_PlacedTogether) {
   EXPECT_EQ(group.explanation.text, "1 node: insufficient cpu");
   EXPECT_EQ(HashOf(cluster_), start);
   EXPECT_TRUE(Together({}, 1).placed) << "nothing is wanted";
-}
-
-// P-6: after the greedy pass fails, other placements are tried within the budget.
-TEST_F(PlannerTest, GreedyPassFails_RetriesWithinBudget) {
-  NodeDescription ssd = NodeWith("b", {{"cpu", 4}, {"pods", 9}});
-  ssd.labels = {{"disk", "ssd"}};
-  const NodeId b = Put(ssd);
-  Put("a", 4);
-  Use(b, Acquire(1));
-  const ClassId anywhere = Acquire(3);
-  PodTemplate picky = Wants({{"cpu", 2}});
-  picky.node_selector = {{"disk", "ssd"}};
-  const ClassId on_ssd = Acquire(picky);
-  const std::vector<Demand> demands = {{{{anywhere, 0, 1}}, 1}, {{{on_ssd, 0, 1}}, 1}};
-  const uint64_t start = HashOf(cluster_);
-  GroupPlacement group = Together(demands, 1);
-  EXPECT_FALSE(group.placed);
-  EXPECT_TRUE(group.out_of_tries);
-  EXPECT_EQ(group.tries, 1);
-  EXPECT_EQ(group.failed_demand, 1U);
-  EXPECT_EQ(HashOf(cluster_), start);
-  group = Together(demands, kDefaultTries);
-  EXPECT_TRUE(group.placed);
-  EXPECT_GT(group.tries, 1);
-  EXPECT_LE(group.tries, kDefaultTries);
-  ASSERT_EQ(group.parts.size(), 2U);
-  EXPECT_EQ(group.parts[1].end, 2U);
-  EXPECT_EQ(Operations(), (Lines{absl::StrCat("a ", anywhere, " 1"), absl::StrCat("b ", on_ssd, " 1")}));
-}
-
-TEST_F(PlannerTest, ImpossibleGang_IsProven) {
-  Put("a", 4);
-  Put("b", 4);
-  const ClassId three = Acquire(3);
-  const GroupPlacement group = Together({{{{three, 0, 3}}, 3}}, kDefaultTries);
-  EXPECT_FALSE(group.placed);
-  EXPECT_FALSE(group.out_of_tries);
-  EXPECT_EQ(group.placed_pods, 2);
 }
 
 // S-5: the reasons why nodes cannot take one more pod, the most common first.

@@ -212,20 +212,6 @@ TEST(QueueKeyTest, Order_MatchesG9) {
   }
 }
 
-TEST(BacklogTest, EmptyBacklog_HasNothingDue) {
-  Backlog backlog;
-  EXPECT_EQ(backlog.Next(), std::nullopt);
-  EXPECT_FALSE(backlog.AnyBlocked());
-  EXPECT_EQ(backlog.queued(0), nullptr);
-  EXPECT_EQ(backlog.SleepingCondition("x"), nullptr);
-  backlog.Remove(7);
-  backlog.ClearReason(7);
-  backlog.Sleep("x");
-  backlog.WakeSameNeeds("x");
-  backlog.WakeWaitingForHolds();
-  EXPECT_EQ(backlog.Next(), std::nullopt) << "there is no gang to wake";
-}
-
 TEST(BacklogTest, Details_FollowTheReason) {
   Backlog backlog;
   const BlockDetails details{QueueBound{"team", QueueBound::Kind::kQuota, false, "cpu", 2, 4}, true};
@@ -237,29 +223,6 @@ TEST(BacklogTest, Details_FollowTheReason) {
   backlog.SetReason(1, {ReasonCode::kQueueLimit, "one"}, details);
   backlog.ClearReason(1);
   EXPECT_EQ(backlog.details(1), BlockDetails());
-}
-
-// SPEC P-9: a gang with the same needs as a blocked one is not tried; of the gangs that wait together only the first
-// is.
-TEST(BacklogTest, SameNeeds_TriedOneByOne) {
-  Backlog backlog;
-  backlog.Block(1, Key(1, "a/1"), "big", {{4}, false}, {ReasonCode::kNoRoom, "one"});
-  backlog.Block(2, Key(2, "a/2"), "big", {{4}, false}, {ReasonCode::kNoRoom, "two"});
-  backlog.Add(3, Key(0, "a/3"));
-  EXPECT_EQ(backlog.Next(), 3) << "a new gang is before sleeping ones";
-  EXPECT_EQ(backlog.why(*backlog.FirstOf("big")).text, "two") << "the first in order, not the first that came";
-  backlog.WakeSameNeeds("big");
-  EXPECT_EQ(backlog.Next(), 2);
-  backlog.Sleep("big");
-  backlog.Remove(2);
-  EXPECT_EQ(backlog.Next(), 3);
-  backlog.WakeSameNeeds("big");
-  EXPECT_EQ(backlog.Next(), 1);
-  backlog.Remove(1);
-  EXPECT_FALSE(backlog.AnyBlocked());
-  backlog.Block(1, Key(1, "a/1"), "big", {{4}, false}, {});
-  EXPECT_NE(backlog.SleepingCondition("big"), nullptr) << "the woken gangs are gone; a new one sleeps";
-  EXPECT_EQ(backlog.Next(), 3);
 }
 
 // SPEC P-9: new capacity wakes items that wait for capacity; ended holds wake items that wait for holds.
@@ -282,23 +245,6 @@ TEST(BacklogTest, Wake_OnlyMatchingCondition) {
   EXPECT_NE(backlog.SleepingCondition("holds"), nullptr);
   backlog.WakeWaitingForHolds();
   EXPECT_EQ(backlog.SleepingCondition("holds"), nullptr);
-}
-
-// The reason survives waking and removal from the queue until it is cleared.
-TEST(BacklogTest, Reason_StaysUntilCleared) {
-  Backlog backlog;
-  const Reason why{ReasonCode::kNoRoom, "full"};
-  backlog.Block(1, Key(0, "a/1"), "big", {}, why);
-  backlog.WakeSameNeeds("big");
-  EXPECT_EQ(backlog.why(1), why);
-  backlog.Remove(1);
-  EXPECT_EQ(backlog.why(1), why);
-  EXPECT_EQ(backlog.needs_of(1), "");
-  backlog.Add(1, Key(0, "a/1"));
-  EXPECT_EQ(backlog.why(1), why);
-  backlog.ClearReason(1);
-  EXPECT_TRUE(backlog.why(1).none());
-  EXPECT_NE(backlog.queued(1), nullptr);
 }
 
 TEST(BacklogDeathTest, AddTwice_Dies) {
