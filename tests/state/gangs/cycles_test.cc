@@ -76,9 +76,7 @@ TEST_F(Cycles, CycleSize_IsTotalOrAvailableChildren) {
   gangs_.SetState(Member(1), MemberState::kFailed);
   gangs_.AdvanceCycle(gang);
   EXPECT_EQ(gang.durable.cycle, 2) << "p3 can still have one";
-  PodDescription gated = Facts("p3", "g");
-  gated.other_gates = true;
-  gangs_.SetFacts(Member(3), gated, 1);
+  gangs_.SetFacts(Member(3), Gated(Facts("p3", "g")), 1);
   gangs_.AdvanceCycle(gang);
   EXPECT_EQ(gang.durable.cycle, 3) << "no other member can";
 }

@@ -19,19 +19,22 @@ class DeclarationsTest : public GangWorld {
     }
     return false;
   }
-  static PodDescription CreatedAt(PodDescription facts, int64_t created_ms) {
-    facts.created_ms = created_ms;
-    return facts;
-  }
   static GangDeclaration Minimum(int32_t minimum) {
     GangDeclaration declaration;
     declaration.min_member = minimum;
     return declaration;
   }
-  static GangDeclaration Unreadable(const std::string& why) {
-    GangDeclaration declaration;
-    declaration.unreadable_minimum = why;
-    return declaration;
+  // A pod whose declaration has an unreadable minimum.
+  static PodDescription Unreadable(const std::string& name, const std::string& why) {
+    PodDescription facts = Declaring(name, "g", 0);
+    facts.gang.declaration.Mutable().min_member.reset();
+    facts.gang.declaration.Mutable().unreadable_minimum = why;
+    return facts;
+  }
+  static PodDescription Warning(const std::string& name, std::vector<std::string> warnings) {
+    PodDescription facts = Declaring(name, "g", 2);
+    facts.gang.declaration.Mutable().warnings = std::move(warnings);
+    return facts;
   }
 };
 
@@ -114,32 +117,20 @@ TEST_F(DeclarationsTest, Defaults_FollowDialectOfMinimum) {
   EXPECT_EQ(x.rules.on_timeout, OnTimeout::kRequeue) << "the pod declares a queue, the PodGroup the minimum";
   Add(Declaring("b", "x", 3));
   EXPECT_EQ(x.rules.on_timeout, OnTimeout::kFail) << "by annotations of D-1";
-  facts = Declaring("c", "pods", 2);
-  facts.gang.dialect = GangDialect::kSigsPods;
-  Add(facts);
+  Add(OfDialect(GangDialect::kSigsPods, Declaring("c", "pods", 2)));
   EXPECT_EQ(GangOf("pods").rules.on_timeout, OnTimeout::kRequeue);
-}
-
-TEST_F(DeclarationsTest, DeclaringDialect_IsRecorded) {
-  PodDescription facts = Declaring("a", "g", 3);
-  facts.gang.dialect = GangDialect::kSigsPods;
-  Add(facts);
-  EXPECT_EQ(GangOf("g").declared_as, GangDialect::kSigsPods);
+  EXPECT_EQ(GangOf("pods").declared_as, GangDialect::kSigsPods);
 }
 
 // D-8: an unreadable minimum leaves the gang uninitialised and is quoted; a later readable minimum still counts.
 TEST_F(DeclarationsTest, UnreadableMinimum_IsReported) {
-  PodDescription facts = Declaring("a", "g", 0);
-  facts.gang.declaration = Unreadable("min-available \"many\"");
-  const Pod& a = Add(facts);
+  const Pod& a = Add(Unreadable("a", "min-available \"many\""));
   const Gang& gang = GangOf("g");
   EXPECT_FALSE(gang.annotations.has_value());
   EXPECT_EQ(gang.unreadable, "pod a: min-available \"many\"");
   EXPECT_TRUE(Warns(gang, "pod a: min-available"));
   EXPECT_FALSE(gangs_.Adopt(a));
-  facts = Declaring("b", "g", 0);
-  facts.gang.declaration = Unreadable("min-available \"few\"");
-  Add(facts);
+  Add(Unreadable("b", "min-available \"few\""));
   EXPECT_EQ(gang.unreadable, "pod a: min-available \"many\"") << "the first is the one that is shown";
   EXPECT_TRUE(Warns(gang, "pod b: min-available \"few\""));
   Add(Declaring("c", "g", 2));
@@ -148,22 +139,12 @@ TEST_F(DeclarationsTest, UnreadableMinimum_IsReported) {
 }
 
 TEST_F(DeclarationsTest, Warnings_UniqueAndBounded) {
-  PodDescription facts = Declaring("a", "g", 2);
-  facts.gang.declaration.Mutable().warnings = {"bad mode", "bad mode", "bad wait"};
-  Add(facts);
+  Add(Warning("a", {"bad mode", "bad mode", "bad wait"}));
   const Gang& gang = GangOf("g");
   EXPECT_EQ(gang.warnings, (std::vector<std::string>{"pod a: bad mode", "pod a: bad wait"}));
-  for (int i = 0; i < 13; ++i) {
-    PodDescription more = Declaring(absl::StrCat("p", i), "g", 2);
-    more.gang.declaration.Mutable().warnings = {"bad mode"};
-    Add(more);
-  }
+  for (int i = 0; i < 13; ++i) Add(Warning(absl::StrCat("p", i), {"bad mode"}));
   EXPECT_EQ(gang.warnings.size(), 15U);
-  for (const char* name : {"x", "y", "z"}) {
-    PodDescription more = Declaring(name, "g", 2);
-    more.gang.declaration.Mutable().warnings = {"bad mode"};
-    Add(more);
-  }
+  for (const char* name : {"x", "y", "z"}) Add(Warning(name, {"bad mode"}));
   EXPECT_EQ(gang.warnings.size(), 16U);
   EXPECT_TRUE(Warns(gang, "pod x"));
   EXPECT_FALSE(Warns(gang, "pod y"));
@@ -181,10 +162,10 @@ TEST_F(DeclarationsTest, PodGroupWarnings_AreReported) {
 
 // When all pods are read again, the declaring pod goes first; after it is gone, the pod created first.
 TEST_F(DeclarationsTest, Redeclare_KeepsDeclaringPod) {
-  Add(CreatedAt(Declaring("late", "g", 3), 300));
-  const Pod& early = Add(CreatedAt(Declaring("early", "g", 4), 100));
-  Add(CreatedAt(Declaring("middle", "g", 5), 200), MemberState::kRunning);
-  Add(CreatedAt(Declaring("twin", "g", 6), 200));
+  Add(CreatedAt(300, Declaring("late", "g", 3)));
+  const Pod& early = Add(CreatedAt(100, Declaring("early", "g", 4)));
+  Add(CreatedAt(200, Declaring("middle", "g", 5)), MemberState::kRunning);
+  Add(CreatedAt(200, Declaring("twin", "g", 6)));
   const Gang& gang = GangOf("g");
   EXPECT_EQ(gang.rules.min_member, 3);
   gangs_.Redeclare(gang);
@@ -210,9 +191,7 @@ TEST_F(DeclarationsTest, Redeclare_KeepsDeclaringPod) {
 }
 
 TEST_F(DeclarationsTest, RemovedPod_ClearsUnreadableMinimum) {
-  PodDescription facts = Declaring("a", "g", 0);
-  facts.gang.declaration = Unreadable("bad");
-  const Pod& a = Add(facts);
+  const Pod& a = Add(Unreadable("a", "bad"));
   const Gang& gang = GangOf("g");
   gangs_.Redeclare(gang);
   EXPECT_EQ(gang.unreadable, "pod a: bad");

@@ -17,12 +17,6 @@ namespace {
 class EligibilityTest : public GangWorld {
  protected:
   using GangWorld::GangWorld;
-  const Pod& AddWithPriority(const std::string& name, const std::string& gang, int32_t priority,
-                             MemberState state = MemberState::kPending) {
-    PodDescription facts = Facts(name, gang);
-    facts.priority = priority;
-    return Add(facts, state);
-  }
   const Gang& WithPolicy(const std::string& name, int32_t minimum, MatchPolicy policy) {
     GangDeclaration declaration;
     declaration.min_member = minimum;
@@ -51,18 +45,10 @@ TEST_F(EligibilityTest, PodReason_CoversOnlyThePod) {
 
 // D-11: all pods of a D-2 gang have the priority of the first.
 TEST_F(EligibilityTest, SigsGang_RequiresOnePriority) {
-  PodDescription facts = Facts("second", "g");
-  facts.priority = 3;
-  const Pod& second = Add(facts);
-  facts = Facts("first", "g");
-  facts.created_ms = 10;
-  facts.priority = 4;
-  const Pod& first = Add(facts);
+  const Pod& second = Add(OfPriority(3, Facts("second", "g")));
+  const Pod& first = Add(OfPriority(4, CreatedAt(10, Facts("first", "g"))));
   EXPECT_TRUE(eligibility_.PodReason(second).none()) << "only where one priority is the rule";
-  facts = Facts("third", "g");
-  facts.priority = 4;
-  facts.gang.dialect = GangDialect::kSigsPods;
-  const Pod& third = Add(facts);
+  const Pod& third = Add(OfPriority(4, OfDialect(GangDialect::kSigsPods, Facts("third", "g"))));
   EXPECT_TRUE(eligibility_.PodReason(first).none());
   EXPECT_TRUE(eligibility_.PodReason(third).none());
   EXPECT_TRUE(IsReason(eligibility_.PodReason(second), ReasonCode::kPriorityMismatch, "priority 3"));
@@ -136,9 +122,7 @@ TEST_F(EligibilityTest, TooFewChildren_ReasonHasFigures) {
   const Gang& gang = With("g", 3, 2, MemberState::kPending);
   Reason reason = eligibility_.GateReason(gang, 0);
   EXPECT_EQ(reason, (Reason{ReasonCode::kNotEnoughPods, "2 of 3 pods exist"}));
-  PodDescription facts = Facts("gated", "g");
-  facts.other_gates = true;
-  const Pod& gated = Add(facts);
+  const Pod& gated = Add(Gated(Facts("gated", "g")));
   reason = eligibility_.GateReason(gang, 0);
   EXPECT_TRUE(IsReason(reason, ReasonCode::kNotEnoughPods, "2 of 3 pods exist (1 more"));
   gangs_.SetFacts(gated, Facts("gated", "g"), 1);
@@ -251,13 +235,13 @@ TEST_F(EligibilityTest, SatisfiedGang_SchedulesIndividually) {
 TEST_F(EligibilityTest, Priority_DeclaredOrHighestMember) {
   const Gang& gang = Declare("g", 2);
   EXPECT_EQ(eligibility_.Priority(gang), 0);
-  AddWithPriority("a", "g", -7, MemberState::kRunning);
+  Add(OfPriority(-7, Facts("a", "g")), MemberState::kRunning);
   EXPECT_EQ(eligibility_.Priority(gang), -7);
-  AddWithPriority("b", "g", -9);
+  Add(OfPriority(-9, Facts("b", "g")));
   EXPECT_EQ(eligibility_.Priority(gang), -7);
-  AddWithPriority("c", "g", -5);
+  Add(OfPriority(-5, Facts("c", "g")));
   EXPECT_EQ(eligibility_.Priority(gang), -5);
-  AddWithPriority("e", "g", -3, MemberState::kTerminating);
+  Add(OfPriority(-3, Facts("e", "g")), MemberState::kTerminating);
   EXPECT_EQ(eligibility_.Priority(gang), -3);
   GangDeclaration declared;
   declared.priority = -20;
@@ -268,10 +252,10 @@ TEST_F(EligibilityTest, Priority_DeclaredOrHighestMember) {
 // G-9, K-13.
 TEST_F(EligibilityTest, QueueKey_HasPriorityRequeuesCreation) {
   const Gang& gang = With("g", 3, 0, MemberState::kPending);
-  AddWithPriority("a", "g", 4);
+  Add(OfPriority(4, Facts("a", "g")));
   gangs_.SetRequeues(gang, 2);
   EXPECT_EQ(eligibility_.KeyOf(gang), (QueueKey{false, 4, 2, 500, "d/g"}));
-  AddWithPriority("b", "g", 1, MemberState::kBound);
+  Add(OfPriority(1, Facts("b", "g")), MemberState::kBound);
   EXPECT_TRUE(eligibility_.KeyOf(gang).partially_bound) << "some are bound, and the gang is not satisfied";
   gangs_.SetSatisfied(gang, true);
   EXPECT_FALSE(eligibility_.KeyOf(gang).partially_bound);
@@ -280,14 +264,12 @@ TEST_F(EligibilityTest, QueueKey_HasPriorityRequeuesCreation) {
 // Besides G-1, a plan needs enough members that Muster may place.
 TEST_F(EligibilityTest, TooFewPlannable_ReasonNamesCause) {
   const Gang& gang = With("g", 3, 2, MemberState::kPending);
-  PodDescription facts = Facts("foreign", "g");
-  facts.scheduler_name = "volcano";
-  const Pod& foreign = Add(facts);
+  const Pod& foreign = Add(Unserved(Facts("foreign", "g")));
   EXPECT_TRUE(eligibility_.GateReason(gang, 0).none());
   EXPECT_TRUE(
       IsReason(eligibility_.PlanReason(gang, 0), ReasonCode::kNotServed, "2 of 3 missing members can be planned"));
   EXPECT_TRUE(IsReason(eligibility_.PlanReason(gang, 0), ReasonCode::kNotServed, "volcano"));
-  facts = Facts("foreign", "g");
+  PodDescription facts = Facts("foreign", "g");
   facts.invalid = "cpu: -1";
   gangs_.SetFacts(foreign, facts, kNoClass);
   EXPECT_TRUE(IsReason(eligibility_.PlanReason(gang, 0), ReasonCode::kInvalidRequest, "cpu: -1"));
@@ -295,9 +277,7 @@ TEST_F(EligibilityTest, TooFewPlannable_ReasonNamesCause) {
   EXPECT_TRUE(eligibility_.PlanReason(gang, 0).none()) << "a pod that waits at the barrier has a node";
   gangs_.SetState(foreign, MemberState::kBound);
   EXPECT_TRUE(eligibility_.PlanReason(gang, 0).none()) << "exactly the two that are missing";
-  facts = Facts("g-0", "g");
-  facts.other_gates = true;
-  gangs_.SetFacts(*gangs_.FindPod("g-0"), facts, 1);
+  gangs_.SetFacts(*gangs_.FindPod("g-0"), Gated(Facts("g-0", "g")), 1);
   EXPECT_TRUE(IsReason(eligibility_.PlanReason(gang, 0), ReasonCode::kNotEnoughPods, "2 of 3 pods exist"))
       << "G-1 first";
   gangs_.SetSatisfied(gang, true);
@@ -313,14 +293,10 @@ TEST_F(EligibilityTest, NoMemberAtFault_ReasonHasFigures) {
   Add("b", "g", MemberState::kRunning);
   EXPECT_EQ(eligibility_.PlanReason(gang, 0),
             (Reason{ReasonCode::kNotEnoughPods, "1 of 2 missing members can be planned"}));
-  PodDescription gated = Facts("c", "g");
-  gated.other_gates = true;
-  Add(gated);
+  Add(Gated(Facts("c", "g")));
   EXPECT_TRUE(IsReason(eligibility_.PlanReason(gang, 0), ReasonCode::kNotEnoughPods, "1 of 2"))
       << "a gate is not a fault";
-  PodDescription foreign = Facts("e", "g");
-  foreign.scheduler_name = "volcano";
-  Add(foreign);
+  Add(Unserved(Facts("e", "g")));
   EXPECT_TRUE(IsReason(eligibility_.PlanReason(gang, 0), ReasonCode::kNotServed, "pod e"));
 }
 

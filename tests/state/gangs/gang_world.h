@@ -41,6 +41,28 @@ class GangWorld : public testing::Test {
     facts.gang.declaration.Mutable().min_member = minimum;
     return facts;
   }
+  // The same facts with one change.
+  static PodDescription CreatedAt(int64_t created_ms, PodDescription facts) {
+    facts.created_ms = created_ms;
+    return facts;
+  }
+  static PodDescription OfPriority(int32_t priority, PodDescription facts) {
+    facts.priority = priority;
+    return facts;
+  }
+  static PodDescription OfDialect(GangDialect dialect, PodDescription facts) {
+    facts.gang.dialect = dialect;
+    return facts;
+  }
+  static PodDescription Gated(PodDescription facts) {
+    facts.other_gates = true;
+    return facts;
+  }
+  // Muster does not serve its scheduler.
+  static PodDescription Unserved(PodDescription facts) {
+    facts.scheduler_name = "volcano";
+    return facts;
+  }
   const Pod& Add(PodDescription facts, MemberState state = MemberState::kPending, ClassId cls = 1,
                  bool submitted = false) {
     const Pod& pod = gangs_.AddPod(std::move(facts), cls, state, submitted);

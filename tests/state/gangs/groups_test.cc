@@ -199,15 +199,11 @@ TEST_F(GroupsTest, PlanReason_ChecksEveryGangOfGroup) {
   const Gang& a = With("a", 1, 1, MemberState::kPending, both_);
   const Gang& b = With("b", 1, 1, MemberState::kPending, both_);
   EXPECT_TRUE(eligibility_.PlanReason(a, 0).none());
-  PodDescription foreign = Facts("b-0", "b");
-  foreign.scheduler_name = "volcano";
-  gangs_.SetFacts(*gangs_.FindPod("b-0"), foreign, 1);
+  gangs_.SetFacts(*gangs_.FindPod("b-0"), Unserved(Facts("b-0", "b")), 1);
   EXPECT_TRUE(IsReason(eligibility_.PlanReason(a, 0), ReasonCode::kGroupDisagrees,
                        "gang d/b of its group is placed pod by pod"));
   EXPECT_EQ(eligibility_.PlanReason(b, 0).text.find("0 of 1"), 0U) << eligibility_.PlanReason(b, 0).text;
-  PodDescription own = Facts("a-own", "a");
-  own.scheduler_name = "volcano";
-  Add(own);
+  Add(Unserved(Facts("a-own", "a")));
   EXPECT_TRUE(IsReason(eligibility_.PlanReason(a, 0), ReasonCode::kNotServed, "gang d/b of its group: 0 of 1"))
       << "a has members of both kinds";
   gangs_.Leave(*gangs_.FindPod("a-own"));
@@ -224,9 +220,7 @@ TEST_F(GroupsTest, PlanReason_ChecksEveryGangOfGroup) {
 TEST_F(GroupsTest, AllMembersAtBarrier_NoPlacementKind) {
   const Gang& a = With("a", 1, 1, MemberState::kWaiting, both_);
   With("b", 1, 1, MemberState::kPending, both_);
-  PodDescription foreign = Facts("b-0", "b");
-  foreign.scheduler_name = "volcano";
-  gangs_.SetFacts(*gangs_.FindPod("b-0"), foreign, 1);
+  gangs_.SetFacts(*gangs_.FindPod("b-0"), Unserved(Facts("b-0", "b")), 1);
   EXPECT_TRUE(IsReason(eligibility_.PlanReason(a, 0), ReasonCode::kNotServed, "gang d/b of its group: 0 of 1"));
 }
 

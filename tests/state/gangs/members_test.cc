@@ -36,9 +36,7 @@ class MembersTest : public GangWorld {
 // P-2: by priority, then creation, then name; UIDs last, so that no two are equal.
 TEST_F(MembersTest, Members_OrderedByPriorityCreationName) {
   const auto add = [&](const char* uid, int32_t priority, int64_t created_ms, const char* name) {
-    PodDescription facts = Facts(uid, "g");
-    facts.priority = priority;
-    facts.created_ms = created_ms;
+    PodDescription facts = OfPriority(priority, CreatedAt(created_ms, Facts(uid, "g")));
     facts.name = name;
     Add(facts);
   };
@@ -54,9 +52,8 @@ TEST_F(MembersTest, Members_OrderedByPriorityCreationName) {
 // K-5: an unplaceable member is planned last.
 TEST_F(MembersTest, UnplaceableMember_PlannedLast) {
   const auto add = [&](const char* uid, int64_t cpu, int32_t priority) {
-    PodDescription facts = Facts(uid, "g");
+    PodDescription facts = OfPriority(priority, Facts(uid, "g"));
     facts.shape.Mutable().requests = {{"cpu", cpu}};
-    facts.priority = priority;
     Add(facts);
     return absl::StrCat(gangs_.FindPod(uid)->cls, "*1@", priority);
   };
@@ -124,41 +121,21 @@ TEST_F(MembersTest, LonePod_HasState) {
   EXPECT_FALSE(gangs_.Plannable(pod));
   gangs_.SetState(pod, MemberState::kPending);
   EXPECT_TRUE(gangs_.Plannable(pod));
-  PodDescription facts = Facts("a", "");
-  facts.priority = 9;
-  gangs_.SetFacts(pod, facts, 4);
+  gangs_.SetFacts(pod, OfPriority(9, Facts("a", "")), 4);
   EXPECT_EQ(pod.facts.priority, 9);
   EXPECT_EQ(pod.cls, 4);
   EXPECT_TRUE(gangs_.Plannable(pod));
-  facts.scheduler_name = "volcano";
-  gangs_.SetFacts(pod, facts, 4);
+  gangs_.SetFacts(pod, Unserved(Facts("a", "")), 4);
   EXPECT_FALSE(gangs_.Plannable(pod));
 }
 
-TEST_F(MembersTest, Leave_RemovesMember) {
-  const Pod& a = Add("a", "g");
-  Add("b", "g");
-  const Gang& gang = GangOf("g");
-  ClearTouched();
-  gangs_.Leave(a);
-  EXPECT_EQ(a.gang, nullptr);
-  EXPECT_EQ(Uids(gang.in(MemberState::kPending)), Names{"b"});
-  EXPECT_EQ(gang.plannable, 1);
-  EXPECT_TRUE(gang.touched);
-  gangs_.RemovePod(a);
-  EXPECT_EQ(gangs_.FindPod("a"), nullptr);
-}
-
 // The order of the members follows their facts.
-TEST_F(MembersTest, ChangedFacts_MoveMember) {
+TEST_F(MembersTest, ChangedFacts_MoveMemberUntilItLeaves) {
   const Pod& a = Add("a", "g");
   Add("b", "g");
   const Gang& gang = GangOf("g");
   EXPECT_EQ(Uids(gang.in(MemberState::kPending)), (Names{"a", "b"}));
-  PodDescription facts = Facts("a", "g");
-  facts.priority = -1;
-  facts.other_gates = true;
-  gangs_.SetFacts(a, facts, 2);
+  gangs_.SetFacts(a, Gated(OfPriority(-1, Facts("a", "g"))), 2);
   EXPECT_EQ(Uids(gang.in(MemberState::kPending)), (Names{"b", "a"}));
   EXPECT_EQ(a.cls, 2);
   EXPECT_EQ(gang.gated, 1);
@@ -167,25 +144,21 @@ TEST_F(MembersTest, ChangedFacts_MoveMember) {
   gangs_.SetFacts(a, Facts("a", "g"), 2);
   EXPECT_EQ(gang.gated, 0);
   EXPECT_EQ(gang.plannable, 2);
+  ClearTouched();
+  gangs_.Leave(a);
+  EXPECT_EQ(a.gang, nullptr);
+  EXPECT_EQ(Uids(gang.in(MemberState::kPending)), Names{"b"});
+  EXPECT_TRUE(gang.touched);
 }
 
 TEST_F(MembersTest, Plannable_DependsOnFactsAndState) {
   const Pod& fine = Add("fine", "g");
-  PodDescription facts = Facts("gated", "g");
-  facts.other_gates = true;
-  const Pod& gated = Add(facts);
-  facts = Facts("ours", "g");
+  const Pod& gated = Add(Gated(Facts("gated", "g")));
+  PodDescription facts = Facts("ours", "g");
   facts.our_gate = true;
   const Pod& ours = Add(facts);
-  facts = Facts("unserved", "g");
-  facts.scheduler_name = "volcano";
-  const Pod& unserved = Add(facts);
-  const Pod& submitted = Add(
-      [&] {
-        facts.uid = facts.name = "whole";
-        return facts;
-      }(),
-      MemberState::kPending, 1, true);
+  const Pod& unserved = Add(Unserved(Facts("unserved", "g")));
+  const Pod& submitted = Add(Unserved(Facts("whole", "g")), MemberState::kPending, 1, true);
   facts = Facts("second", "g");
   facts.scheduler_name = "other-scheduler";
   const Pod& second = Add(facts);
@@ -210,9 +183,7 @@ TEST_F(MembersTest, Plannable_DependsOnFactsAndState) {
 
 TEST_F(MembersTest, Candidates_GroupedInRuns) {
   const auto add = [&](const char* name, int32_t priority, ClassId cls) {
-    PodDescription facts = Facts(name, "g");
-    facts.priority = priority;
-    Add(facts, MemberState::kPending, cls);
+    Add(OfPriority(priority, Facts(name, "g")), MemberState::kPending, cls);
   };
   add("a", 5, 1);
   add("b", 5, 1);
@@ -233,33 +204,22 @@ TEST_F(MembersTest, Candidates_GroupedInRuns) {
 
 // Extreme creation times and priorities.
 TEST_F(MembersTest, ExtremeTimes_FirstMemberByUid) {
-  PodDescription facts = Facts("b", "g");
-  facts.created_ms = std::numeric_limits<int64_t>::max();
-  facts.priority = std::numeric_limits<int32_t>::min();
-  Add(facts);
+  const auto latest = [](const char* name) { return CreatedAt(std::numeric_limits<int64_t>::max(), Facts(name, "g")); };
+  Add(OfPriority(std::numeric_limits<int32_t>::min(), latest("b")));
   const Gang& gang = GangOf("g");
   EXPECT_EQ(Gangs::FirstMember(gang).facts.uid, "b");
-  facts.priority = 7;
-  facts.uid = facts.name = "a";
-  Add(facts);
-  facts.uid = facts.name = "c";
-  Add(facts);
+  Add(OfPriority(7, latest("a")));
+  Add(OfPriority(7, latest("c")));
   EXPECT_EQ(Gangs::FirstMember(gang).facts.uid, "a");
 }
 
 TEST_F(MembersTest, FirstMember_IsEarliestCreated) {
-  PodDescription facts = Facts("m", "g");
-  facts.priority = 3;
-  const Pod& m = Add(facts);
+  const Pod& m = Add(OfPriority(3, Facts("m", "g")));
   const Gang& gang = GangOf("g");
   EXPECT_EQ(&Gangs::FirstMember(gang), &m);
-  facts = Facts("z", "g");
-  facts.created_ms = 900;
-  const Pod& z = Add(facts, MemberState::kRunning);
+  const Pod& z = Add(CreatedAt(900, Facts("z", "g")), MemberState::kRunning);
   EXPECT_EQ(&Gangs::FirstMember(gang), &z) << "whatever its state";
-  facts = Facts("a", "g");
-  facts.created_ms = 900;
-  const Pod& a = Add(facts);
+  const Pod& a = Add(CreatedAt(900, Facts("a", "g")));
   EXPECT_EQ(&Gangs::FirstMember(gang), &a) << "of two at one time the first UID";
   gangs_.SetState(a, MemberState::kBound);
   EXPECT_EQ(&Gangs::FirstMember(gang), &a);
@@ -276,10 +236,7 @@ class OnePriority : public MembersTest {
 
 // D-11: a member is not planned if its priority differs from that of the first member.
 TEST_F(OnePriority, Setting_PlansOnlyPriorityOfFirst) {
-  PodDescription facts = Facts("first", "g");
-  facts.created_ms = 1;
-  facts.priority = 4;
-  const Pod& first = Add(facts);
+  const Pod& first = Add(OfPriority(4, CreatedAt(1, Facts("first", "g"))));
   const Pod& other = Add("other", "g");
   const Gang& gang = GangOf("g");
   EXPECT_TRUE(gangs_.OnePriority(gang));
@@ -296,18 +253,14 @@ TEST_F(OnePriority, Setting_PlansOnlyPriorityOfFirst) {
 TEST_F(MembersTest, SigsDialect_RequiresOnePriority) {
   Add("a", "g");
   EXPECT_FALSE(gangs_.OnePriority(GangOf("g")));
-  PodDescription facts = Facts("b", "g");
-  facts.gang.dialect = GangDialect::kSigsPods;
-  facts.priority = 9;
-  const Pod& b = Add(facts);
+  const auto by = [](GangDialect dialect) { return OfPriority(9, OfDialect(dialect, Facts("b", "g"))); };
+  const Pod& b = Add(by(GangDialect::kSigsPods));
   EXPECT_TRUE(gangs_.OnePriority(GangOf("g"))) << "D-2";
   EXPECT_FALSE(gangs_.Plannable(b));
   EXPECT_EQ(gangs_.PlannableMembers(GangOf("g")), 1);
-  facts.gang.dialect = GangDialect::kKoordinator;
-  gangs_.SetFacts(b, facts, 1);
+  gangs_.SetFacts(b, by(GangDialect::kKoordinator), 1);
   EXPECT_FALSE(gangs_.OnePriority(GangOf("g"))) << "it says so no more";
-  facts.gang.dialect = GangDialect::kSigsPods;
-  gangs_.SetFacts(b, facts, 1);
+  gangs_.SetFacts(b, by(GangDialect::kSigsPods), 1);
   EXPECT_TRUE(gangs_.OnePriority(GangOf("g")));
   gangs_.Leave(b);
   EXPECT_FALSE(gangs_.OnePriority(GangOf("g"))) << "no remaining pod declares it";
@@ -315,25 +268,17 @@ TEST_F(MembersTest, SigsDialect_RequiresOnePriority) {
 }
 
 TEST_F(MembersTest, Join_UpdatesCreationAndReference) {
-  PodDescription facts = Declaring("a", "g", 2);
-  facts.created_ms = 900;
-  Add(facts);
+  Add(CreatedAt(900, Declaring("a", "g", 2)));
   const Gang& gang = GangOf("g");
   EXPECT_FALSE(gang.refers_to_object());
   EXPECT_EQ(gang.created_ms, 900);
-  facts = Facts("b", "g");
-  facts.created_ms = 800;
-  Add(facts);
+  Add(CreatedAt(800, Facts("b", "g")));
   EXPECT_TRUE(gang.refers_to_object());
   EXPECT_EQ(gang.created_ms, 800) << "as old as its oldest pod";
-  facts = Facts("c", "g");
-  facts.created_ms = 850;
-  Add(facts);
+  Add(CreatedAt(850, Facts("c", "g")));
   EXPECT_EQ(gang.created_ms, 800);
   gangs_.PutObject(gang, Object("g", {}));
-  facts = Facts("e", "g");
-  facts.created_ms = 100;
-  Add(facts);
+  Add(CreatedAt(100, Facts("e", "g")));
   EXPECT_EQ(gang.created_ms, 500) << "a PodGroup's creation is the gang's";
   EXPECT_TRUE(gangs_.DropObject(gang, Object("g", {}).dialect));
   EXPECT_EQ(gang.created_ms, 100) << "without it, that of the oldest pod";
@@ -354,9 +299,7 @@ TEST_F(MembersTest, RemovedPodGroup_CreationFromRemaining) {
   EXPECT_TRUE(gangs_.DropObject(gang, GangDialect::kPodGroupX));
   EXPECT_EQ(gang.created_ms, 500) << "the other PodGroup's";
   EXPECT_TRUE(gangs_.DropObject(gang, sigs.dialect));
-  PodDescription facts = Facts("a", "g");
-  facts.created_ms = 900;
-  Add(facts);
+  Add(CreatedAt(900, Facts("a", "g")));
   EXPECT_EQ(gang.created_ms, 900) << "no older pod is left";
 }
 
