@@ -11,74 +11,19 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "state/recording/commands.h"
 #include "tests/simulation/random_world.h"
+#include "tests/support/facts.h"
 #include "tests/support/share.h"
 
 namespace muster {
 namespace {
 
-std::string Text(const Reason& reason) { return absl::StrCat(ReasonName(reason.code), ":", reason.text); }
-
-struct ReplyText {
-  std::string operator()(const std::monostate&) const { return ""; }
-  std::string operator()(const FilterReply& r) const {
-    std::string out = absl::StrCat("filter ", static_cast<int>(r.kind), r.node, Text(r.reason));
-    for (const std::string& node : r.guarded) absl::StrAppend(&out, " ", node);
-    return out;
-  }
-  std::string operator()(const PreemptReply& r) const {
-    std::string out = "preempt";
-    for (const std::string& node : r.nodes) absl::StrAppend(&out, " ", node);
-    return out;
-  }
-  std::string operator()(const PermitReply& r) const {
-    std::string out = absl::StrCat("permit ", static_cast<int>(r.kind), " ", r.wait_ms, Text(r.reason));
-    for (const std::string& uid : r.activate) absl::StrAppend(&out, " ", uid);
-    return out;
-  }
-  std::string operator()(const PreFilterReply& r) const { return absl::StrCat("prefilter ", r.passes, Text(r.reason)); }
-  std::string operator()(const NodesReply& r) const {
-    std::string out = absl::StrCat("nodes ", Text(r.reason));
-    for (const auto& node : r.nodes) absl::StrAppend(&out, " ", node.node, "=", node.score);
-    for (const auto& node : r.refused) absl::StrAppend(&out, " ", node.node, ":", Text(node.reason));
-    return out;
-  }
-  std::string operator()(const FactsReply& r) const { return absl::StrCat("facts ", r.version); }
-  std::string operator()(const SubmissionReply& r) const {
-    std::string out = absl::StrCat("submission ", static_cast<int>(r.state), r.gang, " ", r.plan, " ", r.expires_ms,
-                                   " ", r.fingerprint, Text(r.reason));
-    for (const auto& place : r.places) absl::StrAppend(&out, " ", place.uid, "@", place.node);
-    return out;
-  }
-};
-
-struct EffectText {
-  std::string operator()(const BindPod& e) const {
-    return absl::StrCat("bind ", e.pod.uid, "@", e.node, " until ", e.deadline_ms);
-  }
-  std::string operator()(const ActivatePod& e) const {
-    return absl::StrCat("call ", e.pod.uid, e.remove_gate, e.nominated_node, " ", e.plan, e.note);
-  }
-  std::string operator()(const MarkTimedOut& e) const { return absl::StrCat("mark ", e.pod.uid); }
-  std::string operator()(const EvictPod& e) const { return absl::StrCat("evict ", e.pod.uid, e.note); }
-  std::string operator()(const EmitPodEvent& e) const {
-    return absl::StrCat("tell ", e.pod.uid, e.warning, Text(e.reason));
-  }
-};
-
-// The complete outcome.
-std::string Text(const Outcome& outcome) {
-  std::string out = absl::StrCat(outcome.status.ToString(), "\n", std::visit(ReplyText(), outcome.reply), "\n");
-  for (const Effect& effect : outcome.effects) absl::StrAppend(&out, std::visit(EffectText(), effect), "\n");
-  for (const Record& record : outcome.records) absl::StrAppend(&out, RecordName(record), "=", record.value, "\n");
-  for (const HoldAnswer& a : outcome.answers) absl::StrAppend(&out, a.token, " ", a.permitted, Text(a.reason), "\n");
-  return out;
-}
-
-std::string Apply(const Command& command, int64_t now_ms, Machine* machine) {
+// A digest of the complete outcome.
+uint64_t Apply(const Command& command, int64_t now_ms, Machine* machine) {
   Outcome outcome;
   machine->Apply(command, now_ms, &outcome);
-  return Text(outcome);
+  return recording::DigestOf(outcome);
 }
 
 struct Timed {
@@ -87,26 +32,13 @@ struct Timed {
 };
 using Sequence = std::vector<Timed>;
 
-Command ANode(const std::string& name, int64_t cpu) {
-  UpsertNode out;
-  out.node.name = name;
-  out.node.allocatable = {{"cpu", 1000 * cpu}, {"pods", 10}};
-  return out;
-}
+Command ANode(const std::string& name, int64_t cpu) { return UpsertNode{SmallNode(name, 1000 * cpu)}; }
 
 // `gang` empty: a lone pod.
 UpsertPod APod(const std::string& uid, const std::string& gang, int32_t minimum, const char* scheduler) {
-  UpsertPod out;
-  out.pod.uid = uid;
-  out.pod.name = uid;
-  out.pod.name_space = "d";
+  UpsertPod out{gang.empty() ? Lone(uid, 1000) : Member(uid, gang, minimum, 1000)};
   out.pod.scheduler_name = scheduler;
-  out.pod.shape.Mutable().requests = {{"cpu", 1000}};
-  if (gang.empty()) return out;
-  out.pod.gang.name = gang;
-  out.pod.gang.declares = true;
-  out.pod.gang.declaration.Mutable().min_member = minimum;
-  out.pod.gang.declaration.Mutable().wait_time_ms = 5'000;
+  if (!gang.empty()) out.pod.gang.declaration.Mutable().wait_time_ms = 5'000;
   return out;
 }
 
@@ -238,14 +170,14 @@ TEST(Hash, DifferentAnswers_DifferentHashes) {
   for (const Pair& pair : Pairs()) {
     SCOPED_TRACE(pair.what);
     std::vector<uint64_t> hashes;
-    std::vector<std::string> answers;
+    std::vector<std::vector<uint64_t>> answers;
     for (const Sequence* sequence : {&pair.one, &pair.other}) {
       Machine machine(MachineSettings{});
       for (const Timed& each : pair.before) Apply(each.command, each.at_ms, &machine);
       for (const Timed& each : *sequence) Apply(each.command, each.at_ms, &machine);
       hashes.push_back(LogicalHash(machine));
-      std::string& answer = answers.emplace_back();
-      for (const Timed& each : pair.probe) answer += Apply(each.command, each.at_ms, &machine);
+      std::vector<uint64_t>& answer = answers.emplace_back();
+      for (const Timed& each : pair.probe) answer.push_back(Apply(each.command, each.at_ms, &machine));
     }
     EXPECT_NE(answers[0], answers[1]) << "the pair proves nothing";
     EXPECT_NE(hashes[0], hashes[1]);
