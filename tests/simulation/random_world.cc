@@ -88,9 +88,9 @@ void RandomWorld::Step() {
     bool held = false;
     machine_->reader().ForEachGang(
         [&](const Gang& gang) { held = held || gang.reason.code == ReasonCode::kQueueLimit; });
-    steps_held_by_queue_ += held ? 1 : 0;
+    figures_["steps held by a queue"] += held ? 1 : 0;
   }
-  if (machine_->rooms().future_reservations.HasAnyReservation()) ++steps_with_room_kept_;
+  if (machine_->rooms().future_reservations.HasAnyReservation()) ++figures_["steps with room reserved"];
   if (Roll(400) == 0) Restart();
   if (Roll(400) == 0) ComeToRest();
 }

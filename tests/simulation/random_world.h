@@ -45,23 +45,8 @@ class RandomWorld {
   // The same without an announcer: every node, pod, PodGroup and submission exists unchanged.
   [[nodiscard]] std::string FactsDiffer() const;
 
-  // Counters of the events that the test is about.
-  [[nodiscard]] int restarts() const { return restarts_; }
-  [[nodiscard]] int rounds_without_plan() const { return rounds_without_plan_; }
-  // Steps after which capacity was reserved for some gang (P-8).
-  [[nodiscard]] int steps_with_room_kept() const { return steps_with_room_kept_; }
-  // Steps after which a gang waited because of its queue.
-  [[nodiscard]] int steps_held_by_queue() const { return steps_held_by_queue_; }
-  // Steps after which capacity in use was reserved for a gang, or gangs waited behind a head.
-  [[nodiscard]] int steps_with_head() const { return steps_with_head_; }
-  [[nodiscard]] int groups_started() const { return groups_started_; }
-  // Bindings of gangs that require a domain.
-  [[nodiscard]] int64_t in_domains() const { return in_domains_; }
-  [[nodiscard]] int64_t met() const { return met_; }
-  // Bound pods with an anti-affinity to other pods, or to which others have one.
-  [[nodiscard]] int64_t undecided_by_affinity() const { return kept_apart_; }
-  [[nodiscard]] int commits() const { return commits_; }
-  [[nodiscard]] int confirmed() const { return confirmed_; }
+  // How often occurred what the test is about.
+  [[nodiscard]] const std::map<std::string, int64_t>& figures() const { return figures_; }
 
   static MachineSettings Settings();
   [[nodiscard]] MachineSettings OwnSettings() const {
@@ -180,19 +165,9 @@ class RandomWorld {
   HoldToken next_token_ = 1;
   int next_submission_ = 0;
   int64_t facts_version_ = 0;
-  int confirmed_ = 0;
-  int64_t in_domains_ = 0;
-  int64_t met_ = 0;  // members that were bound on their future slots (P-7)
-  int64_t kept_apart_ = 0;
   std::optional<Labels> of_namespace_;  // as the API server has it
-  int commits_ = 0;
-  int groups_started_ = 0;
-  int rounds_without_plan_ = 0;
-  int steps_with_room_kept_ = 0;
-  int steps_held_by_queue_ = 0;
-  int steps_with_head_ = 0;
+  std::map<std::string, int64_t> figures_;
   QueueRules queues_;
-  int restarts_ = 0;
   bool writing_ = false;
   std::vector<Life> lives_;
   std::set<std::string> satisfied_before_;

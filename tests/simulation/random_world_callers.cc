@@ -233,7 +233,7 @@ void RandomWorld::OnConfirmed(const SubmissionReply& reply) {
   for (const SubmissionReply::Place& place : reply.places) {
     const Pod* pod = machine_->reader().FindPod(place.uid);
     if (pod == nullptr) continue;
-    ++confirmed_;
+    ++figures_["pods confirmed"];
     if (pod->state == MemberState::kPending) violation_ = "a confirmed pod has no node";
     pods_.emplace(place.uid, pod->facts);
   }

@@ -115,7 +115,7 @@ void RandomWorld::Plan() {
   Apply(PlanRound{2});
   CheckHeads(held, plans);
   if (nominated || Plans() != plans || reserved || machine_->rooms().future_reservations.HasAnyReservation()) return;
-  ++rounds_without_plan_;
+  ++figures_["rounds rolled back"];
   if (HashOf(cluster) != before) violation_ = "a round of planning that promised nothing changed the cluster";
 }
 
@@ -183,7 +183,7 @@ void RandomWorld::TakeOut(const Outcome& outcome) {
   for (const Effect& effect : outcome.effects) {
     if (const auto* bind = std::get_if<BindPod>(&effect)) {
       bindings_[bind->pod.uid] = bind->node;
-      ++commits_;
+      ++figures_["bindings decided"];
     }
     if (const auto* mark = std::get_if<MarkTimedOut>(&effect)) {
       if (pods_.count(mark->pod.uid) > 0) marks_.insert(mark->pod.uid);
@@ -243,7 +243,7 @@ void RandomWorld::CheckDomains(const Outcome& outcome) {
     const std::string value = label == labels.end() ? "(none)" : label->second;
     std::set<std::string>& of_gang = domains[pod->gang->key];
     of_gang.insert(key == "zone" ? value : absl::StrCat(labels.at("zone"), "/", value));
-    ++in_domains_;
+    ++figures_["bindings in a required domain"];
     if (of_gang.size() > 1 || value == "(none)") {
       violation_ = absl::StrCat("P-4: gang ", pod->gang->key, " is bound outside one domain of ", key);
     }
@@ -295,7 +295,7 @@ void RandomWorld::CheckPodAffinity(const Outcome& outcome, const std::set<std::s
     if (!twin.Holds(as_twin(*pod))) {
       violation_ = absl::StrCat("P-3: pod ", bind->pod.uid, " is bound to ", bind->node, ", near whom it must not be");
     }
-    kept_apart_ += pod->facts.shape->pod_affinity.anti_affinity.empty() ? 0 : 1;
+    figures_["pods bound with anti-affinity"] += pod->facts.shape->pod_affinity.anti_affinity.empty() ? 0 : 1;
   }
 }
 
@@ -319,7 +319,8 @@ void RandomWorld::CheckWholeGang(const std::string& uid) {
 void RandomWorld::NoteMet(const std::string& uid) {
   const Pod* pod = machine_->reader().FindPod(uid);
   if (pod == nullptr || pod->gang == nullptr || started_.count(pod->gang->key) == 0) return;
-  met_ += pod->gang->durable.future_slots_until_ms > 0 && machine_->rooms().plans.SlotIndex(*pod) >= 0 ? 1 : 0;
+  figures_["members bound on future slots"] +=
+      pod->gang->durable.future_slots_until_ms > 0 && machine_->rooms().plans.SlotIndex(*pod) >= 0 ? 1 : 0;
 }
 
 void RandomWorld::NoteWholeGangs() {
@@ -353,7 +354,7 @@ void RandomWorld::CheckWholeGroups() {
       if (peer->durable.satisfied || placed) continue;
       violation_ = absl::StrCat("gang ", gang.key, " is satisfied although gang ", id, " of its group is not");
     }
-    if (!gang.rules.group.empty()) ++groups_started_;
+    if (!gang.rules.group.empty()) ++figures_["gangs of groups started"];
   });
   satisfied_before_ = std::move(satisfied);
 }

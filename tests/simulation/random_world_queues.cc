@@ -70,7 +70,7 @@ void RandomWorld::CheckHeads(const std::set<std::string>& held_before, int64_t n
     const muster::Plan* plan = machine_->reader().FindPlan(gang);
     if (plan != nullptr && plan->id > newest_plan) made.insert(plan->id);
   });
-  steps_with_head_ += heads.empty() ? 0 : 1;
+  figures_["rounds with room reserved for a head"] += heads.empty() ? 0 : 1;
   if (made.size() != 1 || HeldFor() != held_before) return;
   const bool strict = queues_.head == HeadPolicy::kHold;
   const auto priority = [this](const Gang& gang) { return machine_->reader().gangs.View(gang, false).priority; };

@@ -24,7 +24,7 @@ void RandomWorld::Restart() {
 }
 
 void RandomWorld::TakeOver(const std::vector<Command>& nodes) {
-  ++restarts_;
+  ++figures_["restarts"];
   // Without an API server no announcement is repeated: nodes stay as they were stored.
   std::vector<Command> outside;
   if (!keeps_facts_ || Roll(2) == 0) outside = nodes;
