@@ -13,7 +13,7 @@ namespace {
 MachineSettings Settings() {
   MachineSettings settings;
   settings.max_holds = 1'000'000;
-  LookAfterHeads(&settings);
+  LookAfterHeads(&settings.queues);
   return settings;
 }
 

@@ -1,7 +1,7 @@
 // A core with a cluster, and the duration of its commands: for the figures of core_bench.
 //
 // Uses only the commands and views of the core, so that the same figures can be measured for an older core
-// (tools/bench.sh, BENCH_AGAINST). Not thread-safe.
+// of the same commands (tools/bench.sh, BENCH_AGAINST). Not thread-safe.
 #ifndef MUSTER_TESTS_BENCH_CORE_WORLD_H_
 #define MUSTER_TESTS_BENCH_CORE_WORLD_H_
 
@@ -22,16 +22,8 @@ using Steady = std::chrono::steady_clock;
 [[nodiscard]] double Seconds(Steady::time_point from);
 [[nodiscard]] inline double Ms(Steady::time_point from) { return Seconds(from) * 1e3; }
 
-// The default settings of musterd's configuration, where the core supports them. For a machine's settings, or its
-// queues' rules.
-template <typename Rules>
-void LookAfterHeads(Rules* rules) {
-  if constexpr (requires { rules->starvation_limit_ms; }) {
-    rules->starvation_limit_ms = 30 * 60 * 1'000;
-  } else if constexpr (requires { rules->queues.starvation_limit_ms; }) {
-    LookAfterHeads(&rules->queues);
-  }
-}
+// As in musterd's default configuration.
+inline void LookAfterHeads(QueueRules* rules) { rules->starvation_limit_ms = 30 * 60 * 1'000; }
 
 // Prints one JSON object: {"figure":..., "median":..., "worst":..., "runs":..., "unit":...}.
 void Report(const std::string& figure, std::vector<double> values, const char* unit);

@@ -7,15 +7,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "tests/bench/core_world.h"
-#if __has_include("state/queueing/fair_share.h")  // an older core has no queues
 #include "state/queueing/fair_share.h"
-#define MUSTER_BENCH_QUEUES
-#endif
+#include "tests/bench/core_world.h"
 
 namespace muster {
 
-#ifdef MUSTER_BENCH_QUEUES
 namespace {
 
 // `leaves` queues under ten parents, each with a quota, a weight and a limit: "q-0", ...
@@ -126,11 +122,5 @@ void QueueFigures() {
   FairShareOf(1'000);
   for (const int members : {8, 512}) ReservedForHead(members);
 }
-
-#else
-
-void QueueFigures() {}
-
-#endif
 
 }  // namespace muster

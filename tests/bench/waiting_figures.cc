@@ -4,11 +4,9 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "tests/bench/core_world.h"
 
@@ -17,30 +15,11 @@ namespace {
 
 using Offered = std::shared_ptr<const NodeOffer>;
 
-// An older core has an interface instead of NodeOffer.
-template <typename Offer>
-std::shared_ptr<const Offer> MakeOffer(std::vector<std::string> names) {
-  if constexpr (std::is_abstract_v<Offer>) {
-    class Named : public Offer {
-     public:
-      explicit Named(const std::vector<std::string>& nodes) : nodes_(nodes.begin(), nodes.end()) {}
-      [[nodiscard]] bool Contains(absl::string_view node) const override { return nodes_.contains(node); }
-      [[nodiscard]] size_t size() const override { return nodes_.size(); }
-
-     private:
-      const absl::flat_hash_set<std::string> nodes_;
-    };
-    return std::make_shared<const Named>(names);
-  } else {
-    return std::make_shared<const Offer>(std::move(names));
-  }
-}
-
 // `count` of `nodes` nodes, evenly distributed over their names.
 Offered Spread(int count, int nodes) {
   std::vector<std::string> names;
   for (int i = 0; i < count; ++i) names.push_back(absl::StrCat("node-", i * (nodes / count)));
-  return MakeOffer<NodeOffer>(std::move(names));
+  return std::make_shared<const NodeOffer>(std::move(names));
 }
 
 // A gang whose members request `gpus` each: with 8, one node each.
@@ -134,7 +113,7 @@ void Guarded() {
     const NodeView node = world.ViewNode(absl::StrCat("node-", i));
     if (node.reserved.at("cpu") == 1000) of_large.push_back(node.name);  // one large member, not eight small ones
   }
-  const auto offer = MakeOffer<NodeOffer>(std::move(of_large));
+  const auto offer = std::make_shared<const NodeOffer>(std::move(of_large));
   for (int i = 0; i < kGuarded; ++i) world.Apply(UpsertPod{World::Plain(absl::StrCat("p-", i), 1)});
   std::vector<double> took;
   std::vector<double> called;
