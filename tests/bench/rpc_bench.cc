@@ -87,6 +87,48 @@ std::shared_ptr<grpc::Channel> NewChannel(const std::string& server) {
   return grpc::CreateCustomChannel(server, grpc::InsecureChannelCredentials(), arguments);
 }
 
+// Stubs that callers share: at most so many connections.
+template <typename Service>
+class Stubs {
+ public:
+  explicit Stubs(const std::string& server, int most = 8) {
+    for (int i = 0; i < most; ++i) stubs_.push_back(Service::NewStub(NewChannel(server)));
+  }
+  [[nodiscard]] auto* Of(int caller) const { return stubs_[static_cast<size_t>(caller) % stubs_.size()].get(); }
+
+ private:
+  std::vector<std::unique_ptr<typename Service::Stub>> stubs_;
+};
+
+bool Say(bench::Echo::Stub* stub, int caller) {
+  grpc::ClientContext context;
+  bench::EchoRequest request;
+  bench::EchoResponse response;
+  request.set_pod_uid(absl::StrCat("u", caller));
+  return stub->Say(&context, request, &response).ok();
+}
+
+bool AddNode(MusterClient* client, const char* pods) {
+  v1::UpdateFactsRequest nodes;
+  v1::NodeFacts* node = nodes.add_nodes();
+  node->set_name("n");
+  (*node->mutable_allocatable())["cpu"] = "1000";
+  (*node->mutable_allocatable())["pods"] = pods;
+  return client->UpdateFacts(nodes).ok();
+}
+
+// A request for a gang of `size`.
+v1::SubmitGangRequest GangRequest(const std::string& id, int size) {
+  v1::SubmitGangRequest request;
+  request.set_request_id(id);
+  request.mutable_gang()->set_name(id);
+  request.mutable_gang()->set_min_member(size);
+  v1::MemberSet* members = request.add_members();
+  members->set_count(size);
+  (*members->mutable_shape()->mutable_requests())["cpu"] = "1m";
+  return request;
+}
+
 // Calls a second of `callers` threads together; `call(thread)` makes one.
 template <typename Call>
 double Rate(int callers, Call call) {
@@ -131,7 +173,6 @@ struct Permit {
   v1::PermitRequest request;
   v1::PermitEvent event;
   std::unique_ptr<grpc::ClientAsyncReader<v1::PermitEvent>> reader;
-  int reads = 0;
 };
 
 // CPU seconds of a process.
@@ -160,12 +201,7 @@ class RpcBench {
   }
 
   bool Run() {
-    v1::UpdateFactsRequest nodes;
-    v1::NodeFacts* node = nodes.add_nodes();
-    node->set_name("n");
-    (*node->mutable_allocatable())["cpu"] = "1000";
-    (*node->mutable_allocatable())["pods"] = "100000";
-    if (!musterd_.running() || !client_->UpdateFacts(nodes).ok() || !AddPods(client_.get(), 0, 64, "asked", 64))
+    if (!musterd_.running() || !AddNode(client_.get(), "100000") || !AddPods(client_.get(), 0, 64, "asked", 64))
       return false;
     if (Wants("decide")) {
       for (const int callers : {1, 8, 64}) Decisions(callers);
@@ -194,25 +230,14 @@ class RpcBench {
 
   // In alternation with the echo, so that both run at the same speed of the machine.
   void Decisions(int callers) {
-    std::vector<std::unique_ptr<v1::DecisionService::Stub>> stubs;
-    std::vector<std::unique_ptr<bench::Echo::Stub>> echos;
-    for (int i = 0; i < std::min(callers, 8); ++i) {
-      stubs.push_back(v1::DecisionService::NewStub(NewChannel(musterd_.grpc())));
-      echos.push_back(bench::Echo::NewStub(NewChannel(echo_)));
-    }
+    const Stubs<v1::DecisionService> stubs(musterd_.grpc(), std::min(callers, 8));
+    const Stubs<bench::Echo> echos(echo_, std::min(callers, 8));
     std::vector<double> decisions;
     std::vector<double> plain;
     std::vector<double> ratios;
     for (int round = 0; round < kRounds; ++round) {
-      plain.push_back(Rate(callers, [&](int i) {
-        grpc::ClientContext context;
-        bench::EchoRequest request;
-        bench::EchoResponse response;
-        request.set_pod_uid(absl::StrCat("u", i));
-        return echos[static_cast<size_t>(i) % echos.size()]->Say(&context, request, &response).ok();
-      }));
-      decisions.push_back(
-          Rate(callers, [&](int i) { return Ask(stubs[static_cast<size_t>(i) % stubs.size()].get(), i); }));
+      plain.push_back(Rate(callers, [&](int i) { return Say(echos.Of(i), i); }));
+      decisions.push_back(Rate(callers, [&](int i) { return Ask(stubs.Of(i), i); }));
       ratios.push_back(decisions.back() / plain.back());
     }
     Print(absl::StrCat("gRPC decisions (PreFilter), ", callers, " callers"), decisions, "/s");
@@ -225,14 +250,7 @@ class RpcBench {
     std::atomic<int> next{0};
     for (int round = 0; round < kRounds; ++round) {
       rates.push_back(Rate(8, [&](int) {
-        v1::SubmitGangRequest request;
-        request.set_request_id(absl::StrCat("bench-", next++));
-        request.mutable_gang()->set_name(request.request_id());
-        request.mutable_gang()->set_min_member(8);
-        v1::MemberSet* members = request.add_members();
-        members->set_count(8);
-        (*members->mutable_shape()->mutable_requests())["cpu"] = "1m";
-        const auto planned = client_->SubmitGang(request);
+        const auto planned = client_->SubmitGang(GangRequest(absl::StrCat("bench-", next++), 8));
         return planned.ok() && client_->AbandonGang(planned->id()).ok();
       }));
     }
@@ -241,16 +259,9 @@ class RpcBench {
 
   // A gang of one pod takes two calls: its submission and its confirmation.
   static bool StartGang(v1::PlacementService::Stub* stub, int number) {
-    v1::SubmitGangRequest request;
-    request.set_request_id(absl::StrCat("one-", number));
-    request.mutable_gang()->set_name(request.request_id());
-    request.mutable_gang()->set_min_member(1);
-    v1::MemberSet* members = request.add_members();
-    members->set_count(1);
-    (*members->mutable_shape()->mutable_requests())["cpu"] = "1m";
     grpc::ClientContext submitting;
     v1::Submission planned;
-    if (!stub->SubmitGang(&submitting, request, &planned).ok()) return false;
+    if (!stub->SubmitGang(&submitting, GangRequest(absl::StrCat("one-", number), 1), &planned).ok()) return false;
     grpc::ClientContext confirming;
     v1::ConfirmGangRequest confirm;
     confirm.set_id(planned.id());
@@ -286,38 +297,19 @@ class RpcBench {
     unsetenv("MUSTER_SYNC_MS");
     ClientOptions options;
     options.server = durable.grpc();
-    v1::UpdateFactsRequest nodes;
-    v1::NodeFacts* node = nodes.add_nodes();
-    node->set_name("n");
-    (*node->mutable_allocatable())["cpu"] = "1000";
-    (*node->mutable_allocatable())["pods"] = "1000000";
-    if (!durable.running() || !(*MusterClient::Connect(options))->UpdateFacts(nodes).ok()) return false;
+    if (!durable.running() || !AddNode(MusterClient::Connect(options)->get(), "1000000")) return false;
     const double sync = SyncTime(durable.folder()) + sync_ms / 1e3;
     Print("an append of 4 KiB to the same disk, synced", {sync * 1e3}, "ms");
     const std::string slow = sync_ms == 0 ? "" : absl::StrCat(", syncs ", sync_ms, " ms slower");
-    int next = 0;
+    std::atomic<int> next{0};
     for (const int callers : {1, 8, 64}) {
-      std::vector<std::unique_ptr<v1::PlacementService::Stub>> stubs;
-      std::vector<std::unique_ptr<bench::Echo::Stub>> echos;
-      for (int i = 0; i < std::min(callers, 8); ++i) {
-        stubs.push_back(v1::PlacementService::NewStub(NewChannel(durable.grpc())));
-        echos.push_back(bench::Echo::NewStub(NewChannel(echo_)));
-      }
+      const Stubs<v1::PlacementService> stubs(durable.grpc(), std::min(callers, 8));
+      const Stubs<bench::Echo> echos(echo_, std::min(callers, 8));
       std::vector<double> decisions;
       std::vector<double> ratios;
       for (int round = 0; round < 3; ++round) {
-        const double echo = Rate(callers, [&](int i) {
-          grpc::ClientContext context;
-          bench::EchoRequest request;
-          bench::EchoResponse response;
-          request.set_pod_uid(absl::StrCat("u", i));
-          return echos[static_cast<size_t>(i) % echos.size()]->Say(&context, request, &response).ok();
-        });
-        std::atomic<int> number{next};
-        decisions.push_back(2 * Rate(callers, [&](int i) {
-                              return StartGang(stubs[static_cast<size_t>(i) % stubs.size()].get(), number++);
-                            }));
-        next = number;
+        const double echo = Rate(callers, [&](int i) { return Say(echos.Of(i), i); });
+        decisions.push_back(2 * Rate(callers, [&](int i) { return StartGang(stubs.Of(i), next++); }));
         ratios.push_back(decisions.back() / std::min(echo, callers / (sync + callers / echo)));
       }
       Print(absl::StrCat("durable decisions (gangs of 1 submitted, confirmed), ", callers, " callers", slow), decisions,
@@ -330,28 +322,17 @@ class RpcBench {
 
   void GangsBesideEchoes() {
     constexpr int kCallers = 64;
-    std::vector<std::unique_ptr<v1::PlacementService::Stub>> stubs;
-    std::vector<std::unique_ptr<bench::Echo::Stub>> echos;
-    for (int i = 0; i < 8; ++i) {
-      stubs.push_back(v1::PlacementService::NewStub(NewChannel(musterd_.grpc())));
-      echos.push_back(bench::Echo::NewStub(NewChannel(echo_)));
-    }
+    const Stubs<v1::PlacementService> stubs(musterd_.grpc());
+    const Stubs<bench::Echo> echos(echo_);
     std::atomic<int> next{0};
     std::vector<double> rates;
     std::vector<double> ratios;
     std::vector<double> cpu;
     for (int round = 0; round < kRounds; ++round) {
       double used = CpuOf(echo_pid_);
-      int64_t done = 0;
       std::atomic<int64_t> pairs{0};
       const double plain = Rate(kCallers, [&](int i) {
-        for (int call = 0; call < 2; ++call) {
-          grpc::ClientContext context;
-          bench::EchoRequest request;
-          bench::EchoResponse response;
-          request.set_pod_uid(absl::StrCat("u", i));
-          if (!echos[static_cast<size_t>(i) % echos.size()]->Say(&context, request, &response).ok()) return false;
-        }
+        if (!Say(echos.Of(i), i) || !Say(echos.Of(i), i)) return false;
         ++pairs;
         return true;
       });
@@ -359,13 +340,12 @@ class RpcBench {
       used = CpuOf(musterd_.pid());
       std::atomic<int64_t> gangs{0};
       rates.push_back(Rate(kCallers, [&](int i) {
-        if (!StartGang(stubs[static_cast<size_t>(i) % stubs.size()].get(), next++)) return false;
+        if (!StartGang(stubs.Of(i), next++)) return false;
         ++gangs;
         return true;
       }));
-      done = gangs;
       ratios.push_back(rates.back() / plain);
-      cpu.push_back((CpuOf(musterd_.pid()) - used) / static_cast<double>(done) / echo_cpu);
+      cpu.push_back((CpuOf(musterd_.pid()) - used) / static_cast<double>(gangs) / echo_cpu);
     }
     Print("gangs of 1 submitted and confirmed over gRPC, 64 callers", rates, "/s");
     Print("gangs of 1 over gRPC beside two echoes, 64 callers", ratios, "x");
@@ -403,13 +383,12 @@ class RpcBench {
       grpc::ClientContext context;
       std::unique_ptr<grpc::ClientReader<v1::GangEvent>> reader;
     };
-    std::vector<std::unique_ptr<v1::GangService::Stub>> stubs;
-    for (int i = 0; i < kChannels; ++i) stubs.push_back(v1::GangService::NewStub(NewChannel(musterd_.grpc())));
+    const Stubs<v1::GangService> stubs(musterd_.grpc(), kChannels);
     std::vector<std::unique_ptr<Watch>> watches;
     bool read = true;
     for (int i = 0; i < kWatches; ++i) {
       auto watch = std::make_unique<Watch>();
-      watch->reader = stubs[static_cast<size_t>(i % kChannels)]->WatchGangs(&watch->context, v1::WatchGangsRequest());
+      watch->reader = stubs.Of(i)->WatchGangs(&watch->context, v1::WatchGangsRequest());
       v1::GangEvent first;
       read = read && watch->reader->Read(&first);
       watches.push_back(std::move(watch));
@@ -472,15 +451,13 @@ class RpcBench {
     Print("gRPC decision, one caller", Latencies(), "ms");
     const int64_t before_kib = musterd_.ResidentKib();
     grpc::CompletionQueue queue;
-    std::vector<std::unique_ptr<v1::DecisionService::Stub>> stubs;
-    for (int i = 0; i < kChannels; ++i) stubs.push_back(v1::DecisionService::NewStub(NewChannel(musterd_.grpc())));
+    const Stubs<v1::DecisionService> stubs(musterd_.grpc(), kChannels);
     std::vector<std::unique_ptr<Permit>> permits;
     for (int i = 0; i < kStreams; ++i) {
       auto permit = std::make_unique<Permit>();
       permit->request.set_pod_uid(absl::StrCat("u", 100 + i));
       permit->request.set_node("n");
-      permit->reader =
-          stubs[static_cast<size_t>(i % kChannels)]->PrepareAsyncPermit(&permit->context, permit->request, &queue);
+      permit->reader = stubs.Of(i)->PrepareAsyncPermit(&permit->context, permit->request, &queue);
       permit->reader->StartCall(nullptr);
       permit->reader->Read(&permit->event, permit.get());
       permits.push_back(std::move(permit));
