@@ -16,7 +16,9 @@
 #include <string>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "tests/simulation/caller_world.h"
 #include "tests/simulation/path_world.h"
 #include "tests/simulation/verb_world.h"
@@ -82,6 +84,13 @@ std::optional<std::map<std::string, int64_t>> RunAll(int seeds) {
   return figures;
 }
 
+// A kind that never occurred was not tested. `kinds`: what follows `prefix`.
+void ExpectEach(std::map<std::string, int64_t> figures, const std::string& prefix, absl::string_view kinds) {
+  for (const absl::string_view kind : absl::StrSplit(kinds, "; ")) {
+    EXPECT_GT(figures[absl::StrCat(prefix, kind)], 0) << prefix << kind;
+  }
+}
+
 class Path : public testing::Test {
  protected:
   Path() { spdlog::set_level(spdlog::level::off); }  // stores fail thousands of times
@@ -92,66 +101,23 @@ TEST_F(Path, RandomFaults_NoLossNoDoubleUseNoPartialStart) {
   const std::optional<std::map<std::string, int64_t>> all = RunAll<PathWorld>(seeds);
   if (!all.has_value()) return;
   std::map<std::string, int64_t> figures = *all;
-  // A kind that never occurred was not tested.
-  for (const char* kind : {"at rest: a gang waits that does not fit",
-                           "command: Bind",
-                           "command: BindingOutcome",
-                           "command: CallerGone",
-                           "command: ExpectFacts",
-                           "command: FactsRead",
-                           "command: Filter",
-                           "command: PlanRound",
-                           "command: Preempt",
-                           "command: RemoveNode",
-                           "command: RemovePod",
-                           "command: RestoreFacts",
-                           "command: Tick",
-                           "command: UpsertNode",
-                           "command: UpsertPod",
-                           "effect: BindPod",
-                           "effect: ActivatePod",
-                           "effect: EvictPod",
-                           "effect: EmitPodEvent",
-                           "fault: a binding's outcome is not known",
-                           "fault: a crash between two turns",
-                           "fault: a crash in the middle of what left",
-                           "fault: a dead process' binding arrives",
-                           "fault: a held call's caller goes",
-                           "fault: a node is cordoned, or not any more",
-                           "fault: a node leaves",
-                           "fault: a pod is deleted",
-                           "fault: a sample of nodes is offered",
-                           "fault: an older store is put back",
-                           "fault: kube-scheduler restarts",
-                           "fault: kube-scheduler restarts too",
-                           "fault: the API server refuses a write",
-                           "fault: the store fails",
-                           "fault: the store's file is lost",
-                           "fault: the watch breaks",
-                           "gangs of a group started",
-                           "gangs of subgroups started",
-                           "gangs started in one rack",
-                           "pods of no gang started",
-                           "pods preempted",
-                           "reason: Backoff",
-                           "reason: BindFailed",
-                           "reason: Evicted",
-                           "reason: Guarded",
-                           "reason: NoRoom",
-                           "reason: NodeNotOffered",
-                           "reason: NotEnoughPods",
-                           "reason: QueueLimit",
-                           "reason: SlotsTaken",
-                           "reason: Starting",
-                           "reason: TooManyHolds",
-                           "reason: UnknownPod",
-                           "record: commit",
-                           "record: gang",
-                           "record: plans",
-                           "record: start",
-                           "the queues change"}) {
-    EXPECT_GT(figures[kind], 0) << kind;
-  }
+  ExpectEach(figures, "",
+             "at rest: a gang waits that does not fit; gangs of a group started; gangs of subgroups started; "
+             "gangs started in one rack; pods of no gang started; pods preempted; the queues change");
+  ExpectEach(figures, "command: ",
+             "Bind; BindingOutcome; CallerGone; ExpectFacts; FactsRead; Filter; PlanRound; Preempt; RemoveNode; "
+             "RemovePod; RestoreFacts; Tick; UpsertNode; UpsertPod");
+  ExpectEach(figures, "effect: ", "BindPod; ActivatePod; EvictPod; EmitPodEvent");
+  ExpectEach(figures, "fault: ",
+             "a binding's outcome is not known; a crash between two turns; a crash in the middle of what left; "
+             "a dead process' binding arrives; a held call's caller goes; a node is cordoned, or not any more; "
+             "a node leaves; a pod is deleted; a sample of nodes is offered; an older store is put back; "
+             "kube-scheduler restarts; kube-scheduler restarts too; the API server refuses a write; the store fails; "
+             "the store's file is lost; the watch breaks");
+  ExpectEach(figures, "reason: ",
+             "Backoff; BindFailed; Evicted; Guarded; NoRoom; NodeNotOffered; NotEnoughPods; QueueLimit; SlotsTaken; "
+             "Starting; TooManyHolds; UnknownPod");
+  ExpectEach(figures, "record: ", "commit; gang; plans; start");
   EXPECT_GT(figures["starts within limits"], seeds * 20);
   EXPECT_GT(figures["commands"], seeds * 5'000);
   EXPECT_GT(figures["crashes"], seeds * 5);
@@ -164,32 +130,12 @@ TEST_F(Path, GangCallers_RepliesHoldAcrossCrashes) {
   const std::optional<std::map<std::string, int64_t>> all = RunAll<CallerWorld>(seeds);
   if (!all.has_value()) return;
   std::map<std::string, int64_t> figures = *all;
-  for (const char* kind : {"answer: Abandoned",
-                           "answer: Confirmed",
-                           "answer: Expired",
-                           "answer: Planned",
-                           "answer: Waiting",
-                           "command: AbandonGang",
-                           "command: ConfirmGang",
-                           "command: PlanRound",
-                           "command: ReplaceFacts",
-                           "command: SubmitGang",
-                           "command: RestoreFacts",
-                           "command: Tick",
-                           "command: UpdateFacts",
-                           "fault: a crash behind an answer",
-                           "fault: the store fails",
-                           "gangs of a group started",
-                           "record: announcer",
-                           "record: gang",
-                           "record: node",
-                           "record: plans",
-                           "record: pod",
-                           "record: submission",
-                           "snapshots",
-                           "the queues change"}) {
-    EXPECT_GT(figures[kind], 0) << kind;
-  }
+  ExpectEach(figures, "answer: ", "Abandoned; Confirmed; Expired; Planned; Waiting");
+  ExpectEach(figures, "command: ",
+             "AbandonGang; ConfirmGang; PlanRound; ReplaceFacts; SubmitGang; RestoreFacts; Tick; UpdateFacts");
+  ExpectEach(figures, "fault: ", "a crash behind an answer; the store fails");
+  ExpectEach(figures, "", "gangs of a group started; snapshots; the queues change");
+  ExpectEach(figures, "record: ", "announcer; gang; node; plans; pod; submission");
   EXPECT_GT(figures["confirmed within limits"], seeds * 20);
   EXPECT_GT(figures["crashes"], seeds * 20);
   EXPECT_GT(figures["gangs started"], seeds * 100);
@@ -201,13 +147,11 @@ TEST_F(Path, PermittedPod_StaysPermittedAcrossCrashes) {
   const std::optional<std::map<std::string, int64_t>> all = RunAll<VerbWorld>(seeds);
   if (!all.has_value()) return;
   std::map<std::string, int64_t> figures = *all;
-  for (const char* kind :
-       {"PreFilter refuses", "a waiting pod is given up", "command: CallerGone", "command: FindNodes",
-        "command: Permit", "command: PostBind", "command: PostFilter", "command: PreFilter", "command: ReplaceFacts",
-        "command: Unreserve", "command: UpdateFacts", "fault: a crash behind an answer", "fault: the store fails",
-        "no node is found", "record: commit", "refused: NoRoom", "snapshots"}) {
-    EXPECT_GT(figures[kind], 0) << kind;
-  }
+  ExpectEach(figures, "", "PreFilter refuses; a waiting pod is given up; no node is found; refused: NoRoom; snapshots");
+  ExpectEach(figures, "command: ",
+             "CallerGone; FindNodes; Permit; PostBind; PostFilter; PreFilter; ReplaceFacts; Unreserve; UpdateFacts");
+  ExpectEach(figures, "fault: ", "a crash behind an answer; the store fails");
+  ExpectEach(figures, "record: ", "commit");
   EXPECT_GT(figures["crashes"], seeds * 20);
   EXPECT_GT(figures["gangs started"], seeds * 50);
 }
