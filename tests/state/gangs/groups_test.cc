@@ -139,16 +139,10 @@ TEST_F(GroupsTest, GroupKey_CombinesGangs) {
   Declare("b", 2, both_);
   Add("b-0", "b", MemberState::kBound);
   EXPECT_TRUE(eligibility_.KeyOf(a).partially_bound) << "its mate is half bound";
+  EXPECT_TRUE(eligibility_.KeyOf(b).partially_bound);
   gangs_.SetSatisfied(b, true);
   EXPECT_FALSE(eligibility_.KeyOf(a).partially_bound);
   EXPECT_EQ(eligibility_.KeyOf(a).created_ms, 10) << "a gang that needs no slots does not count";
-}
-
-TEST_F(GroupsTest, PartiallyBoundGang_MarksGroup) {
-  const Gang& a = With("a", 2, 1, MemberState::kRunning, both_);
-  const Gang& b = With("b", 1, 1, MemberState::kPending, both_);
-  EXPECT_TRUE(eligibility_.KeyOf(a).partially_bound);
-  EXPECT_TRUE(eligibility_.KeyOf(b).partially_bound);
 }
 
 // G-1: every gang of the group exists, is initialised and has its children; the reason names the gang that does not.

@@ -9,22 +9,21 @@
 #include "absl/strings/str_join.h"
 #include "state/planner/planner.h"
 #include "tests/support/cluster_hash.h"
-#include "tests/support/facts.h"
+#include "tests/support/small_cluster.h"
 
 namespace muster {
 namespace repack_search_test {
 
-class PlaceTogetherTest : public testing::Test {
+class PlaceTogetherTest : public ClusterTest {
  protected:
   void AddNode(const std::string& name, int64_t cpu, const Labels& labels = {}) {
-    ASSERT_TRUE(cluster_.UpsertNode(NodeWith(name, {{"cpu", cpu}, {"pods", 110}}, labels)).ok());
+    Put(NodeWith(name, {{"cpu", cpu}, {"pods", 110}}, labels));
   }
   ClassId Class(int64_t cpu, const Labels& selector = {}, int32_t port = 0) {
-    PodTemplate shape;
-    shape.requests = {{"cpu", cpu}};
+    PodTemplate shape = Wants({{"cpu", cpu}});
     shape.node_selector = selector;
     if (port != 0) shape.host_ports.push_back({Protocol::kTcp, port, "0.0.0.0"});
-    return *cluster_.AcquireClass(shape);
+    return Acquire(shape);
   }
   // "n1:2 n2:1 | n3:1": the pods of each demand by node; empty if they were not placed.
   std::string Place(const std::vector<Demand>& demands, int32_t max_tries = kDefaultTries) {
@@ -52,7 +51,6 @@ class PlaceTogetherTest : public testing::Test {
     return absl::StrJoin(out, " | ");
   }
 
-  Cluster cluster_;
   ClassIndex index_{&cluster_};
   GroupPlacement result_;
 };

@@ -226,6 +226,14 @@ class Draw {
   std::mt19937_64 random_;
 };
 
+// Replaces the demand by one for so many pods of the first class.
+TopologyRule* DemandOnly(int32_t pods, World* world) {
+  world->demand = TreeDemand();
+  world->demand.candidates = {{0, 0, pods}};
+  world->demand.needed = pods;
+  return &world->demand.topology;
+}
+
 int32_t FreeIn(const World& world) {
   int32_t sum = 0;
   for (const World::At& node : world.nodes) sum += node.free;
@@ -300,10 +308,7 @@ TEST(TreePlannerTest, SeveralRacksFit_ChoosesTightest) {
     World world = draw.Make();
     const int size = world.sizes[0];
     const int pods = 1 + draw.Roll(6);
-    world.demand = TreeDemand();
-    world.demand.topology.required = "rack";
-    world.demand.candidates = {{0, 0, pods}};
-    world.demand.needed = pods;
+    DemandOnly(pods, &world)->required = "rack";
     std::map<std::string, int> room;  // by rack, in pods
     for (const World::At& node : world.nodes) room[absl::StrCat(node.block, "/", node.rack)] += node.free / size;
     std::string tightest;
@@ -328,10 +333,7 @@ TEST(TreePlannerTest, NoRackFits_UsesFewestRacks) {
     World world = draw.Make();
     const int pods = 1 + draw.Roll(10);
     world.sizes = {1};
-    world.demand = TreeDemand();
-    world.demand.topology.preferred = "rack";
-    world.demand.candidates = {{0, 0, pods}};
-    world.demand.needed = pods;
+    DemandOnly(pods, &world)->preferred = "rack";
     const Planned planned = PlanIt(world);
     ASSERT_EQ(planned.placement.placed, FreeIn(world) >= pods);
     if (!planned.placement.placed) continue;
@@ -377,10 +379,7 @@ TEST(TreePlannerTest, Spread_IsEven) {
     World world = draw.Make();
     const int pods = 1 + draw.Roll(8);
     world.sizes = {1};
-    world.demand = TreeDemand();
-    world.demand.topology.spread = "rack";
-    world.demand.candidates = {{0, 0, pods}};
-    world.demand.needed = pods;
+    DemandOnly(pods, &world)->spread = "rack";
     const Planned planned = PlanIt(world);
     ASSERT_EQ(planned.placement.placed, FreeIn(world) >= pods);
     if (!planned.placement.placed) continue;
@@ -406,9 +405,7 @@ TEST(TreePlannerTest, NoDomainFits_NamesClosestDomains) {
   World world;
   world.sizes = {1};
   for (int rack = 0; rack < 6; ++rack) world.nodes.push_back({"b", absl::StrCat("r", rack), rack});
-  world.demand.topology.required = "rack";
-  world.demand.candidates = {{0, 0, 6}};
-  world.demand.needed = 6;
+  DemandOnly(6, &world)->required = "rack";
   EXPECT_EQ(
       PlanIt(world).placement.explanation.text,
       "no domain of rack has room for the gang: b/r5: 5 of 6, b/r4: 4 of 6, b/r3: 3 of 6, b/r2: 2 of 6 and 2 more with "

@@ -14,10 +14,14 @@ class PlanningTest : public RoomsTest {
   void Round(int32_t max_gangs = 64) { planning_.Round(max_gangs, &*ctx_); }
   [[nodiscard]] bool Planned(const std::string& gang) const { return plans_.Of(GangAt(gang)) != nullptr; }
   [[nodiscard]] const Reason& Why(const std::string& gang) const { return backlog_.why(GangAt(gang).id); }
-  void PutWithMinResources(const std::string& gang, const ResourceList& amounts) {
-    PodDescription facts = Facts(gang + "-1", 1, gang, 1);
-    facts.gang.declaration.Mutable().min_resources = amounts;
-    Put(facts);
+  // A group of two gangs of one pod each.
+  void PutGroup(const std::string& one, const std::string& other, const ResourceList& min_resources = {}) {
+    for (const std::string& name : {one, other}) {
+      PodDescription facts = Facts(name + "-1", 1, name, 1);
+      facts.gang.declaration.Mutable().groups = {"d/" + one, "d/" + other};
+      if (!min_resources.empty()) facts.gang.declaration.Mutable().min_resources = min_resources;
+      Put(facts);
+    }
   }
 };
 
@@ -136,17 +140,6 @@ TEST_F(PlanningTest, BlockedGang_WaitsForRoomThatItCanUse) {
   EXPECT_TRUE(Planned("big"));
 }
 
-TEST_F(PlanningTest, FailedTry_ChangesNothing) {
-  AddNode("n", 3);
-  PutGang("g", 4);
-  Queue("g");
-  const uint64_t before = HashOf(cluster_);
-  Round();
-  EXPECT_EQ(HashOf(cluster_), before);
-  EXPECT_NE(Why("g").text.find("room for 3 of 4 members; 1 node: insufficient cpu"), std::string::npos)
-      << Why("g").text;
-}
-
 // Largest first, each on the fullest node, gives 5+4 and 4+3+2. Two orders are too few to find 5+3+2 and 4+4+2.
 TEST_F(PlanningTest, SearchWithoutResult_IsCounted) {
   AddNode("n1", 10'010);
@@ -204,6 +197,9 @@ TEST_F(PlanningTest, DemandKey_DifferentDemands_Differ) {
   wants.gang.declaration.Mutable().min_resources = ResourceList{{"cpu", 5}};
   EXPECT_NE(needs(wants), alike);
   EXPECT_EQ(planning_.GroupDemandKey(GangAt("a"), /*now_ms=*/0), planning_.DemandKey(GangAt("a")));
+  PutGroup("b", "c");
+  EXPECT_NE(planning_.GroupDemandKey(GangAt("b"), /*now_ms=*/0), planning_.DemandKey(GangAt("b")));
+  EXPECT_EQ(planning_.GroupDemandKey(GangAt("b"), /*now_ms=*/0), planning_.GroupDemandKey(GangAt("c"), /*now_ms=*/0));
 }
 
 TEST_F(PlanningTest, LaterIdenticalGang_FirstRemoved_IsStillWoken) {
@@ -220,35 +216,6 @@ TEST_F(PlanningTest, LaterIdenticalGang_FirstRemoved_IsStillWoken) {
   AddNode("m", 2);
   Round();
   EXPECT_TRUE(Planned("b"));
-}
-
-// D-10: all gangs of a group are planned, or none.
-TEST_F(PlanningTest, Group_IsPlannedAsOne) {
-  for (const char* name : {"a", "b"}) {
-    for (int i = 1; i <= 2; ++i) {
-      PodDescription facts = Facts(absl::StrCat(name, "-", i), 1, name, 2);
-      facts.gang.declaration.Mutable().groups = {"d/a", "d/b"};
-      Put(facts);
-    }
-  }
-  AddNode("n", 3);
-  Queue("a");
-  Round();
-  EXPECT_FALSE(Planned("a"));
-  EXPECT_NE(Why("a").text.find("room for 1 of 2 members of gang d/b, which starts with its group"), std::string::npos)
-      << Why("a").text;
-  EXPECT_EQ(ReservedOn("n"), 0);
-  EXPECT_NE(planning_.GroupDemandKey(GangAt("a"), /*now_ms=*/0), planning_.DemandKey(GangAt("a")));
-  EXPECT_EQ(planning_.GroupDemandKey(GangAt("a"), /*now_ms=*/0), planning_.GroupDemandKey(GangAt("b"), /*now_ms=*/0));
-  AddNode("m", 1);
-  Round();
-  ASSERT_TRUE(Planned("a"));
-  ASSERT_TRUE(Planned("b"));
-  EXPECT_EQ(plans_.Of(GangAt("a"))->id, plans_.Of(GangAt("b"))->id);
-  EXPECT_EQ(plans_.Of(GangAt("a"))->peers, std::vector<std::string>{"d/b"});
-  EXPECT_EQ(plans_.Of(GangAt("b"))->peers, std::vector<std::string>{"d/a"});
-  EXPECT_EQ(plans_.Of(GangAt("a"))->size(), 2);
-  EXPECT_EQ(plans_.Of(GangAt("b"))->size(), 2);
 }
 
 // K-4: the holds of a plan are counted before its first member arrives.
@@ -294,47 +261,24 @@ TEST_F(HoldLimitTest, SubmittedGang_NeedsNoHolds) {
 }
 
 // P-10: minResources must be free before the gang is planned.
-TEST_F(PlanningTest, MinResources_NotFree_BlocksGang) {
+TEST_F(PlanningTest, MinResources_OfNoNode_BlocksGang) {
   AddNode("n", 3);
-  AddNode("m", 2);
-  PutWithMinResources("g", {{"cpu", 6}});
+  PodDescription facts = Facts("g-1", 1, "g", 1);
+  facts.gang.declaration.Mutable().min_resources = ResourceList{{"example.com/odd", 1}};
+  Put(facts);
   Queue("g");
   Round();
   EXPECT_EQ(Why("g").code, ReasonCode::kMinResources);
-  EXPECT_EQ(Why("g").text, "minResources asks for cpu: 6m, cpu: 5m is free in the cluster");
-  ChangeNode("m", [](NodeDescription* node) { node->allocatable["cpu"] = 3; });
-  Round();
-  EXPECT_TRUE(Planned("g")) << "exactly what it asks for is free; any gain may help";
-  PutWithMinResources("h", {{"example.com/odd", 1}});
-  Queue("h");
-  Round();
-  EXPECT_EQ(Why("h").code, ReasonCode::kMinResources) << "no node has any";
 }
 
-TEST_F(PlanningTest, MinResources_Group_AddsUp) {
+TEST_F(PlanningTest, MinResources_Group_AddsUpWithoutOverflow) {
   AddNode("n", 5);
-  for (const char* name : {"a", "b"}) {
-    PodDescription facts = Facts(absl::StrCat(name, "-1"), 1, name, 1);
-    facts.gang.declaration.Mutable().groups = {"d/a", "d/b"};
-    facts.gang.declaration.Mutable().min_resources = ResourceList{{"cpu", 3}};
-    Put(facts);
-  }
-  Queue("a");
+  PutGroup("a", "b", {{"cpu", 3}});
+  PutGroup("c", "e", {{"cpu", INT64_MAX - 1}});
+  for (const char* leader : {"a", "c"}) Queue(leader);
   Round();
   EXPECT_EQ(Why("a").text, "minResources asks for cpu: 6m, cpu: 5m is free in the cluster");
-}
-
-TEST_F(PlanningTest, MinResources_HugeAmounts_DoNotOverflow) {
-  AddNode("n", 5);
-  for (const char* name : {"a", "b"}) {
-    PodDescription facts = Facts(absl::StrCat(name, "-1"), 1, name, 1);
-    facts.gang.declaration.Mutable().groups = {"d/a", "d/b"};
-    facts.gang.declaration.Mutable().min_resources = ResourceList{{"cpu", INT64_MAX - 1}};
-    Put(facts);
-  }
-  Queue("a");
-  Round();
-  EXPECT_EQ(Why("a").code, ReasonCode::kMinResources);
+  EXPECT_EQ(Why("c").code, ReasonCode::kMinResources);
 }
 
 // K-3: capacity reserved for nominated pods of lower priority does not block a gang. After a failed try it is reserved
