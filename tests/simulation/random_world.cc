@@ -1,6 +1,7 @@
 #include "tests/simulation/random_world.h"
 
 #include "absl/strings/str_cat.h"
+#include "tests/support/facts.h"
 
 namespace muster {
 
@@ -115,15 +116,35 @@ NodeDescription RandomWorld::RandomNode(int i) {
   return node;
 }
 
+std::vector<std::string> RandomWorld::NodeNames(int count) {
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) names.push_back(NodeName(i));
+  return names;
+}
+
+PodDescription RandomWorld::NewPod() {
+  const std::string uid = absl::StrCat("u", next_uid_++);
+  PodDescription pod = Lone(absl::StrCat("p", next_uid_), 0);
+  pod.uid = uid;
+  pod.created_ms = now_ms_;
+  return pod;
+}
+
+void RandomWorld::Put(const PodDescription& pod) {
+  pods_.emplace(pod.uid, pod);
+  Apply(UpsertPod{pod});
+}
+
+void RandomWorld::Remove(const std::string& uid) {
+  pods_.erase(uid);
+  evictions_.erase(uid);
+  Apply(RemovePod{uid});
+}
+
 void RandomWorld::AddPod() {
   if (pods_.size() >= 48) return RemoveSomePod();
-  PodDescription pod;
-  pod.uid = absl::StrCat("u", next_uid_++);
-  pod.name_space = "d";
-  pod.name = absl::StrCat("p", next_uid_);
-  pod.created_ms = now_ms_;
+  PodDescription pod = NewPod();
   pod.priority = Roll(3);
-  pod.scheduler_name = "default-scheduler";
   pod.shape.Mutable().requests = {{"cpu", 500 * (1 + Roll(3))}};
   if (Roll(3) == 0) pod.shape.Mutable().requests["nvidia.com/gpu"] = 1;
   if (Roll(6) == 0) pod.shape.Mutable().node_selector = {{"zone", "z0"}};
@@ -160,36 +181,22 @@ void RandomWorld::AddPod() {
   if (Roll(12) == 0) {  // it existed before Muster, in any state
     for (int i = Roll(4); i >= 0; --i) ChangeFacts(&pod);
   }
-  pods_.emplace(pod.uid, pod);
-  Apply(UpsertPod{pod});
+  Put(pod);
 }
 
 void RandomWorld::FillAndEnd() {
   if (Roll(3) == 0 && pods_.size() < 48) {
-    PodDescription pod;
-    pod.uid = absl::StrCat("u", next_uid_++);
-    pod.name_space = "d";
-    pod.name = absl::StrCat("p", next_uid_);
-    pod.created_ms = now_ms_;
-    pod.scheduler_name = "default-scheduler";
+    PodDescription pod = NewPod();
     pod.shape.Mutable().requests = {{"cpu", 500 * (1 + Roll(4))}};
     pod.node_name = NodeName(Roll(6));
     pod.phase = PodPhase::kRunning;
-    pods_.emplace(pod.uid, pod);
-    Apply(UpsertPod{pod});
-    return;
+    return Put(pod);
   }
   if (pods_.empty()) return;
   PodDescription& pod = pods_.find(SomeUid())->second;
   pod.node_name = machine_->reader().FindPod(pod.uid)->facts.node_name;
   if (pod.node_name.empty()) return;
-  if (pod.deleting && Roll(2) == 0) {
-    const std::string uid = pod.uid;
-    pods_.erase(uid);
-    evictions_.erase(uid);
-    Apply(RemovePod{uid});
-    return;
-  }
+  if (pod.deleting && Roll(2) == 0) return Remove(std::string(pod.uid));
   pod.deleting = !pod.deleting || Roll(8) > 0;  // the announcement may turn out to be wrong
   Apply(UpsertPod{pod});
 }
@@ -201,11 +208,7 @@ std::string RandomWorld::SomeUid() {
 }
 
 void RandomWorld::RemoveSomePod() {
-  if (pods_.empty()) return;
-  const std::string uid = SomeUid();
-  pods_.erase(uid);
-  evictions_.erase(uid);
-  Apply(RemovePod{uid});
+  if (!pods_.empty()) Remove(SomeUid());
 }
 
 void RandomWorld::ChangeSomePod() {

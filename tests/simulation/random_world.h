@@ -63,9 +63,15 @@ class RandomWorld {
  private:
   int Roll(int sides) { return static_cast<int>(random_() % static_cast<unsigned>(sides)); }
   static std::string NodeName(int i) { return absl::StrCat("n", i); }
+  // The first `count` nodes.
+  static std::vector<std::string> NodeNames(int count);
 
   NodeDescription RandomNode(int i);
 
+  // A pod of no gang that requests nothing yet.
+  PodDescription NewPod();
+  void Put(const PodDescription& pod);
+  void Remove(const std::string& uid);
   void AddPod();
   // Pods appear on nodes without a call, and end in their time (P-8).
   void FillAndEnd();
@@ -85,6 +91,8 @@ class RandomWorld {
   // bound before the command.
   void CheckQueues(const Command& command, const QueueUse& before, bool finishing);
   [[nodiscard]] bool AnyPartiallyBound() const;
+  FilterReply AskFilter(const std::string& uid, std::vector<std::string> nodes);
+  void AskBind(const std::string& uid, const std::string& node);
   void FilterSome();
   void BindSome();
   void PermitSome();

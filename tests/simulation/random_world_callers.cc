@@ -1,6 +1,8 @@
 // Models of callers and executors: schedulers, orchestrators that submit whole gangs, and the API server.
 #include <memory>
+#include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "state/base/check.h"
 #include "tests/simulation/random_world.h"
@@ -8,18 +10,26 @@
 
 namespace muster {
 
+FilterReply RandomWorld::AskFilter(const std::string& uid, std::vector<std::string> nodes) {
+  return std::get<FilterReply>(Apply(Filter{uid, std::make_shared<NodeOffer>(std::move(nodes))}).reply);
+}
+
+void RandomWorld::AskBind(const std::string& uid, const std::string& node) {
+  const HoldToken token = next_token_++;
+  tokens_[token] = uid;
+  Apply(Bind{uid, node, token});
+}
+
 void RandomWorld::FilterSome() {
   if (pods_.empty()) return;
-  std::set<std::string> names;
+  std::vector<std::string> names;
   for (int i = 0; i < 6; ++i) {
-    if (Roll(5) != 0) names.insert(NodeName(i));
+    if (Roll(5) != 0) names.push_back(NodeName(i));
   }
   const std::string uid = SomeUid();
-  Outcome outcome =
-      Apply(Filter{uid, std::make_shared<NodeOffer>(std::vector<std::string>(names.begin(), names.end()))});
-  const FilterReply& reply = std::get<FilterReply>(outcome.reply);
+  const FilterReply reply = AskFilter(uid, names);
   if (reply.kind != FilterReply::Kind::kSingleNode) return;
-  if (names.count(reply.node) == 0) violation_ = "filter answered a node that was not offered";
+  if (!absl::c_linear_search(names, reply.node)) violation_ = "filter answered a node that was not offered";
   offered_[uid] = reply.node;
 }
 
@@ -33,9 +43,7 @@ void RandomWorld::BindSome() {
   }
   const auto offer = offered_.find(uid);
   const std::string node = offer != offered_.end() && Roll(10) != 0 ? offer->second : NodeName(Roll(6));
-  const HoldToken token = next_token_++;
-  tokens_[token] = uid;
-  Apply(Bind{uid, node, token});
+  AskBind(uid, node);
   offered_.erase(uid);
 }
 
@@ -60,21 +68,14 @@ void RandomWorld::DriveSome() {
     if (pod.gang.name == object.name) (pod.gang.subgroup == "s0" ? drivers : workers).push_back(uid);
   }
   if (drivers.empty() || (workers.size() < 4 && Roll(4) == 0)) {
-    PodDescription pod;
-    pod.uid = absl::StrCat("u", next_uid_++);
-    pod.name_space = "d";
-    pod.name = absl::StrCat("p", next_uid_);
-    pod.created_ms = now_ms_;
+    PodDescription pod = NewPod();
     pod.priority = 2;
-    pod.scheduler_name = "default-scheduler";
     pod.gang.name = object.name;
     pod.gang.dialect = GangDialect::kPodGroupSigs;
     pod.gang.subgroup = drivers.empty() ? "s0" : "s1";
     pod.shape.Mutable().requests = {{"cpu", 500 * (1 + Roll(Roll(3) == 0 ? 3 : 1))}};
     pod.other_gates = Roll(12) == 0;
-    pods_.emplace(pod.uid, pod);
-    Apply(UpsertPod{pod});
-    return;
+    return Put(pod);
   }
   std::vector<std::string>& some = workers.empty() || Roll(6) == 0 ? drivers : workers;
   const std::string uid = some[static_cast<size_t>(Roll(static_cast<int>(some.size())))];
@@ -84,21 +85,12 @@ void RandomWorld::DriveSome() {
       gone = drivers;
       gone.insert(gone.end(), workers.begin(), workers.end());
     }
-    for (const std::string& each : gone) {
-      pods_.erase(each);
-      evictions_.erase(each);
-      Apply(RemovePod{each});
-    }
+    for (const std::string& each : gone) Remove(each);
     return;
   }
-  std::vector<std::string> names;
-  for (int i = 0; i < 6; ++i) names.push_back(NodeName(i));
-  const Outcome outcome = Apply(Filter{uid, std::make_shared<NodeOffer>(names)});
-  const FilterReply& reply = std::get<FilterReply>(outcome.reply);
+  const FilterReply reply = AskFilter(uid, NodeNames(6));
   if (reply.kind == FilterReply::Kind::kRefuse) return;
-  const HoldToken token = next_token_++;
-  tokens_[token] = uid;
-  Apply(Bind{uid, reply.kind == FilterReply::Kind::kSingleNode ? reply.node : NodeName(Roll(6)), token});
+  AskBind(uid, reply.kind == FilterReply::Kind::kSingleNode ? reply.node : NodeName(Roll(6)));
   if (Roll(2) == 0) FinishBindings();
 }
 
@@ -114,17 +106,10 @@ void RandomWorld::PermitSome() {
 }
 
 void RandomWorld::ScheduleGroup() {
-  std::set<std::string> names;
-  for (int i = 0; i < 6; ++i) names.insert(NodeName(i));
   for (const auto& [uid, pod] : std::map<std::string, PodDescription>(pods_)) {
     if (pod.gang.name != "g5" && pod.gang.name != "g6") continue;
-    const Outcome outcome =
-        Apply(Filter{uid, std::make_shared<NodeOffer>(std::vector<std::string>(names.begin(), names.end()))});
-    const FilterReply& reply = std::get<FilterReply>(outcome.reply);
-    if (reply.kind != FilterReply::Kind::kSingleNode || Roll(12) == 0) continue;
-    const HoldToken token = next_token_++;
-    tokens_[token] = uid;
-    Apply(Bind{uid, reply.node, token});
+    const FilterReply reply = AskFilter(uid, NodeNames(6));
+    if (reply.kind == FilterReply::Kind::kSingleNode && Roll(12) != 0) AskBind(uid, reply.node);
   }
 }
 
@@ -290,24 +275,19 @@ void RandomWorld::FinishBindings() {
 }
 
 void RandomWorld::FinishWrites() {
-  for (const std::string& uid : std::set<std::string>(marks_)) {
-    if (Roll(3) == 0) continue;
-    marks_.erase(uid);
-    const auto pod = pods_.find(uid);
-    if (pod == pods_.end()) continue;
-    pod->second.node_name = machine_->reader().FindPod(uid)->facts.node_name;
-    pod->second.timed_out_mark = true;
-    Apply(UpsertPod{pod->second});
-  }
-  for (const std::string& uid : std::set<std::string>(evictions_)) {
-    if (Roll(2) == 0) continue;
-    evictions_.erase(uid);
-    const auto pod = pods_.find(uid);
-    if (pod == pods_.end()) continue;
-    pod->second.node_name = machine_->reader().FindPod(uid)->facts.node_name;
-    pod->second.deleting = true;
-    Apply(UpsertPod{pod->second});
-  }
+  const auto finish = [this](std::set<std::string>* uids, int sides, bool PodDescription::*fact) {
+    for (const std::string& uid : std::set<std::string>(*uids)) {
+      if (Roll(sides) == 0) continue;
+      uids->erase(uid);
+      const auto pod = pods_.find(uid);
+      if (pod == pods_.end()) continue;
+      pod->second.node_name = machine_->reader().FindPod(uid)->facts.node_name;
+      pod->second.*fact = true;
+      Apply(UpsertPod{pod->second});
+    }
+  };
+  finish(&marks_, 3, &PodDescription::timed_out_mark);
+  finish(&evictions_, 2, &PodDescription::deleting);
 }
 
 }  // namespace muster

@@ -15,12 +15,9 @@ void RandomWorld::AskOddly() {
     case 1:
       PreemptSome();
       break;
-    case 2: {
-      std::vector<std::string> offered;
-      for (int i = 0; i < 7; ++i) offered.push_back(NodeName(i));
-      if (!pods_.empty()) Apply(FindNodes{SomeUid(), std::move(offered)});
+    case 2:
+      if (!pods_.empty()) Apply(FindNodes{SomeUid(), NodeNames(7)});
       break;
-    }
     case 3: {
       const auto kind = static_cast<FactKind>(Roll(static_cast<int>(kFactKinds)));
       const std::string name = kind == FactKind::kNode ? NodeName(Roll(6)) : absl::StrCat("d/p", Roll(next_uid_));
