@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tests/support/facts.h"
 #include "tests/verify/invariants.h"
 
 namespace muster {
@@ -20,10 +21,8 @@ CallerWorld::CallerWorld(uint64_t seed) : SimWorld(seed) {
   settings_.stale_after_ms = Roll(2) == 0 ? 5'000 : 600'000;
   const int nodes = 3 + Roll(4);
   for (int i = 0; i < nodes; ++i) {
-    NodeDescription node;
-    node.name = absl::StrCat("n", i);
-    node.allocatable = {{"cpu", 1000 * (3 + Roll(4))}, {"pods", 110}};
-    nodes_[node.name] = node;
+    const std::string name = absl::StrCat("n", i);
+    nodes_[name] = NodeWith(name, {{"cpu", 1000 * (3 + Roll(4))}, {"pods", 110}});
   }
   int64_t cpu = 0;
   for (const auto& [name, node] : nodes_) cpu += node.allocatable.at("cpu");
@@ -95,17 +94,6 @@ void CallerWorld::Crash(const char* when) {
   for (auto& [id, job] : jobs_) job.asked = false;  // their calls fail, and they call again
   if (Roll(3) == 0) clock_.Pass(Roll(30'000));
   Start();
-}
-
-void CallerWorld::Call(Command command, std::function<void(const absl::StatusOr<Reply>&)> answered) {
-  engine_->AskAsync(std::move(command), std::chrono::steady_clock::time_point::max(),
-                    [this, life = life_, answered = std::move(answered)](const absl::StatusOr<Reply>& reply) {
-                      if (!life->alive) return;
-                      if (Chance(100)) {  // the reply exists, but its caller is gone
-                        life->alive = false;
-                      }
-                      answered(reply);
-                    });
 }
 
 // --- whole gangs ---

@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -44,8 +43,6 @@ class CallerWorld : public SimWorld {
   void OutsideTurn(int roll);
   void Start();
   void Crash(const char* when);
-  // Sends a call; the reply arrives only if the process that answers is still alive.
-  void Call(Command command, std::function<void(const absl::StatusOr<Reply>&)> answered);
   // Makes one job, or two whose gangs form a group.
   void MakeJobs();
   // Of at most `most` pods.

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -50,6 +51,19 @@ class SimWorld : protected EffectSink, protected CommandRecorder {
     Log("faults stop");
   }
   bool Chance(int in) { return faults_ && Roll(in) == 0; }
+  using Answered = std::function<void(const absl::StatusOr<Reply>&)>;
+  // Sends a call of a client; its answer may be the last thing that the process does, and no answer of a dead process
+  // arrives.
+  void Call(Command command, Answered answered) {
+    engine_->AskAsync(std::move(command), std::chrono::steady_clock::time_point::max(), Heard(std::move(answered)));
+  }
+  [[nodiscard]] Answered Heard(Answered answered) {
+    return [this, life = life_, answered = std::move(answered)](const absl::StatusOr<Reply>& reply) {
+      if (!life->alive) return;
+      if (Chance(100)) life->alive = false;
+      answered(reply);
+    };
+  }
   // The next action of the engine or its committer, for seven of the sides of a draw. False: the roll selects another
   // actor.
   bool EngineTurn(int roll);

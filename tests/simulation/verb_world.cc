@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tests/support/facts.h"
 #include "tests/verify/invariants.h"
 
 namespace muster {
@@ -20,10 +21,8 @@ VerbWorld::VerbWorld(uint64_t seed) : SimWorld(seed) {
   settings_.persist_facts = true;
   const int nodes = 2 + Roll(4);
   for (int i = 0; i < nodes; ++i) {
-    NodeDescription node;
-    node.name = absl::StrCat("n", i);
-    node.allocatable = {{"cpu", 1000 * (2 + Roll(3))}, {"pods", 110}};
-    nodes_[node.name] = node;
+    const std::string name = absl::StrCat("n", i);
+    nodes_[name] = NodeWith(name, {{"cpu", 1000 * (2 + Roll(3))}, {"pods", 110}});
   }
   StartProcess();
 }
@@ -94,18 +93,6 @@ void VerbWorld::Crash(const char* when) {
   CheckPromises();
 }
 
-VerbWorld::Answered VerbWorld::Heard(Answered answered) {
-  return [this, life = life_, answered = std::move(answered)](const absl::StatusOr<Reply>& reply) {
-    if (!life->alive) return;
-    if (Chance(100)) life->alive = false;  // the reply exists, but its process is gone
-    answered(reply);
-  };
-}
-
-void VerbWorld::Call(Command command, Answered answered) {
-  engine_->AskAsync(std::move(command), std::chrono::steady_clock::time_point::max(), Heard(std::move(answered)));
-}
-
 // --- gangs, pod by pod ---
 
 void VerbWorld::MakeJob() {
@@ -124,14 +111,9 @@ void VerbWorld::MakeJob() {
   if (Roll(3) == 0) declaration.Mutable().match_policy = MatchPolicy::kWaitingAndRunning;
   for (int i = 0; i < size; ++i) {
     Member member;
-    member.facts.uid = absl::StrCat(job.name, "-", i);
-    member.facts.name = member.facts.uid;
-    member.facts.name_space = "d";
+    member.facts = muster::Member(absl::StrCat(job.name, "-", i), job.name, job.min, cpu);
     member.facts.scheduler_name = "orchestrator";  // a scheduler of its own: Muster plans none of it
-    member.facts.shape.Mutable().requests = {{"cpu", cpu}};
-    member.facts.gang.name = job.name;
     member.facts.gang.dialect = GangDialect::kApi;
-    member.facts.gang.declares = true;
     member.facts.gang.declaration = declaration;
     job.members.emplace(member.facts.uid, std::move(member));
   }

@@ -6,7 +6,6 @@
 #define MUSTER_TESTS_SIMULATION_VERB_WORLD_H_
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -50,15 +49,11 @@ class VerbWorld : public SimWorld {
     int64_t ends_ms = 0;                    // set when its minimum is bound
     bool leaving = false;
   };
-  using Answered = std::function<void(const absl::StatusOr<Reply>&)>;
 
   void Turn();
   // A turn of anything but the engine.
   void OutsideTurn(int roll);
   void Crash(const char* when);
-  // Sends a call; the reply arrives only if the process that answers is still alive.
-  void Call(Command command, Answered answered);
-  [[nodiscard]] Answered Heard(Answered answered);
   void MakeJob();
   // nullptr: the job is over.
   [[nodiscard]] Member* Find(const std::string& uid);
