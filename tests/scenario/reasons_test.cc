@@ -3,15 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
-#include <sstream>
 #include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "state/machine/machine.h"
 #include "tests/scenario/language.h"
 #include "tests/support/facts.h"
@@ -126,12 +125,8 @@ void Situations(Vocabulary* out) {
 std::map<ReasonCode, std::string> OfScenarios() {
   std::map<ReasonCode, std::string> out;
   for (const std::string& path : ScenarioFiles(MUSTER_SCENARIO_DIR)) {
-    std::ifstream in(path);
-    std::string line;
-    bool output = false;
-    while (std::getline(in, line)) {
-      if (line.empty()) output = false;
-      if (output) {
+    for (const ScenarioBlock& block : ReadScenario(path)) {
+      for (const std::string& line : std::vector<std::string>(absl::StrSplit(block.expected, '\n'))) {
         for (size_t i = 0; i < kCodes; ++i) {
           const auto code = static_cast<ReasonCode>(i);
           const absl::string_view name = ReasonName(code);
@@ -143,7 +138,6 @@ std::map<ReasonCode, std::string> OfScenarios() {
           if (begins && ends) out[code] = line.substr(at);
         }
       }
-      if (line == "----") output = true;
     }
   }
   return out;

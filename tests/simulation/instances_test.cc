@@ -12,9 +12,10 @@
 #include <map>
 #include <memory>
 
-#include "state/planner/planner.h"
+#include "tests/simulation/judge.h"
 #include "tests/support/cluster_hash.h"
 #include "tests/support/share.h"
+#include "tests/support/small_cluster.h"
 
 namespace muster {
 namespace {
@@ -26,18 +27,7 @@ constexpr std::array<int32_t, 6> kBudgets = {1, 8, 32, 64, 128, 256};
 struct World {
   explicit World(const Instance& instance) {
     for (const NodeDescription& node : instance.nodes) EXPECT_TRUE(cluster.UpsertNode(node).ok());
-    for (const Instance::Gang& gang : instance.gangs) {
-      Demand& demand = demands.emplace_back();
-      demand.needed = gang.minimum;
-      for (const Instance::Pod& pod : gang.pods) {
-        const ClassId cls = *cluster.AcquireClass(pod.shape);
-        std::vector<Candidates>& runs = demand.candidates;
-        if (runs.empty() || runs.back().cls != cls || runs.back().priority != pod.priority) {
-          runs.push_back({cls, pod.priority, 0});
-        }
-        ++runs.back().pods;
-      }
-    }
+    demands = DemandsOf(instance.gangs, &cluster);
   }
   Cluster cluster;
   ClassIndex index{&cluster};

@@ -2,8 +2,6 @@
 
 #include <map>
 
-#include "state/planner/planner.h"
-
 namespace muster {
 namespace {
 
@@ -43,6 +41,23 @@ bool FitsExactly(const std::vector<NodeDescription>& nodes, const std::vector<St
 
 }  // namespace
 
+std::vector<Demand> DemandsOf(const std::vector<Instance::Gang>& gangs, Cluster* cluster) {
+  std::vector<Demand> demands;
+  for (const Instance::Gang& gang : gangs) {
+    Demand& demand = demands.emplace_back();
+    demand.needed = gang.minimum;
+    for (const Instance::Pod& pod : gang.pods) {
+      const ClassId cls = *cluster->AcquireClass(pod.shape);
+      std::vector<Candidates>& runs = demand.candidates;
+      if (runs.empty() || runs.back().cls != cls || runs.back().priority != pod.priority) {
+        runs.push_back({cls, pod.priority, 0});
+      }
+      ++runs.back().pods;
+    }
+  }
+  return demands;
+}
+
 Fit Judge(const std::vector<NodeDescription>& nodes, const std::vector<Standing>& standing,
           const std::vector<Instance::Gang>& gangs) {
   if (!FitsExactly(nodes, standing, gangs)) return Fit::kNo;
@@ -54,19 +69,7 @@ Fit Judge(const std::vector<NodeDescription>& nodes, const std::vector<Standing>
   for (const Standing& pod : standing) {
     cluster.Charge(cluster.InternNode(pod.node), *cluster.AcquireClass(pod.shape), ChargeKind::kUsed, 1);
   }
-  std::vector<Demand> demands;
-  for (const Instance::Gang& gang : gangs) {
-    Demand& demand = demands.emplace_back();
-    demand.needed = gang.minimum;
-    for (const Instance::Pod& pod : gang.pods) {
-      const ClassId cls = *cluster.AcquireClass(pod.shape);
-      std::vector<Candidates>& runs = demand.candidates;
-      if (runs.empty() || runs.back().cls != cls || runs.back().priority != pod.priority) {
-        runs.push_back({cls, pod.priority, 0});
-      }
-      ++runs.back().pods;
-    }
-  }
+  const std::vector<Demand> demands = DemandsOf(gangs, &cluster);
   ClassIndex index(&cluster);
   Statement statement(&cluster);
   const GroupPlacement result = PlaceTogether(demands, kDefaultTries, {&index, cluster, &statement});

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "state/planner/planner.h"
 #include "tests/simulation/exact_search.h"
 
 namespace muster {
@@ -26,6 +27,9 @@ struct Standing {
 
 // The label with each node's name for Judge; it expresses refusals by filters that are not modelled.
 inline constexpr char kHostLabel[] = "muster-test/host";
+
+// The gangs as demands of the planner; acquires the classes of their pods.
+[[nodiscard]] std::vector<Demand> DemandsOf(const std::vector<Instance::Gang>& gangs, Cluster* cluster);
 
 // Whether all of `gangs` together fit beside `standing` on `nodes`. REQUIRES: pods of higher priority first.
 [[nodiscard]] Fit Judge(const std::vector<NodeDescription>& nodes, const std::vector<Standing>& standing,
