@@ -226,7 +226,7 @@ class Draw {
   std::mt19937_64 random_;
 };
 
-// Replaces the demand by one for so many pods of the first class.
+// Replaces the demand by one for `pods` pods of the first class.
 TopologyRule* DemandOnly(int32_t pods, World* world) {
   world->demand = TreeDemand();
   world->demand.candidates = {{0, 0, pods}};
