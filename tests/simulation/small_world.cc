@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tests/support/facts.h"
 
 namespace muster {
 std::string ToString(const Action& action, const Cast& cast) {
@@ -62,9 +63,7 @@ SmallWorld::SmallWorld(const Cast& cast, int64_t start_ms)
 }
 
 NodeDescription SmallWorld::NodeOf(size_t index) const {
-  NodeDescription node;
-  node.name = cast_.nodes[index].first;
-  node.allocatable = {{"cpu", cast_.nodes[index].second}, {"pods", 10}};
+  NodeDescription node = SmallNode(cast_.nodes[index].first, cast_.nodes[index].second);
   if (!cast_.racks.empty()) node.labels = {{"rack", cast_.racks[index]}};
   return node;
 }
@@ -90,19 +89,14 @@ void SmallWorld::Create(Body* body) {
   body->token = 0;
   body->permitted = false;
   body->sent_to.clear();
-  PodDescription facts;
-  facts.name = absl::StrCat(job.name, "-", body->member);
-  facts.uid = absl::StrCat(facts.name, "#", body->lives);
-  facts.name_space = "d";
+  const std::string name = absl::StrCat(job.name, "-", body->member);
+  PodDescription facts = job.min > 0 ? Member(name, job.name, job.min, job.cpu) : Lone(name, job.cpu);
+  facts.uid = absl::StrCat(name, "#", body->lives);
   facts.created_ms = now_ms_;
   facts.priority = job.priority;
-  facts.scheduler_name = job.driver == Cast::Driver::kVerbs ? "mine" : "default-scheduler";
-  facts.shape.Mutable().requests = {{"cpu", job.cpu}};
+  if (job.driver == Cast::Driver::kVerbs) facts.scheduler_name = "mine";
   if (job.port > 0) facts.shape.Mutable().host_ports = {{Protocol::kTcp, job.port, "0.0.0.0"}};
   if (job.min > 0) {
-    facts.gang.name = job.name;
-    facts.gang.declares = true;
-    facts.gang.declaration.Mutable().min_member = job.min;
     facts.gang.declaration.Mutable().on_timeout = job.on_timeout;
     if (job.one_rack) facts.gang.declaration.Mutable().topology = TopologyRule{"rack", "", ""};
     for (int leaf = 0; leaf < job.leaves; ++leaf) {
