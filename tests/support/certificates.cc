@@ -3,12 +3,8 @@
 #include <openssl/ec.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
-#include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 
 namespace muster {
 namespace {
@@ -72,19 +68,6 @@ void TestAuthority::Issue(const std::string& name, const std::string& common, lo
   WriteFile(key_file(name),
             [&](std::FILE* file) { PEM_write_PrivateKey(file, key.get(), nullptr, nullptr, 0, nullptr, nullptr); });
   WriteCertificate(cert_file(name), out.get());
-}
-
-TestFolder::TestFolder() : path_("/tmp/muster-test-XXXXXX") {
-  if (mkdtemp(path_.data()) == nullptr) std::abort();
-}
-TestFolder::~TestFolder() {
-  std::error_code error;
-  std::filesystem::remove_all(path_, error);
-}
-std::string TestFolder::Write(const std::string& name, const std::string& text) const {
-  const std::string path = path_ + "/" + name;
-  std::ofstream(path) << text;
-  return path;
 }
 
 }  // namespace muster

@@ -28,19 +28,6 @@ class TestAuthority {
   std::shared_ptr<X509> certificate_;
 };
 
-// A new folder below /tmp, removed by the destructor.
-class TestFolder {
- public:
-  TestFolder();
-  ~TestFolder();
-  [[nodiscard]] const std::string& path() const { return path_; }
-  // Writes a file into it and returns its path.
-  [[nodiscard]] std::string Write(const std::string& name, const std::string& text) const;
-
- private:
-  std::string path_;
-};
-
 }  // namespace muster
 
 #endif  // MUSTER_TESTS_SUPPORT_CERTIFICATES_H_

@@ -1,9 +1,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +10,7 @@
 #include "support/file.h"
 #include "support/json.h"
 #include "support/recent_map.h"
+#include "tests/support/test_folder.h"
 
 namespace muster {
 namespace {
@@ -53,30 +52,18 @@ TEST(Json, NumbersAndDepth_AreBounded) {
   EXPECT_LT(cut->dump().size(), 500);
 }
 
-// Each test has its own temporary folder.
 class FileTest : public testing::Test {
  protected:
-  FileTest() {
-    char name[] = "/tmp/muster-file-test-XXXXXX";
-    folder_ = mkdtemp(name);
-  }
-  ~FileTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string Written(const std::string& name, const std::string& text) const {
-    const std::string path = folder_ + "/" + name;
-    std::ofstream(path, std::ios::binary) << text;
-    return path;
-  }
-
-  std::string folder_;
+  TestFolder files_;
+  const std::string folder_ = files_.path();
 };
 
 TEST_F(FileTest, ReadFile_ReadsWholeFileWithinBound) {
-  EXPECT_EQ(*ReadFile(Written("empty", "")), "");
+  EXPECT_EQ(*ReadFile(files_.Write("empty", "")), "");
   std::string text(200'000, 'x');  // several reads
   text[0] = '\0';
   text.back() = '\n';
-  const std::string path = Written("long", text);
+  const std::string path = files_.Write("long", text);
   EXPECT_EQ(*ReadFile(path), text);
   EXPECT_EQ(*ReadFile(path, text.size()), text);
   const absl::Status larger = ReadFile(path, text.size() - 1).status();
@@ -101,12 +88,12 @@ TEST_F(FileTest, ReadFile_RefusesNonRegularFiles) {
 // A client without credentials still verifies the API server's certificate.
 TEST_F(FileTest, KubeConfig_ReadsCaForEveryUser) {
   for (const char* user : {"{name: u}", "{name: u, user: }", "{name: u, user: {}}", "{name: u, user: {token: t}}"}) {
-    const std::string path = Written("kubeconfig", absl::StrCat(R"(
+    const std::string path = files_.Write("kubeconfig", absl::StrCat(R"(
 current-context: c
 contexts: [{name: c, context: {cluster: k, user: u}}]
 clusters: [{name: k, cluster: {server: "https://localhost", certificate-authority-data: Y2E=}}]
 users: [)",
-                                                                user, "]\n"));
+                                                                     user, "]\n"));
     const absl::StatusOr<KubeConfig> config = LoadKubeConfig(path, "");
     ASSERT_TRUE(config.ok()) << config.status();
     EXPECT_EQ(config->ca_pem, "ca") << user;
@@ -118,15 +105,15 @@ users: [)",
 // server's later refusal would not name the cause.
 TEST_F(FileTest, TokenFile_IsRelativeToKubeconfig) {
   const auto load = [&](const std::string& token_file) {
-    return LoadKubeConfig(Written("kubeconfig", absl::StrCat(R"(
+    return LoadKubeConfig(files_.Write("kubeconfig", absl::StrCat(R"(
 current-context: c
 contexts: [{name: c, context: {cluster: k, user: u}}]
 clusters: [{name: k, cluster: {server: "https://localhost"}}]
 users: [{name: u, user: {tokenFile: ")",
-                                                             token_file, "\"}}]\n")),
+                                                                  token_file, "\"}}]\n")),
                           "");
   };
-  const std::string token = Written("token", "secret");
+  const std::string token = files_.Write("token", "secret");
   for (const std::string& named : {std::string("token"), token}) {
     const absl::StatusOr<KubeConfig> config = load(named);
     ASSERT_TRUE(config.ok()) << config.status();
@@ -142,9 +129,9 @@ users: [{name: u, user: {tokenFile: ")",
 TEST_F(FileTest, Directory_IsNotConfiguration) {
   const std::string why = "cannot read " + folder_ + ": it is a directory";
   EXPECT_EQ(LoadConfig(folder_).status().message(), why);
-  EXPECT_TRUE(LoadConfig(Written("defaults.yaml", "")).ok()) << "an empty file is one";
+  EXPECT_TRUE(LoadConfig(files_.Write("defaults.yaml", "")).ok()) << "an empty file is one";
   EXPECT_EQ(LoadKubeConfig(folder_, "").status().message(), why);
-  const std::string kubeconfig = Written("kubeconfig", R"(
+  const std::string kubeconfig = files_.Write("kubeconfig", R"(
 current-context: c
 contexts: [{name: c, context: {cluster: k, user: u}}]
 clusters: [{name: k, cluster: {server: "https://localhost", certificate-authority: .}}]

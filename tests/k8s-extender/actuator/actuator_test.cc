@@ -21,6 +21,7 @@
 #include "tests/service/engine/engine_fixture.h"
 #include "tests/support/certificates.h"
 #include "tests/support/local_server.h"
+#include "tests/support/test_folder.h"
 #include "tests/support/warm_libraries.h"
 
 namespace muster {

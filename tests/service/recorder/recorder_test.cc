@@ -18,6 +18,7 @@
 #include "absl/time/clock.h"
 #include "state/recording/recording.h"
 #include "tests/service/engine/engine_fixture.h"
+#include "tests/support/test_folder.h"
 #include "tests/support/warm_libraries.h"
 #include "tests/verify/hash.h"
 
@@ -74,14 +75,10 @@ class RecorderTest : public testing::Test {
  protected:
   RecorderTest() {
     WarmLibraries();
-    std::string folder = testing::TempDir() + "muster-recorder-XXXXXX";
-    EXPECT_NE(mkdtemp(folder.data()), nullptr);
-    folder_ = folder;
-    options_.path = folder_ + "/muster.rec";
+    options_.path = folder_ / "muster.rec";
     options_.version = "1.2.3";
     options_.retry = absl::Milliseconds(20);
   }
-  ~RecorderTest() override { std::filesystem::remove_all(folder_); }
 
   void Open() {
     absl::StatusOr<std::unique_ptr<Recorder>> recorder = Recorder::Open(options_);
@@ -130,7 +127,7 @@ class RecorderTest : public testing::Test {
     return files;
   }
 
-  std::string folder_;
+  TestFolder folder_;
   RecorderOptions options_;
   MemoryStore store_;
   CountingSink sink_;
@@ -200,9 +197,9 @@ TEST_F(RecorderTest, NextProcess_MovesFileAside) {
   Open();
   Work(10);
   AwaitWritten(10);
-  std::filesystem::copy_file(options_.path, folder_ + "/as-when-killed");
+  std::filesystem::copy_file(options_.path, folder_ / "as-when-killed");
   Close();
-  std::filesystem::rename(folder_ + "/as-when-killed", options_.path);
+  std::filesystem::rename(folder_ / "as-when-killed", options_.path);
   Open();
   Work(10);
   Close();
@@ -228,7 +225,7 @@ TEST_F(RecorderTest, SecondProcess_IsRefused) {
   Close();
   EXPECT_GT(ReplayFile(options_.path).commands, 60);
   EXPECT_EQ(Files().size(), 1U);
-  EXPECT_TRUE(std::filesystem::exists(folder_ + "/.muster.rec.lock"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / ".muster.rec.lock"));
 }
 
 TEST_F(RecorderTest, ForeignFile_IsNotOverwritten) {
@@ -242,16 +239,16 @@ TEST_F(RecorderTest, ForeignFile_IsNotOverwritten) {
     std::filesystem::remove(name);
   }
   // A path that is no regular file is not treated as an empty one.
-  const std::string pipe = folder_ + "/pipe";
+  const std::string pipe = folder_ / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   options_.path = pipe;
   EXPECT_FALSE(Recorder::Open(options_).ok());
   EXPECT_TRUE(std::filesystem::is_fifo(pipe));
   options_.path = "/dev/null";
   EXPECT_FALSE(Recorder::Open(options_).ok());
-  options_.path = folder_ + "/nowhere/muster.rec";
+  options_.path = folder_ / "nowhere/muster.rec";
   EXPECT_EQ(Recorder::Open(options_).status().message(),
-            absl::StrCat("recording.file: ", options_.path, ": cannot write into ", folder_,
+            absl::StrCat("recording.file: ", options_.path, ": cannot write into ", folder_.path(),
                          "/nowhere; it must exist and be writable: No such file or directory"));
 }
 
@@ -427,7 +424,7 @@ TEST_F(RecorderTest, DamagedFile_IsNeverMisread) {
   const Replayed whole = ReplayFile(options_.path);
   std::ifstream in(options_.path, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  const std::string hurt = folder_ + "/hurt";
+  const std::string hurt = folder_ / "hurt";
   int read = 0;
   for (size_t at = 0; at < bytes.size(); at += 1 + at / 50) {
     for (const bool cut : {true, false}) {
@@ -455,7 +452,7 @@ TEST_F(RecorderTest, ChangedFile_IsNotReportedComplete) {
   std::ifstream in(options_.path, std::ios::binary);
   const std::string whole((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   const auto read = [&](const std::string& bytes) {
-    const std::string path = folder_ + "/other.rec";
+    const std::string path = folder_ / "other.rec";
     std::ofstream(path, std::ios::binary) << bytes;
     return ReplayFile(path);
   };

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -17,6 +16,7 @@
 #include "service/rpc/request_log.h"
 #include "service/rpc/rpc_server.h"
 #include "service/store/sqlite_store.h"
+#include "tests/support/test_folder.h"
 
 namespace muster {
 namespace answers_test {
@@ -52,15 +52,7 @@ class Lives : public testing::Test {
     std::unique_ptr<MusterClient> client;
   };
 
-  Lives() {
-    EXPECT_NE(mkdtemp(folder_.data()), nullptr);
-    path_ = folder_ + "/muster.db";
-    Restart();
-  }
-  ~Lives() override {
-    life_.reset();
-    std::filesystem::remove_all(folder_);
-  }
+  Lives() { Restart(); }
   void Restart() {
     life_.reset();
     life_ = std::make_unique<Life>(path_);
@@ -89,8 +81,8 @@ class Lives : public testing::Test {
     return names;
   }
 
-  std::string folder_ = "/tmp/muster-answers-XXXXXX";
-  std::string path_;
+  TestFolder folder_;
+  const std::string path_ = folder_ / "muster.db";
   std::unique_ptr<Life> life_;
 };
 

@@ -24,6 +24,7 @@
 #include "tests/support/certificates.h"
 #include "tests/support/loopback.h"
 #include "tests/support/running_musterd.h"
+#include "tests/support/test_folder.h"
 
 namespace muster {
 namespace {
@@ -167,7 +168,7 @@ TEST_F(SecurityTest, Token_HasItsRole) {
   EXPECT_TRUE(absl::IsPermissionDenied(stream)) << stream;
 
   // Changed files are read again without a restart: a token is removed, a certificate renewed.
-  static_cast<void>(folder_.Write("tokens", "alice read-write renewed-0123456789abcdef\n"));
+  folder_.Write("tokens", "alice read-write renewed-0123456789abcdef\n");
   EXPECT_TRUE(Eventually([&] { return absl::IsUnauthenticated(Read(Client(musterd, "", kWriter))); }));
   EXPECT_TRUE(Read(Client(musterd, "", "renewed-0123456789abcdef")).ok());
 }

@@ -44,7 +44,7 @@ class SqliteTrouble : public testing::Test {
     sqlite3_close(db);
   }
 
-  Folder folder_;
+  TestFolder folder_;
   const std::string path_ = folder_ / "muster.db";
 };
 

@@ -1,11 +1,9 @@
-// Test fixture: the folder of a test's stores, and their contents.
+// The stores of a test, and their contents.
 #ifndef MUSTER_TESTS_SERVICE_STORE_STORE_FIXTURE_H_
 #define MUSTER_TESTS_SERVICE_STORE_STORE_FIXTURE_H_
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,27 +11,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "service/store/sqlite_store.h"
+#include "tests/support/test_folder.h"
 
 namespace muster {
-
-class Folder {
- public:
-  Folder() {
-    path_ = "/tmp/muster-store-XXXXXX";
-    EXPECT_NE(mkdtemp(path_.data()), nullptr);
-  }
-  ~Folder() {
-    std::error_code error;
-    std::filesystem::permissions(path_, std::filesystem::perms::owner_all, error);
-    std::filesystem::remove_all(path_, error);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  [[nodiscard]] std::string operator/(const std::string& name) const { return absl::StrCat(path_, "/", name); }
-
- private:
-  std::string path_;
-};
 
 // "kind/key=value", in the order of the store.
 inline std::vector<std::string> Lines(const std::vector<Record>& records) {

@@ -35,7 +35,7 @@ class StoreContract : public testing::TestWithParam<const char*> {
     }
   }
 
-  Folder folder_;
+  TestFolder folder_;
   std::unique_ptr<Store> store_;
 };
 
@@ -187,7 +187,7 @@ Lives Live(uint64_t seed, int failures, FaultyDisk* disk, const std::string& pat
 }
 
 TEST(PowerLoss, AcknowledgedCommits_Survive) {
-  Folder folder;
+  TestFolder folder;
   Lives all;
   // Fewer under sanitizers, where MUSTER_STEPS is set.
   const int seeds = std::getenv("MUSTER_STEPS") == nullptr ? 100 : 10;
@@ -208,7 +208,7 @@ TEST(PowerLoss, AcknowledgedCommits_Survive) {
 
 // Checks the test itself: with a disk that lies about its syncs, it must find losses.
 TEST(PowerLoss, LyingDisk_IsDetected) {
-  Folder folder;
+  TestFolder folder;
   Lives all;
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     FaultyDisk disk("liar");
