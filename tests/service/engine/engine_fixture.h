@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
@@ -29,6 +30,10 @@ class CountingSink : public EffectSink {
 };
 
 inline NodeDescription SomeNode() { return NodeWith("n", {{"cpu", 1'000'000}, {"pods", 5000}}); }
+
+inline std::shared_ptr<const NodeOffer> OfferOfNode() {
+  return std::make_shared<NodeOffer>(std::vector<std::string>{"n"});
+}
 
 // A lone pod if `min` is 0.
 inline PodDescription SomePod(const std::string& name, const std::string& gang, int min) {

@@ -19,36 +19,6 @@
 namespace muster {
 namespace {
 
-TEST(Engine, FullMailbox_ReturnsOverloaded) {
-  MemoryStore store;
-  CountingSink sink;
-  EngineOptions options;
-  options.mailbox_capacity = 4;
-  Engine engine(MachineSettings(), options, &store, &sink);
-  ASSERT_TRUE(engine.Start().ok());
-  Notification entered;
-  Notification leave;
-  std::thread blocker([&] {
-    EXPECT_TRUE(engine
-                    .ReadDurableSync([&](const Machine&) {
-                      entered.Notify();
-                      leave.WaitForNotification();
-                    })
-                    .ok());
-  });
-  entered.WaitForNotification();
-  std::vector<std::thread> announcers;
-  for (int i = 0; i < 4; ++i) announcers.emplace_back([&] { EXPECT_TRUE(engine.Announce(Tick{}).ok()); });
-  while (engine.stats().mailbox_depth < 4) absl::SleepFor(absl::Milliseconds(1));
-  const absl::StatusOr<Reply> refused = engine.Ask(PreFilter{"u"});
-  EXPECT_TRUE(absl::IsResourceExhausted(refused.status())) << refused.status();
-  leave.Notify();
-  blocker.join();
-  for (std::thread& thread : announcers) thread.join();
-  engine.Stop();
-  EXPECT_TRUE(absl::IsUnavailable(engine.Ask(PreFilter{"u"}).status()));
-}
-
 // A long read is split into steps, and decisions are made between them.
 TEST_F(RunningEngine, LongRead_DecisionsRunBetweenSteps) {
   std::vector<int> order;  // on the engine's thread
@@ -86,18 +56,12 @@ TEST_F(RunningEngine, LongRead_DecisionsRunBetweenSteps) {
 }
 
 // All at once: queries, facts, holds, readers and listeners, then a stop in the middle.
-TEST(Engine, ManyThreads_AllReceiveReplies) {
-  MemoryStore store;
-  CountingSink sink;
-  Engine engine(MachineSettings(), EngineOptions(), &store, &sink);
-  ASSERT_TRUE(engine.Start().ok());
-  ASSERT_TRUE(engine.Announce(UpsertNode{SomeNode()}).ok());
-  ASSERT_TRUE(engine.Announce(FactsRead{}).ok());
+TEST_F(RunningEngine, ManyThreads_AllReceiveReplies) {
   std::atomic<int> held{0};
   std::atomic<int> answered{0};
   std::atomic<uint64_t> seen{0};
-  const auto offer = std::make_shared<NodeOffer>(std::vector<std::string>{"n"});
-  const int listener = engine.AddListener([&](const ViewChange& change) {
+  const auto offer = OfferOfNode();
+  const int listener = engine_.AddListener([&](const ViewChange& change) {
     EXPECT_GT(change.version, seen.load()) << "versions only grow";
     seen = change.version;
   });
@@ -106,35 +70,35 @@ TEST(Engine, ManyThreads_AllReceiveReplies) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 200; ++i) {
         const std::string name = absl::StrCat("p", t, "-", i);
-        if (!engine.Announce(UpsertPod{SomePod(name, absl::StrCat("g", t, "-", i / 2), 2)}).ok()) return;
-        if (!engine.Ask(Filter{"u-" + name, offer}).ok()) return;
-        const auto token = engine.Hold(Bind{"u-" + name, "n", 0}, [&](const HoldAnswer&) { ++answered; });
+        if (!engine_.Announce(UpsertPod{SomePod(name, absl::StrCat("g", t, "-", i / 2), 2)}).ok()) return;
+        if (!engine_.Ask(Filter{"u-" + name, offer}).ok()) return;
+        const auto token = engine_.Hold(Bind{"u-" + name, "n", 0}, [&](const HoldAnswer&) { ++answered; });
         if (!token.ok()) return;
         ++held;
-        if (i % 3 == 0) engine.Announce(RemovePod{"u-" + name}).IgnoreError();
-        if (i % 5 == 0) engine.Announce(CallerGone{"u-" + name, *token}).IgnoreError();
+        if (i % 3 == 0) engine_.Announce(RemovePod{"u-" + name}).IgnoreError();
+        if (i % 5 == 0) engine_.Announce(CallerGone{"u-" + name, *token}).IgnoreError();
       }
     });
   }
   threads.emplace_back([&] {
     uint64_t last = 0;
     for (int i = 0; i < 500; ++i) {
-      const std::shared_ptr<const ReadView> view = engine.view();
+      const std::shared_ptr<const ReadView> view = engine_.view();
       EXPECT_GE(view->version, last);
       last = view->version;
       view->gangs.ForEach([](const auto& gang) { EXPECT_FALSE(gang->key.empty()); });
-      static_cast<void>(engine.stats());
+      static_cast<void>(engine_.stats());
     }
   });
   threads.emplace_back([&] {
     for (int i = 0; i < 100; ++i) {
-      const int id = engine.AddListener([](const ViewChange&) {});
-      engine.RemoveListener(id);
+      const int id = engine_.AddListener([](const ViewChange&) {});
+      engine_.RemoveListener(id);
     }
   });
   for (std::thread& thread : threads) thread.join();
-  engine.RemoveListener(listener);
-  engine.Stop();
+  engine_.RemoveListener(listener);
+  engine_.Stop();
   EXPECT_GT(held, 100);
   EXPECT_EQ(answered, held) << "every held call is answered exactly once, by the stop at the latest";
 }
@@ -224,9 +188,8 @@ TEST_F(RunningEngine, Stop_FinishesCommandsAndAnswersHolds) {
   Put(SomePod("a", "", 0));
   Put(SomePod("b", "g", 2));
   Put(SomePod("c", "g", 2));
-  const auto offer = std::make_shared<NodeOffer>(std::vector<std::string>{"n"});
   while (engine_.view()->promised_holds == 0) Flush();
-  EXPECT_TRUE(engine_.Ask(Filter{"u-b", offer}).ok());
+  EXPECT_TRUE(engine_.Ask(Filter{"u-b", OfferOfNode()}).ok());
   std::vector<ReasonCode> codes;
   const auto keep = [&](const HoldAnswer& answer) { codes.push_back(answer.reason.code); };
   bool applied = false;
@@ -259,7 +222,7 @@ TEST_F(ShortHolds, ExpiredDeadline_ActsWithoutCall) {
   Put(SomePod("a", "g", 2));
   Put(SomePod("b", "g", 2));
   while (engine_.view()->promised_holds == 0) Flush();
-  EXPECT_TRUE(engine_.Ask(Filter{"u-a", std::make_shared<NodeOffer>(std::vector<std::string>{"n"})}).ok());
+  EXPECT_TRUE(engine_.Ask(Filter{"u-a", OfferOfNode()}).ok());
   Notification ended;
   ReasonCode code = ReasonCode::kNone;
   const absl::Time before = SteadyNow();
@@ -278,13 +241,13 @@ TEST_F(ShortHolds, ExpiredDeadline_ActsWithoutCall) {
 
 class SmallBatches : public RunningEngine {
  protected:
-  static EngineOptions Options() {
+  explicit SmallBatches(size_t batch = 2) : RunningEngine(MachineSettings(), Options(batch)) {}
+  static EngineOptions Options(size_t batch) {
     EngineOptions options;
-    options.batch = 2;
+    options.batch = batch;
     options.mailbox_capacity = 3;
     return options;
   }
-  SmallBatches() : RunningEngine(MachineSettings(), Options()) {}
 };
 
 TEST_F(SmallBatches, ManyCommands_AreSplitIntoBatches) {
@@ -340,15 +303,9 @@ TEST_F(SmallBatches, Stop_EndsWaitOfAnnouncer) {
   stopper.join();
 }
 
-class SingleCommandBatches : public RunningEngine {
+class SingleCommandBatches : public SmallBatches {
  protected:
-  static EngineOptions Options() {
-    EngineOptions options;
-    options.batch = 1;
-    options.mailbox_capacity = 3;
-    return options;
-  }
-  SingleCommandBatches() : RunningEngine(MachineSettings(), Options()) {}
+  SingleCommandBatches() : SmallBatches(1) {}
 };
 
 TEST_F(SingleCommandBatches, WaitingAnnouncers_AreWokenByEachCommand) {

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <set>
 #include <string>
 #include <thread>
@@ -65,43 +66,61 @@ class GatedStore : public Store {
   MemoryStore inner_;
 };
 
-// Starts the engine with a node and pod u-a, which fits the node.
-void StartWithPod(Engine* engine) {
-  ASSERT_TRUE(engine->Start().ok());
-  ASSERT_TRUE(engine->Announce(UpsertNode{SomeNode()}).ok());
-  ASSERT_TRUE(engine->Announce(UpsertPod{SomePod("a", "", 0)}).ok());
-  ASSERT_TRUE(engine->Announce(FactsRead{}).ok());
-  ASSERT_TRUE(engine->ReadDurableSync([](const Machine&) {}).ok());
-}
+// An engine over a GatedStore. Its binding of a lone pod needs a durable commit record first.
+class GatedEngine : public testing::Test {
+ protected:
+  // Starts the engine with a node and the lone pods u-p-0, u-p-1, ..., which fit the node.
+  void Start(int pods = 1, const EngineOptions& options = EngineOptions()) {
+    engine_ = std::make_unique<Engine>(MachineSettings(), options, &store_, &sink_);
+    ASSERT_TRUE(engine_->Start().ok());
+    ASSERT_TRUE(engine_->Announce(UpsertNode{SomeNode()}).ok());
+    for (int i = 0; i < pods; ++i) {
+      ASSERT_TRUE(engine_->Announce(UpsertPod{SomePod(absl::StrCat("p-", i), "", 0)}).ok());
+    }
+    ASSERT_TRUE(engine_->Announce(FactsRead{}).ok());
+    Flush();
+  }
+  // Waits until the replies of all earlier commands are delivered.
+  void Flush() {
+    ASSERT_TRUE(engine_->ReadDurableSync([](const Machine&) {}).ok());
+  }
+  absl::Status AskBind(int pod) {
+    return engine_->Hold(Bind{absl::StrCat("u-p-", pod), "n", 0}, [](const HoldAnswer&) {}).status();
+  }
+  // Closes the store, and binds the first pod: its commit record waits for the store.
+  void BlockStore() {
+    store_.Close();
+    ASSERT_TRUE(AskBind(0).ok());
+    store_.WaitForTry();
+  }
 
-TEST(Engine, Effect_LeavesAfterDurableRecord) {
-  GatedStore store;
-  CountingSink sink;
-  Engine engine(MachineSettings(), EngineOptions(), &store, &sink);
-  StartWithPod(&engine);
-  ASSERT_EQ(store.tries(), 0);
-  store.Close();
-  // A lone pod is bound at once: its commit record must be durable before the binding is sent.
-  ASSERT_TRUE(engine.Hold(Bind{"u-a", "n", 0}, [](const HoldAnswer&) {}).ok());
-  store.WaitForTry();
-  EXPECT_EQ(sink.bindings, 0);
+  GatedStore store_;
+  CountingSink sink_;
+  std::unique_ptr<Engine> engine_;
+};
+
+TEST_F(GatedEngine, Effect_LeavesAfterDurableRecord) {
+  Start();
+  ASSERT_EQ(store_.tries(), 0);
+  BlockStore();
+  EXPECT_EQ(sink_.bindings, 0);
   Notification asked;
   std::thread asker([&] {
-    EXPECT_TRUE(engine.ReadDurableSync([](const Machine&) {}).ok());
+    Flush();
     asked.Notify();
   });
   EXPECT_FALSE(asked.WaitForNotificationWithTimeout(absl::Milliseconds(50))) << "answered while the store was busy";
-  EXPECT_TRUE(engine.ReadLatestSync([](const Machine&) {}).ok()) << "this read does not wait for the store";
-  EXPECT_EQ(sink.bindings, 0);
-  store.Open(/*failures=*/2);
+  EXPECT_TRUE(engine_->ReadLatestSync([](const Machine&) {}).ok()) << "this read does not wait for the store";
+  EXPECT_EQ(sink_.bindings, 0);
+  store_.Open(/*failures=*/2);
   asker.join();
-  EXPECT_EQ(sink.bindings, 1);
-  EXPECT_EQ(store.tries(), 3) << "two refused commits are tried again, nothing is lost";
-  EXPECT_EQ(engine.stats().store_error, "");
-  const absl::StatusOr<Store::Contents> stored = store.TakeOver();
+  EXPECT_EQ(sink_.bindings, 1);
+  EXPECT_EQ(store_.tries(), 3) << "two refused commits are tried again, nothing is lost";
+  EXPECT_EQ(engine_->stats().store_error, "");
+  const absl::StatusOr<Store::Contents> stored = store_.TakeOver();
   ASSERT_TRUE(stored.ok());
   ASSERT_EQ(stored->records.size(), 2U);
-  EXPECT_EQ(RecordName(stored->records.front()), "commit/u-a");
+  EXPECT_EQ(RecordName(stored->records.front()), "commit/u-p-0");
   EXPECT_EQ(RecordName(stored->records.back()), "effects/");
 }
 
@@ -141,34 +160,29 @@ TEST(Engine, EffectNumbers_AreUniqueAcrossLives) {
 }
 
 // The expiry of a query's deadline is reported while the store is blocked.
-TEST(Engine, ExpiredDeadline_DoesNotWaitForStore) {
-  GatedStore store;
-  CountingSink sink;
-  Engine engine(MachineSettings(), EngineOptions(), &store, &sink);
-  StartWithPod(&engine);
-  store.Close();
-  ASSERT_TRUE(engine.Hold(Bind{"u-a", "n", 0}, [](const HoldAnswer&) {}).ok());
-  store.WaitForTry();
+TEST_F(GatedEngine, ExpiredDeadline_DoesNotWaitForStore) {
+  Start();
+  BlockStore();
   Notification late;
-  engine.AskAsync(Tick{}, std::chrono::steady_clock::now() - std::chrono::seconds(1), [&](const auto& reply) {
+  engine_->AskAsync(Tick{}, std::chrono::steady_clock::now() - std::chrono::seconds(1), [&](const auto& reply) {
     EXPECT_TRUE(absl::IsDeadlineExceeded(reply.status()));
     late.Notify();
   });
   EXPECT_TRUE(late.WaitForNotificationWithTimeout(absl::Seconds(10)));
   Notification refused;
-  engine.AskAsync(PostBind{"u-a", ""}, std::chrono::steady_clock::time_point::max(), [&](const auto& reply) {
+  engine_->AskAsync(PostBind{"u-p-0", ""}, std::chrono::steady_clock::time_point::max(), [&](const auto& reply) {
     EXPECT_TRUE(absl::IsInvalidArgument(reply.status())) << reply.status();
     refused.Notify();
   });
   EXPECT_TRUE(refused.WaitForNotificationWithTimeout(absl::Seconds(10)));
   // The result of another caller's command is reported when it is durable.
   Notification unsure;
-  engine.AskAsync(AskGang{"s"}, std::chrono::steady_clock::time_point::max(), [&](const auto& reply) {
+  engine_->AskAsync(AskGang{"s"}, std::chrono::steady_clock::time_point::max(), [&](const auto& reply) {
     EXPECT_TRUE(absl::IsNotFound(reply.status()));
     unsure.Notify();
   });
   EXPECT_FALSE(unsure.WaitForNotificationWithTimeout(absl::Milliseconds(50)));
-  store.Open(/*failures=*/0);
+  store_.Open(/*failures=*/0);
   EXPECT_TRUE(unsure.WaitForNotificationWithTimeout(absl::Seconds(10)));
 }
 
@@ -268,8 +282,7 @@ TEST_F(RunningEngine, Change_PublishesView) {
   EXPECT_EQ(engine_.view()->phases[scheduling], 1);
   EXPECT_EQ(engine_.view()->present_nodes, 1);
   ASSERT_NE(engine_.view()->gangs.Find("d/g"), nullptr);
-  const auto offer = std::make_shared<NodeOffer>(std::vector<std::string>{"n"});
-  EXPECT_TRUE(engine_.Ask(Filter{"u-a", offer}).ok());
+  EXPECT_TRUE(engine_.Ask(Filter{"u-a", OfferOfNode()}).ok());
   const auto token = engine_.Hold(Bind{"u-a", "n", 0}, [](const HoldAnswer&) {});
   ASSERT_TRUE(token.ok());
   Flush();
@@ -295,23 +308,20 @@ TEST_F(RunningEngine, Change_PublishesView) {
 }
 
 // A failing store is retried with growing pauses: 50, 100, 200 ms ... 2 s.
-TEST(Engine, FailingStore_IsRetriedWithPauses) {
-  GatedStore store;
-  CountingSink sink;
-  Engine engine(MachineSettings(), EngineOptions(), &store, &sink);
-  StartWithPod(&engine);
-  store.Open(/*failures=*/1'000'000);
+TEST_F(GatedEngine, FailingStore_IsRetriedWithPauses) {
+  Start();
+  store_.Open(/*failures=*/1'000'000);
   const absl::Time before = SteadyNow();
-  ASSERT_TRUE(engine.Hold(Bind{"u-a", "n", 0}, [](const HoldAnswer&) {}).ok());
-  while (store.tries() < 3) absl::SleepFor(absl::Milliseconds(1));
+  ASSERT_TRUE(AskBind(0).ok());
+  while (store_.tries() < 3) absl::SleepFor(absl::Milliseconds(1));
   EXPECT_GE(SteadyNow() - before, absl::Milliseconds(145)) << "50 + 100 ms";
-  EXPECT_EQ(engine.stats().store_error, "disk full");
-  EXPECT_EQ(sink.bindings, 0);
-  store.Open(/*failures=*/0);
-  ASSERT_TRUE(engine.ReadDurableSync([](const Machine&) {}).ok());
+  EXPECT_EQ(engine_->stats().store_error, "disk full");
+  EXPECT_EQ(sink_.bindings, 0);
+  store_.Open(/*failures=*/0);
+  Flush();
   EXPECT_GE(SteadyNow() - before, absl::Milliseconds(345)) << "and 200 more";
-  EXPECT_EQ(engine.stats().store_error, "");
-  EXPECT_EQ(sink.bindings, 1);
+  EXPECT_EQ(engine_->stats().store_error, "");
+  EXPECT_EQ(sink_.bindings, 1);
 }
 
 // The largest number of gangs planned between two batches of commands, of twelve that are announced at once.
@@ -351,61 +361,46 @@ TEST(Engine, Planning_YieldsToCommands) {
 }
 
 // K-2: a filter reply promises nothing; it leaves although the batch's records wait for the store.
-TEST(Engine, FilterReply_DoesNotWaitForStore) {
-  GatedStore store;
-  CountingSink sink;
-  Engine engine(MachineSettings(), EngineOptions(), &store, &sink);
-  ASSERT_TRUE(engine.Start().ok());
-  ASSERT_TRUE(engine.Announce(UpsertNode{SomeNode()}).ok());
-  ASSERT_TRUE(engine.Announce(UpsertPod{SomePod("a", "", 0)}).ok());
-  ASSERT_TRUE(engine.Announce(UpsertPod{SomePod("b", "", 0)}).ok());
-  ASSERT_TRUE(engine.Announce(FactsRead{}).ok());
-  ASSERT_TRUE(engine.ReadDurableSync([](const Machine&) {}).ok());
-  store.Close();
+TEST_F(GatedEngine, FilterReply_DoesNotWaitForStore) {
+  Start(/*pods=*/2);
+  store_.Close();
   Notification filtered;
   Notification permitted;
   {
-    Busy busy(&engine);  // so that they are one batch
+    Busy busy(engine_.get());  // so that they are one batch
     const auto never = std::chrono::steady_clock::time_point::max();
-    engine.AskPermit(
-        Permit{"u-a", "n"}, never, [&](const absl::StatusOr<Reply>&) { permitted.Notify(); }, [](const HoldAnswer&) {});
-    engine.AskAsync(Filter{"u-b", std::make_shared<NodeOffer>(NodeOffer::AllNodes())}, never,
-                    [&](const absl::StatusOr<Reply>& reply) {
-                      EXPECT_EQ(std::get<FilterReply>(*reply).kind, FilterReply::Kind::kPass);
-                      filtered.Notify();
-                    });
+    engine_->AskPermit(
+        Permit{"u-p-0", "n"}, never, [&](const absl::StatusOr<Reply>&) { permitted.Notify(); },
+        [](const HoldAnswer&) {});
+    engine_->AskAsync(Filter{"u-p-1", std::make_shared<NodeOffer>(NodeOffer::AllNodes())}, never,
+                      [&](const absl::StatusOr<Reply>& reply) {
+                        EXPECT_EQ(std::get<FilterReply>(*reply).kind, FilterReply::Kind::kPass);
+                        filtered.Notify();
+                      });
   }
   EXPECT_TRUE(filtered.WaitForNotificationWithTimeout(absl::Seconds(10)));
   EXPECT_FALSE(permitted.WaitForNotificationWithTimeout(absl::Milliseconds(50))) << "that it may bind is a promise";
-  store.Open(/*failures=*/0);
+  store_.Open(/*failures=*/0);
   EXPECT_TRUE(permitted.WaitForNotificationWithTimeout(absl::Seconds(10)));
 }
 
 // A stop ends the process although its store is blocked; its pending commands have no effect.
-TEST(Engine, FailingStore_DoesNotPreventStop) {
-  GatedStore store;
-  CountingSink sink;
+TEST_F(GatedEngine, FailingStore_DoesNotPreventStop) {
   EngineOptions options;
   options.store_grace = absl::Milliseconds(100);
-  Engine engine(MachineSettings(), options, &store, &sink);
-  ASSERT_TRUE(engine.Start().ok());
-  ASSERT_TRUE(engine.Announce(UpsertNode{SomeNode()}).ok());
-  ASSERT_TRUE(engine.Announce(UpsertPod{SomePod("a", "", 0)}).ok());
-  ASSERT_TRUE(engine.Announce(UpsertPod{SomePod("b", "", 0)}).ok());
-  ASSERT_TRUE(engine.Announce(FactsRead{}).ok());
-  ASSERT_TRUE(engine.ReadDurableSync([](const Machine&) {}).ok());
-  store.Open(/*failures=*/1'000'000);
+  Start(/*pods=*/2, options);
+  store_.Open(/*failures=*/1'000'000);
   std::atomic<int> refused = 0;
-  ASSERT_TRUE(engine.Hold(Bind{"u-a", "n", 0}, [&](const HoldAnswer& a) { refused += a.permitted ? 0 : 1; }).ok());
-  store.WaitForTry();
+  ASSERT_TRUE(engine_->Hold(Bind{"u-p-0", "n", 0}, [&](const HoldAnswer& a) { refused += a.permitted ? 0 : 1; }).ok());
+  store_.WaitForTry();
   absl::Status permit;
-  engine.AskPermit(
-      Permit{"u-b", "n"}, std::chrono::steady_clock::time_point::max(),
+  engine_->AskPermit(
+      Permit{"u-p-1", "n"}, std::chrono::steady_clock::time_point::max(),
       [&](const absl::StatusOr<Reply>& reply) { permit = reply.status(); }, [](const HoldAnswer&) {});
-  engine.Stop();
+  engine_->Stop();
   EXPECT_EQ(refused, 1);
   EXPECT_TRUE(absl::IsUnavailable(permit)) << permit;
-  EXPECT_EQ(sink.bindings, 0) << "what is not recorded is not done";
+  EXPECT_EQ(sink_.bindings, 0) << "what is not recorded is not done";
 }
 
 // Restored state is present after the start, and an unreadable store prevents the start.
@@ -428,49 +423,28 @@ TEST(Engine, Start_RestoresStoredState) {
 }
 
 // While one batch waits for the disk, later batches are applied; they leave together in their turn.
-TEST(Engine, BusyStore_CommandsAreStillApplied) {
-  GatedStore store;
-  CountingSink sink;
-  Engine engine(MachineSettings(), EngineOptions(), &store, &sink);
-  ASSERT_TRUE(engine.Start().ok());
-  NodeDescription node = SomeNode();
-  node.allocatable = {{"cpu", 100}, {"pods", 110}};
-  ASSERT_TRUE(engine.Announce(UpsertNode{node}).ok());
-  for (int i = 0; i < 20; ++i) {
-    ASSERT_TRUE(engine.Announce(UpsertPod{SomePod(absl::StrCat("p-", i), "", 0)}).ok());
-  }
-  ASSERT_TRUE(engine.Announce(FactsRead{}).ok());
-  ASSERT_TRUE(engine.ReadDurableSync([](const Machine&) {}).ok());
-  store.Close();
-  ASSERT_TRUE(engine.Hold(Bind{"u-p-0", "n", 0}, [](const HoldAnswer&) {}).ok());
-  store.WaitForTry();
-  for (int i = 1; i < 20; ++i) {
-    ASSERT_TRUE(engine.Hold(Bind{absl::StrCat("u-p-", i), "n", 0}, [](const HoldAnswer&) {}).ok());
-  }
+TEST_F(GatedEngine, BusyStore_CommandsAreStillApplied) {
+  Start(/*pods=*/20);
+  BlockStore();
+  for (int i = 1; i < 20; ++i) ASSERT_TRUE(AskBind(i).ok());
   // A query that promises nothing is answered while the disk is busy, and sees what was applied meanwhile.
-  const auto offer = std::make_shared<NodeOffer>(std::vector<std::string>{"n"});
-  EXPECT_TRUE(engine.Ask(Filter{"u-p-19", offer}).ok());
-  EXPECT_EQ(engine.stats().mailbox_depth, 0U);
-  EXPECT_GT(engine.stats().store_waiting, 0);
-  EXPECT_EQ(sink.bindings, 0);
-  store.Open(/*failures=*/0);
-  ASSERT_TRUE(engine.ReadDurableSync([](const Machine&) {}).ok());
-  EXPECT_EQ(sink.bindings, 20);
-  EXPECT_LE(store.tries(), 3) << "what gathered was one commit";
-  EXPECT_LE(engine.stats().store_waiting, 1) << "the one that answered just now";
+  EXPECT_TRUE(engine_->Ask(Filter{"u-p-19", OfferOfNode()}).ok());
+  EXPECT_EQ(engine_->stats().mailbox_depth, 0U);
+  EXPECT_GT(engine_->stats().store_waiting, 0);
+  EXPECT_EQ(sink_.bindings, 0);
+  store_.Open(/*failures=*/0);
+  Flush();
+  EXPECT_EQ(sink_.bindings, 20);
+  EXPECT_LE(store_.tries(), 3) << "what gathered was one commit";
+  EXPECT_LE(engine_->stats().store_waiting, 1) << "the one that answered just now";
 }
 
 // Callers that only read durable state are bounded too: each costs memory, whether it still waits or has left.
-TEST(Engine, DurableReaders_AreBounded) {
-  GatedStore store;
-  CountingSink sink;
+TEST_F(GatedEngine, DurableReaders_AreBounded) {
   EngineOptions options;
   options.mailbox_capacity = 2 * Committer::kMaxWaitingCallers;
-  Engine engine(MachineSettings(), options, &store, &sink);
-  StartWithPod(&engine);
-  store.Close();
-  ASSERT_TRUE(engine.Hold(Bind{"u-a", "n", 0}, [](const HoldAnswer&) {}).ok());
-  store.WaitForTry();
+  Start(/*pods=*/1, options);
+  BlockStore();
   std::atomic<int> refused{0};
   std::atomic<size_t> answered{0};
   const auto step = [](const Machine&) { return true; };
@@ -480,41 +454,32 @@ TEST(Engine, DurableReaders_AreBounded) {
   };
   size_t asked = 0;
   for (; asked < 2 * Committer::kMaxWaitingCallers && refused == 0; ++asked) {
-    engine.ReadDurable(step, done);
+    engine_->ReadDurable(step, done);
     if (asked % 1'000 != 0) continue;
-    ASSERT_TRUE(engine.ReadLatestSync([](const Machine&) {}).ok());  // they have been processed
+    ASSERT_TRUE(engine_->ReadLatestSync([](const Machine&) {}).ok());  // they have been processed
   }
   EXPECT_GE(asked, Committer::kMaxWaitingCallers);
   EXPECT_EQ(refused, 1);
-  store.Open(/*failures=*/0);
-  while (absl::IsResourceExhausted(engine.ReadDurableSync([](const Machine&) {})))
+  store_.Open(/*failures=*/0);
+  while (absl::IsResourceExhausted(engine_->ReadDurableSync([](const Machine&) {}))) {
     absl::SleepFor(absl::Milliseconds(1));
-  engine.Stop();
+  }
+  engine_->Stop();
   EXPECT_EQ(answered, asked);
 }
 
 // A store that is blocked for long: commands that may need a record are refused, queries that promise nothing are still
 // answered.
-TEST(Engine, PendingCommands_AreBounded) {
-  GatedStore store;
-  CountingSink sink;
+TEST_F(GatedEngine, PendingCommands_AreBounded) {
   EngineOptions options;
   options.store_backlog = 5;
-  Engine engine(MachineSettings(), options, &store, &sink);
-  ASSERT_TRUE(engine.Start().ok());
-  ASSERT_TRUE(engine.Announce(UpsertNode{SomeNode()}).ok());
-  for (int i = 0; i < 20; ++i) {
-    ASSERT_TRUE(engine.Announce(UpsertPod{SomePod(absl::StrCat("p-", i), "", 0)}).ok());
-  }
-  ASSERT_TRUE(engine.Announce(FactsRead{}).ok());
-  ASSERT_TRUE(engine.ReadDurableSync([](const Machine&) {}).ok());
-  store.Close();
+  Start(/*pods=*/20, options);
+  store_.Close();
   absl::Status refused;
   int held = 0;
   for (; held < 20 && refused.ok(); ++held) {
-    refused = engine.Hold(Bind{absl::StrCat("u-p-", held), "n", 0}, [](const HoldAnswer&) {}).status();
-    const auto offer = std::make_shared<NodeOffer>(std::vector<std::string>{"n"});
-    ASSERT_TRUE(engine.Ask(Filter{"u-p-19", offer}).ok());
+    refused = AskBind(held);
+    ASSERT_TRUE(engine_->Ask(Filter{"u-p-19", OfferOfNode()}).ok());
   }
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
   EXPECT_NE(refused.message().find("the store is too slow"), absl::string_view::npos) << refused;
@@ -522,42 +487,38 @@ TEST(Engine, PendingCommands_AreBounded) {
   // Facts are not lost: their announcers wait.
   std::atomic<bool> announced{false};
   std::thread announcer([&] {
-    EXPECT_TRUE(engine.Announce(UpsertPod{SomePod("late", "", 0)}).ok());
+    EXPECT_TRUE(engine_->Announce(UpsertPod{SomePod("late", "", 0)}).ok());
     announced = true;
   });
   absl::SleepFor(absl::Milliseconds(100));
   EXPECT_FALSE(announced);
-  store.Open(/*failures=*/0);
+  store_.Open(/*failures=*/0);
   announcer.join();
-  ASSERT_TRUE(
-      engine.ReadDurableSync([](const Machine& machine) { EXPECT_NE(machine.reader().FindPod("u-late"), nullptr); })
-          .ok());
-  EXPECT_EQ(sink.bindings, held - 1);
+  const auto is_known = [](const Machine& machine) { EXPECT_NE(machine.reader().FindPod("u-late"), nullptr); };
+  ASSERT_TRUE(engine_->ReadDurableSync(is_known).ok());
+  EXPECT_EQ(sink_.bindings, held - 1);
 }
 
 // Another process has taken the store over: this one acts and promises no more, and callers get an error.
-TEST(Engine, FencedEngine_StopsActing) {
-  MemoryStore store;
-  CountingSink sink;
+TEST_F(GatedEngine, FencedEngine_StopsActing) {
   std::atomic<int> fenced{0};
   EngineOptions options;
   options.on_fenced = [&] { ++fenced; };
-  Engine engine(MachineSettings(), options, &store, &sink);
-  StartWithPod(&engine);
-  ASSERT_TRUE(store.TakeOver().ok());
-  ASSERT_TRUE(engine.Hold(Bind{"u-a", "n", 0}, [](const HoldAnswer&) {}).ok());
+  Start(/*pods=*/1, options);
+  ASSERT_TRUE(store_.TakeOver().ok());
+  ASSERT_TRUE(AskBind(0).ok());
   const absl::Time end = SteadyNow() + absl::Seconds(10);
   while (fenced == 0 && SteadyNow() < end) absl::SleepFor(absl::Milliseconds(1));
   EXPECT_EQ(fenced, 1);
-  EXPECT_EQ(sink.bindings, 0);
-  const absl::Status asked = engine.Ask(Tick{}).status();
+  EXPECT_EQ(sink_.bindings, 0);
+  const absl::Status asked = engine_->Ask(Tick{}).status();
   EXPECT_TRUE(absl::IsUnavailable(asked));
   EXPECT_NE(asked.message().find("another musterd"), absl::string_view::npos) << asked;
-  const auto offer = std::make_shared<NodeOffer>(std::vector<std::string>{"n"});
-  EXPECT_TRUE(absl::IsUnavailable(engine.Ask(Filter{"u-a", offer}).status())) << "no call is answered either";
-  engine.Stop();
+  EXPECT_TRUE(absl::IsUnavailable(engine_->Ask(Filter{"u-p-0", OfferOfNode()}).status()))
+      << "no call is answered either";
+  engine_->Stop();
   EXPECT_EQ(fenced, 1) << "reported once";
-  EXPECT_TRUE(store.TakeOver()->records.empty());
+  EXPECT_TRUE(store_.TakeOver()->records.empty());
 }
 
 }  // namespace
