@@ -16,6 +16,7 @@
 #include "service/rpc/request_log.h"
 #include "service/rpc/rpc_server.h"
 #include "service/store/sqlite_store.h"
+#include "tests/support/requests.h"
 #include "tests/support/test_folder.h"
 
 namespace muster {
@@ -86,14 +87,6 @@ class Lives : public testing::Test {
   std::unique_ptr<Life> life_;
 };
 
-v1::CreateGangRequest Create(const std::string& id, const std::string& name, int min) {
-  v1::CreateGangRequest request;
-  request.set_request_id(id);
-  request.mutable_gang()->set_name(name);
-  request.mutable_gang()->set_min_member(min);
-  return request;
-}
-
 v1::DeleteGangRequest Delete(const std::string& id, const std::string& name) {
   v1::DeleteGangRequest request;
   request.set_request_id(id);
@@ -103,45 +96,40 @@ v1::DeleteGangRequest Delete(const std::string& id, const std::string& name) {
 }
 
 TEST_F(Lives, RepeatedGangCalls_ExecuteOnce) {
-  const absl::StatusOr<v1::Gang> made = client().CreateGang(Create("c", "g", 2));
+  const absl::StatusOr<v1::Gang> made = client().CreateGang(CreateOf("g", 2, "c"));
   ASSERT_TRUE(made.ok()) << made.status();
   EXPECT_EQ(made->rules().min_member(), 2);
-  EXPECT_TRUE(absl::IsAlreadyExists(client().CreateGang(Create("late", "g", 2)).status()));
+  EXPECT_TRUE(absl::IsAlreadyExists(client().CreateGang(CreateOf("g", 2, "late")).status()));
   v1::UpdateGangRequest update;
   update.set_request_id("u");
-  *update.mutable_gang() = Create("", "g", 5).gang();
+  *update.mutable_gang() = CreateOf("g", 5, "").gang();
   ASSERT_TRUE(client().UpdateGang(update).ok());
   ASSERT_TRUE(client().DeleteGang(Delete("d", "g")).ok());
   ASSERT_EQ(Gangs(), std::vector<std::string>{});
   Restart();
-  const absl::StatusOr<v1::Gang> again = client().CreateGang(Create("c", "g", 2));
+  const absl::StatusOr<v1::Gang> again = client().CreateGang(CreateOf("g", 2, "c"));
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->SerializeAsString(), made->SerializeAsString());
-  EXPECT_TRUE(absl::IsAlreadyExists(client().CreateGang(Create("late", "g", 2)).status())) << "a refusal is an answer";
+  EXPECT_TRUE(absl::IsAlreadyExists(client().CreateGang(CreateOf("g", 2, "late")).status()))
+      << "a refusal is an answer";
   const absl::StatusOr<v1::Gang> updated = client().UpdateGang(update);
   ASSERT_TRUE(updated.ok()) << updated.status();
   EXPECT_EQ(updated->rules().min_member(), 5);
   const absl::Status deleted = client().DeleteGang(Delete("d", "g"));
   EXPECT_TRUE(deleted.ok()) << deleted;
   EXPECT_EQ(Gangs(), std::vector<std::string>{}) << "nothing happens";
-  EXPECT_TRUE(absl::IsInvalidArgument(client().CreateGang(Create("c", "g", 3)).status())) << "the id is taken";
+  EXPECT_TRUE(absl::IsInvalidArgument(client().CreateGang(CreateOf("g", 3, "c")).status())) << "the id is taken";
   Restart();
-  EXPECT_TRUE(client().CreateGang(Create("c", "g", 2)).ok()) << "and after the next one";
-  EXPECT_TRUE(client().CreateGang(Create("new", "g", 2)).ok());
+  EXPECT_TRUE(client().CreateGang(CreateOf("g", 2, "c")).ok()) << "and after the next one";
+  EXPECT_TRUE(client().CreateGang(CreateOf("g", 2, "new")).ok());
   EXPECT_EQ(Gangs(), std::vector<std::string>{"g"});
 }
 
 v1::UpdateFactsRequest Facts(const std::string& id) {
   v1::UpdateFactsRequest update;
   update.set_request_id(id);
-  v1::NodeFacts* node = update.add_nodes();
-  node->set_name("n");
-  (*node->mutable_allocatable())["cpu"] = "4";
-  (*node->mutable_allocatable())["pods"] = "10";
-  v1::PodFacts* pod = update.add_pods();
-  pod->set_uid("p");
-  pod->set_name("p");
-  (*pod->mutable_shape()->mutable_requests())["cpu"] = "1";
+  *update.add_nodes() = NodeOf("n", "4");
+  *update.add_pods() = PodOf("p", "1");
   return update;
 }
 
@@ -164,12 +152,9 @@ TEST_F(Lives, RepeatedFacts_SameReply) {
 // The pod's place was released, and the pod was permitted again; the first request arrives once more, late.
 TEST_F(Lives, RepeatedUnreserve_ReleasesOnce) {
   ASSERT_TRUE(client().UpdateFacts(Facts("")).ok());
-  v1::PermitRequest permit;
-  permit.set_pod_uid("p");
-  permit.set_node("n");
   const auto permitted = [&] {
     bool yes = false;
-    const absl::Status status = client().Permit(permit, [&](const v1::PermitEvent& event) {
+    const absl::Status status = client().Permit(PermitOf("p", "n"), [&](const v1::PermitEvent& event) {
       yes = event.verdict() == v1::PermitEvent::VERDICT_PERMIT;
       return true;
     });
@@ -202,12 +187,12 @@ TEST_F(Lives, RepeatedUnreserve_ReleasesOnce) {
 // A file of the previous version stays readable for that version until it is upgraded.
 TEST_F(Lives, OldFormat_StoresNoRepliesUntilUpgrade) {
   MakeFormat1();
-  ASSERT_TRUE(client().CreateGang(Create("c", "g", 2)).ok());
+  ASSERT_TRUE(client().CreateGang(CreateOf("g", 2, "c")).ok());
   EXPECT_EQ(StoredReplies(), 0);
   EXPECT_EQ(ReadStore(path_)->format, 1);
   EXPECT_TRUE(absl::IsAlreadyExists(UpgradeStore(path_).status())) << "a musterd has it open";
   Restart();
-  EXPECT_TRUE(absl::IsAlreadyExists(client().CreateGang(Create("c", "g", 2)).status())) << "it was not stored";
+  EXPECT_TRUE(absl::IsAlreadyExists(client().CreateGang(CreateOf("g", 2, "c")).status())) << "it was not stored";
   EXPECT_EQ(StoredReplies(), 0);
   life_.reset();
   const absl::StatusOr<int> before = UpgradeStore(path_);
@@ -217,10 +202,10 @@ TEST_F(Lives, OldFormat_StoresNoRepliesUntilUpgrade) {
   EXPECT_EQ(*UpgradeStore(path_), SqliteStore::kFormat) << "once is enough";
   Restart();
   EXPECT_EQ(Gangs(), std::vector<std::string>{"g"}) << "nothing was lost";
-  ASSERT_TRUE(client().CreateGang(Create("c2", "h", 2)).ok());
+  ASSERT_TRUE(client().CreateGang(CreateOf("h", 2, "c2")).ok());
   EXPECT_EQ(StoredReplies(), 1);
   Restart();
-  EXPECT_TRUE(client().CreateGang(Create("c2", "h", 2)).ok());
+  EXPECT_TRUE(client().CreateGang(CreateOf("h", 2, "c2")).ok());
 }
 
 // The change and its reply become durable together: no crash separates them.
@@ -244,7 +229,7 @@ TEST(Answers, Reply_IsCommittedWithItsChange) {
   ASSERT_TRUE(server.Start().ok());
   ClientOptions options;
   options.server = absl::StrCat("127.0.0.1:", server.port());
-  ASSERT_TRUE((*MusterClient::Connect(options))->CreateGang(Create("c", "g", 2)).ok());
+  ASSERT_TRUE((*MusterClient::Connect(options))->CreateGang(CreateOf("g", 2, "c")).ok());
   server.Stop();
   engine.Stop();
   int with_the_gang = 0;

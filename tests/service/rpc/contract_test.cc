@@ -161,9 +161,7 @@ TEST_F(Rpc, ListEvents_ReturnsPages) {
 
 // AIP-134: the mask names the fields to replace; the others stay.
 TEST_F(Rpc, UpdateMask_ReplacesNamedFields) {
-  v1::CreateGangRequest create;
-  create.mutable_gang()->set_name("made");
-  create.mutable_gang()->set_min_member(2);
+  v1::CreateGangRequest create = CreateOf("made", 2);
   create.mutable_gang()->set_total_number(4);
   create.mutable_gang()->set_on_timeout(v1::TIMEOUT_ACTION_FAIL);
   create.mutable_gang()->mutable_wait_timeout()->set_seconds(30);
@@ -235,10 +233,7 @@ TEST_F(Rpc, Snapshot_ReplacesPodGroups) {
     return absl::StrCat(R"({"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup", "metadata": {"name": ")",
                         name, R"("}, "spec": {"minMember": )", min, "}}");
   };
-  v1::CreateGangRequest create;
-  create.mutable_gang()->set_name("created");
-  create.mutable_gang()->set_min_member(1);
-  ASSERT_TRUE(client_->CreateGang(create).ok());
+  ASSERT_TRUE(client_->CreateGang(CreateOf("created", 1)).ok());
   v1::UpdateFactsRequest update;
   for (const char* name : {"stays", "goes"}) update.add_manifests(pod_group(name, 2));
   ASSERT_TRUE(client_->UpdateFacts(update).ok());
@@ -262,21 +257,9 @@ TEST_F(Rpc, Snapshot_ReplacesPodGroups) {
   EXPECT_EQ(gangs, (std::vector<std::string>{"created 1", "new 4", "stays 3"}));
 }
 
-v1::SubmitGangRequest TwoCpus(const std::string& id) {
-  v1::SubmitGangRequest request;
-  request.set_request_id(id);
-  request.mutable_ttl()->set_seconds(60);
-  request.mutable_gang()->set_name(id);
-  request.mutable_gang()->set_min_member(2);
-  v1::MemberSet* members = request.add_members();
-  members->set_count(2);
-  (*members->mutable_shape()->mutable_requests())["cpu"] = "1";
-  return request;
-}
-
 TEST_F(Rpc, ListSubmissions_ShowsOpenAndEnded) {
-  ASSERT_TRUE(client_->SubmitGang(TwoCpus("b")).ok());
-  ASSERT_TRUE(client_->SubmitGang(TwoCpus("a")).ok());
+  ASSERT_TRUE(client_->SubmitGang(SubmitOf("b", 2, "1")).ok());
+  ASSERT_TRUE(client_->SubmitGang(SubmitOf("a", 2, "1")).ok());
   ASSERT_TRUE(client_->AbandonGang("a").ok());
   const auto list = client_->ListSubmissions("");
   ASSERT_TRUE(list.ok()) << list.status();
@@ -297,9 +280,9 @@ TEST_F(Rpc, ListSubmissions_ShowsOpenAndEnded) {
 }
 
 TEST_F(Rpc, WatchSubmissions_ReceivesOpenOnesThenChanges) {
-  ASSERT_TRUE(client_->SubmitGang(TwoCpus("first")).ok());
-  ASSERT_TRUE(client_->SubmitGang(TwoCpus("second")).ok());
-  ASSERT_TRUE(client_->SubmitGang(TwoCpus("ended")).ok());
+  ASSERT_TRUE(client_->SubmitGang(SubmitOf("first", 2, "1")).ok());
+  ASSERT_TRUE(client_->SubmitGang(SubmitOf("second", 2, "1")).ok());
+  ASSERT_TRUE(client_->SubmitGang(SubmitOf("ended", 2, "1")).ok());
   ASSERT_TRUE(client_->AbandonGang("ended").ok());
   std::set<std::string> open;
   std::vector<std::string> changes;

@@ -23,14 +23,8 @@ class QueueRpc : public Rpc {
     EXPECT_TRUE(engine_.Ask(SetQueues{{{team, all}, UnknownQueue::kWait}}).ok());
   }
   static v1::SubmitGangRequest Gang(const std::string& name, const std::string& queue, const std::string& cpu) {
-    v1::SubmitGangRequest request;
-    request.set_request_id(name);
-    request.mutable_ttl()->set_seconds(60);
-    request.mutable_gang()->set_name(name);
-    request.mutable_gang()->set_min_member(1);
+    v1::SubmitGangRequest request = SubmitOf(name, 1, cpu);
     request.mutable_gang()->set_queue(queue);
-    request.add_members()->set_count(1);
-    (*request.mutable_members(0)->mutable_shape()->mutable_requests())["cpu"] = cpu;
     return request;
   }
   // Its state after it was tried.

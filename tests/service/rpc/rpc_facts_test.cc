@@ -40,11 +40,8 @@ TEST_F(Rpc, NumberedSteps_GapIsRefused) {
   EXPECT_EQ(snapshot->pod_count(), 0);
 
   update.set_version(8);
-  v1::PodFacts* pod = update.add_pods();
-  pod->set_uid("u1");
-  pod->set_name("p");
-  pod->set_node_name("n1");
-  (*pod->mutable_shape()->mutable_requests())["cpu"] = "1";
+  *update.add_pods() = PodOf("u1", "1");
+  update.mutable_pods(0)->set_node_name("n1");
   ASSERT_TRUE(client_->UpdateFacts(update).ok());
   update.set_request_id("");
   const auto known = client_->UpdateFacts(update);
@@ -69,9 +66,8 @@ TEST_F(Rpc, NumberedSteps_GapIsRefused) {
   bad.set_version(9);
   bad.add_removed_pods("u1");
   bad.add_nodes()->set_name("n3");
-  v1::PodFacts* twin = bad.add_pods();
-  twin->set_uid("u1");
-  twin->set_name("another");
+  *bad.add_pods() = PodOf("another", "1");
+  bad.mutable_pods(0)->set_uid("u1");
   EXPECT_TRUE(absl::IsInvalidArgument(client_->UpdateFacts(bad).status()));
   const auto status = client_->GetFactsStatus();
   ASSERT_TRUE(status.ok());
@@ -173,13 +169,7 @@ TEST_F(Rpc, PartAfterLast_IsRefused) {
 // Every reply is readable, whatever the input: texts are cut between characters, and errors fit into a header.
 TEST_F(Rpc, LongTexts_AreCutBetweenCharacters) {
   v1::UpdateFactsRequest update;
-  for (const char* name : {"v-a", "v-b"}) {
-    v1::PodFacts* pod = update.add_pods();
-    pod->set_uid(name);
-    pod->set_name(name);
-    pod->set_gang("cut");
-    pod->mutable_declaration()->set_min_member(2);
-  }
+  for (const char* name : {"v-a", "v-b"}) *update.add_pods() = MemberOf("cut", 2, name);
   ASSERT_TRUE(client_->UpdateFacts(update).ok());
   v1::PostFilterRequest post;
   post.set_pod_uid("v-a");
@@ -196,8 +186,7 @@ TEST_F(Rpc, LongTexts_AreCutBetweenCharacters) {
   v1::UpdateFactsRequest wrong;
   for (int i = 0; i < 40; ++i) {
     v1::PodFacts* pod = wrong.add_pods();
-    pod->set_uid(absl::StrCat("w-", i));
-    pod->set_name(absl::StrCat("w-", i));
+    *pod = PodOf(absl::StrCat("w-", i), "0");
     (*pod->mutable_shape()->mutable_requests())[std::string(250, 'r')] = std::string(200, 'x');
   }
   EXPECT_TRUE(absl::IsInvalidArgument(client_->UpdateFacts(wrong).status()));
@@ -216,8 +205,7 @@ TEST_F(Rpc, SubmittedPods_AreBoundedAndUnplaced) {
   EXPECT_TRUE(absl::IsInvalidArgument(client_->SubmitGang(submit).status()));
   submit.clear_members();
   v1::PodFacts* pod = submit.add_pods();
-  pod->set_uid("big-0");
-  pod->set_name("big-0");
+  *pod = PodOf("big-0", "0");
   pod->set_node_name("n");
   pod->set_phase(v1::PodFacts::PHASE_RUNNING);
   const absl::Status placed = client_->SubmitGang(submit).status();
@@ -231,23 +219,24 @@ TEST_F(Rpc, SubmittedPods_AreBoundedAndUnplaced) {
   EXPECT_TRUE(client_->SubmitGang(submit).ok());
 }
 
+v1::SelectorRequirement In(const std::string& key, const std::string& value) {
+  v1::SelectorRequirement requirement;
+  requirement.set_key(key);
+  requirement.set_operator_(v1::SelectorRequirement::OPERATOR_IN);
+  requirement.add_values(value);
+  return requirement;
+}
+
 // SPEC P-3 over gRPC: members with anti-affinity by their label are placed on different nodes.
 TEST_F(Rpc, SubmittedAntiAffinity_SeparatesMembers) {
   AddNode(SmallNode("n2", 2'000));
-  v1::SubmitGangRequest submit;
-  submit.set_request_id("apart");
-  submit.mutable_gang()->set_name("apart");
-  submit.mutable_gang()->set_min_member(2);
-  v1::MemberSet* set = submit.add_members();
-  set->set_count(2);
+  v1::SubmitGangRequest submit = SubmitOf("apart", 2, "100m");
+  v1::MemberSet* set = submit.mutable_members(0);
   (*set->mutable_labels())["job"] = "apart";
-  (*set->mutable_shape()->mutable_requests())["cpu"] = "100m";
   v1::PodAffinityTerm* term = set->mutable_shape()->add_pod_anti_affinity();
   term->set_topology_key("kubernetes.io/hostname");
   v1::SelectorRequirement* expression = term->mutable_selector()->add_expressions();
-  expression->set_key("job");
-  expression->set_operator_(v1::SelectorRequirement::OPERATOR_IN);
-  expression->add_values("apart");
+  *expression = In("job", "apart");
   const auto planned = client_->SubmitGang(submit);
   ASSERT_TRUE(planned.ok()) << planned.status();
   ASSERT_EQ(planned->placements_size(), 2) << planned->DebugString();
@@ -278,11 +267,10 @@ TEST_F(Rpc, SubmittedPreferences_ChooseAmongFeasibleNodes) {
   for (const char* name : {"p1", "p2", "p3"}) {
     AddNode(NodeWith(name, {{"cpu", 2'000}, {"example.com/seat", 4}, {"pods", 10}}, {{"room", name}}));
   }
-  v1::SubmitGangRequest submit;
-  submit.mutable_gang()->set_min_member(2);
-  v1::MemberSet* set = submit.add_members();
-  set->set_count(2);
+  v1::SubmitGangRequest submit = SubmitOf("", 2, "0");
+  v1::MemberSet* set = submit.mutable_members(0);
   (*set->mutable_labels())["job"] = "guests";
+  set->mutable_shape()->clear_requests();
   (*set->mutable_shape()->mutable_requests())["example.com/seat"] = "1";
   // The nodes of its two members, as one text: both have the same preferences.
   const auto nodes_of = [&](const std::string& name) -> std::string {
@@ -297,9 +285,7 @@ TEST_F(Rpc, SubmittedPreferences_ChooseAmongFeasibleNodes) {
   v1::PreferredNodeTerm* room = set->mutable_shape()->add_preferred_nodes();
   room->set_weight(50);
   v1::SelectorRequirement* in = room->mutable_term()->add_expressions();
-  in->set_key("room");
-  in->set_operator_(v1::SelectorRequirement::OPERATOR_IN);
-  in->add_values("p3");
+  *in = In("room", "p3");
   EXPECT_EQ(nodes_of("third"), "p3");
   in->set_values(0, "p2");
   EXPECT_EQ(nodes_of("second"), "p2");
@@ -308,10 +294,7 @@ TEST_F(Rpc, SubmittedPreferences_ChooseAmongFeasibleNodes) {
   v1::PreferredPodAffinityTerm* guests = set->mutable_shape()->add_preferred_pods();
   guests->set_weight(-10);
   guests->mutable_term()->set_topology_key("kubernetes.io/hostname");
-  v1::SelectorRequirement* is = guests->mutable_term()->mutable_selector()->add_expressions();
-  is->set_key("job");
-  is->set_operator_(v1::SelectorRequirement::OPERATOR_IN);
-  is->add_values("guests");
+  *guests->mutable_term()->mutable_selector()->add_expressions() = In("job", "guests");
   set->set_count(1);
   submit.mutable_gang()->set_min_member(1);
   EXPECT_EQ(nodes_of("away"), "p1");

@@ -17,6 +17,7 @@
 #include "service/rpc/rpc_server.h"
 #include "support/sync.h"
 #include "tests/support/facts.h"
+#include "tests/support/requests.h"
 
 namespace muster {
 

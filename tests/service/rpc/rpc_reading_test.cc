@@ -168,22 +168,10 @@ TEST_F(Rpc, ExplainWaitingGang_NamesCapacityHolders) {
   EXPECT_EQ(client_->ExplainGang("d", "train")->text().find("held by"), std::string::npos) << "it lacks pods, not room";
 }
 
-v1::SubmitGangRequest TwoOf(const std::string& name, const std::vector<std::string>& group) {
-  v1::SubmitGangRequest request;
-  request.set_request_id(name);
-  request.mutable_ttl()->set_seconds(60);
-  request.mutable_gang()->set_name(name);
-  request.mutable_gang()->set_min_member(2);
-  for (const std::string& each : group) request.mutable_gang()->add_group(each);
-  request.add_members()->set_count(2);
-  (*request.mutable_members(0)->mutable_shape()->mutable_requests())["cpu"] = "1";
-  return request;
-}
-
 // S-5: capacity that is planned and not confirmed needs no further member.
 TEST_F(Rpc, ExplainUnconfirmedPlan_ReportsPlannedCapacity) {
-  ASSERT_EQ(client_->SubmitGang(TwoOf("first", {}))->state(), v1::Submission::STATE_PLANNED);
-  ASSERT_EQ(client_->SubmitGang(TwoOf("second", {}))->state(), v1::Submission::STATE_WAITING);
+  ASSERT_EQ(client_->SubmitGang(SubmitOf("first", 2, "1"))->state(), v1::Submission::STATE_PLANNED);
+  ASSERT_EQ(client_->SubmitGang(SubmitOf("second", 2, "1"))->state(), v1::Submission::STATE_WAITING);
   const auto why = client_->ExplainGang("default", "second");
   ASSERT_TRUE(why.ok()) << why.status();
   for (const char* words : {"held by gang default/first cpu: 2 (2 planned ", "s ago and not confirmed yet"}) {
@@ -193,11 +181,10 @@ TEST_F(Rpc, ExplainUnconfirmedPlan_ReportsPlannedCapacity) {
 
 // S-5, D-10: the plan of a group stays until each gang is confirmed; a caller can submit a missing peer.
 TEST_F(Rpc, ExplainGroup_NamesMissingPeers) {
-  v1::SubmitGangRequest first = TwoOf("first", {"default/first", "default/second"});
-  v1::SubmitGangRequest second = TwoOf("second", {"default/second", "default/first"});
-  for (v1::SubmitGangRequest* each : {&first, &second}) {
-    (*each->mutable_members(0)->mutable_shape()->mutable_requests())["cpu"] = "500m";
-  }
+  v1::SubmitGangRequest first = SubmitOf("first", 2, "500m");
+  v1::SubmitGangRequest second = SubmitOf("second", 2, "500m");
+  for (const char* gang : {"default/first", "default/second"}) first.mutable_gang()->add_group(gang);
+  for (const char* gang : {"default/second", "default/first"}) second.mutable_gang()->add_group(gang);
   ASSERT_TRUE(client_->SubmitGang(first).ok());
   const auto alone = client_->ExplainGang("default", "first");
   ASSERT_TRUE(alone.ok()) << alone.status();
@@ -218,22 +205,15 @@ TEST_F(Rpc, ExplainVerbGang_NamesNextAction) {
   v1::UpdateFactsRequest update;
   for (const char* name : {"a", "b", "c", "d", "e", "f"}) {
     v1::PodFacts* pod = update.add_pods();
-    pod->set_uid(absl::StrCat("v-", name));
-    pod->set_name(absl::StrCat("v-", name));
+    *pod = MemberOf("verbs", 6, absl::StrCat("v-", name), "1m");
     pod->mutable_create_time()->set_nanos(1'000'000);
-    pod->set_gang("verbs");
-    pod->mutable_declaration()->set_min_member(6);
-    (*pod->mutable_shape()->mutable_requests())["cpu"] = "1m";
   }
   ASSERT_TRUE(client_->UpdateFacts(update).ok());
   const auto before = client_->ExplainGang("default", "verbs");
   ASSERT_TRUE(before.ok()) << before.status();
   EXPECT_EQ(before->gang().reason().code(), v1::REASON_CODE_NOT_SERVED);
   EXPECT_NE(before->text().find("Suggestion: call Permit for each member"), std::string::npos) << before->text();
-  v1::PermitRequest request;
-  request.set_pod_uid("v-a");
-  request.set_node("n");
-  const absl::Status left = client_->Permit(request, [&](const v1::PermitEvent& event) {
+  const absl::Status left = client_->Permit(PermitOf("v-a", "n"), [&](const v1::PermitEvent& event) {
     EXPECT_EQ(event.verdict(), v1::PermitEvent::VERDICT_WAIT);
     const auto waits = client_->ExplainGang("default", "verbs");
     EXPECT_TRUE(waits.ok()) << waits.status();
@@ -247,7 +227,7 @@ TEST_F(Rpc, ExplainVerbGang_NamesNextAction) {
 
 // The wait for a submission continues while musterd is away, and is informed of it.
 TEST_F(Rpc, ConnectionLost_WaitContinues) {
-  ASSERT_EQ(client_->SubmitGang(TwoOf("first", {}))->state(), v1::Submission::STATE_PLANNED);
+  ASSERT_EQ(client_->SubmitGang(SubmitOf("first", 2, "1"))->state(), v1::Submission::STATE_PLANNED);
   RpcOptions options = Options(&events_);
   options.port = server_.port();
   server_.Stop();
@@ -291,7 +271,7 @@ TEST_F(Rpc, InvalidWhatIf_NamesField) {
   there.add_added_nodes()->mutable_node()->set_name("n");
   refused(there, "added_nodes[0].node.name: node n is there already");
   v1::PlanGangRequest few;
-  *few.mutable_job() = TwoOf("job", {});
+  *few.mutable_job() = SubmitOf("job", 2, "1");
   few.mutable_job()->mutable_gang()->set_min_member(3);
   refused(few, "job.gang.min_member: 3 of 2 pods");
 }

@@ -1,6 +1,5 @@
 // The gRPC server with the C++ client, over a real connection (SPEC S-1, S-5).
 #include <google/protobuf/util/time_util.h>
-#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +15,6 @@
 #include "muster/v1/decision.grpc.pb.h"
 #include "muster/v1/gang.grpc.pb.h"
 #include "service/rpc/request_log.h"
-#include "support/sync.h"
 #include "tests/service/rpc/rpc_fixture.h"
 
 namespace muster {
@@ -56,12 +54,9 @@ TEST_F(Rpc, WaitingGang_WaitsSincePodCreation) {
   v1::UpdateFactsRequest update;
   for (int hours : {3, 1, 2}) {
     v1::PodFacts* pod = update.add_pods();
-    pod->set_uid(absl::StrCat("old-", hours));
+    *pod = MemberOf("old", 5, absl::StrCat("old-", hours));
     pod->set_namespace_("d");
-    pod->set_name(pod->uid());
     *pod->mutable_create_time() = google::protobuf::util::TimeUtil::MillisecondsToTimestamp(now_ms - hours * kHour);
-    pod->set_gang("old");
-    pod->mutable_declaration()->set_min_member(5);
   }
   ASSERT_TRUE(client_->UpdateFacts(update).ok());
   const auto why = client_->ExplainGang("d", "old");
@@ -82,11 +77,8 @@ TEST_F(Rpc, WaitingGang_WaitsSincePodCreation) {
 TEST_F(Rpc, FailedGang_ReportsFailure) {
   v1::UpdateFactsRequest update;
   v1::PodFacts* pod = update.add_pods();
-  pod->set_uid("lost");
+  *pod = MemberOf("lost", 1, "lost");
   pod->set_namespace_("d");
-  pod->set_name("lost");
-  pod->set_gang("lost");
-  pod->mutable_declaration()->set_min_member(1);
   pod->set_node_name("n");
   pod->set_phase(v1::PodFacts::PHASE_FAILED);
   ASSERT_TRUE(client_->UpdateFacts(update).ok());
@@ -101,10 +93,8 @@ TEST_F(Rpc, FailedGang_ReportsFailure) {
 
 TEST_F(Rpc, CreationTimeOutOfRange_IsRefused) {
   v1::UpdateFactsRequest update;
-  v1::PodFacts* pod = update.add_pods();
-  pod->set_uid("late");
-  pod->set_name("late");
-  pod->mutable_create_time()->set_seconds(std::numeric_limits<int64_t>::max());
+  *update.add_pods() = PodOf("late", "0");
+  update.mutable_pods(0)->mutable_create_time()->set_seconds(std::numeric_limits<int64_t>::max());
   const absl::Status refused = client_->UpdateFacts(update).status();
   EXPECT_NE(refused.message().find("create_time: 9223372036854775807s 0ns since 1970; expected"), std::string::npos)
       << refused;
@@ -165,35 +155,11 @@ TEST_F(Rpc, Watch_ReceivesListThenChanges) {
   EXPECT_EQ(changes, (std::vector<std::string>{"later", "removed d/later"})) << ended;
 }
 
-TEST_F(Rpc, HealthService_ReportsServing) {
-  const auto channel = Channel();
-  // Debian ships no health.proto: HealthCheckRequest{} is no bytes, HealthCheckResponse{status: SERVING} is 08 01.
-  grpc::GenericStub stub(channel);
-  grpc::ClientContext context;
-  const grpc::ByteBuffer request(nullptr, 0);
-  grpc::ByteBuffer response;
-  grpc::Status status;
-  Notification done;
-  stub.UnaryCall(&context, "/grpc.health.v1.Health/Check", grpc::StubOptions(), &request, &response,
-                 [&](grpc::Status s) {
-                   status = std::move(s);
-                   done.Notify();
-                 });
-  done.WaitForNotification();
-  ASSERT_TRUE(status.ok()) << status.error_message();
-  grpc::Slice bytes;
-  ASSERT_TRUE(response.DumpToSingleSlice(&bytes).ok());
-  EXPECT_EQ(std::string(bytes.begin(), bytes.end()), std::string("\x08\x01"));
-}
-
+// Its TTL is that of the fixture.
 v1::SubmitGangRequest Submission(const std::string& id, const std::string& name, int pods, const std::string& cpu) {
-  v1::SubmitGangRequest request;
+  v1::SubmitGangRequest request = SubmitOf(name, pods, cpu);
   request.set_request_id(id);
-  request.mutable_gang()->set_name(name);
-  request.mutable_gang()->set_min_member(pods);
-  v1::MemberSet* members = request.add_members();
-  members->set_count(pods);
-  (*members->mutable_shape()->mutable_requests())["cpu"] = cpu;
+  request.clear_ttl();
   return request;
 }
 
@@ -210,10 +176,7 @@ std::string Reserved(MusterClient* client) {
 
 // SPEC S-1: a repeated request has the same reply and reserves nothing twice.
 TEST_F(Rpc, RepeatedRequest_ExecutesOnce) {
-  v1::CreateGangRequest create;
-  create.set_request_id("r1");
-  create.mutable_gang()->set_name("made");
-  create.mutable_gang()->set_min_member(2);
+  v1::CreateGangRequest create = CreateOf("made", 2, "r1");
   const auto first = client_->CreateGang(create);
   ASSERT_TRUE(first.ok()) << first.status();
   const auto again = client_->CreateGang(create);
@@ -271,10 +234,7 @@ TEST_F(Rpc, RepeatedRequest_IsIdentifiedByContent) {
 
 // Eight callers with one id at once: one executes the request, all get its reply.
 TEST_F(Rpc, ConcurrentRepetitions_ShareOneReply) {
-  v1::CreateGangRequest create;
-  create.set_request_id("same");
-  create.mutable_gang()->set_name("one");
-  create.mutable_gang()->set_min_member(1);
+  const v1::CreateGangRequest create = CreateOf("one", 1, "same");
   std::atomic<int> done{0};
   std::vector<std::thread> callers;
   for (int i = 0; i < 8; ++i) {
@@ -350,9 +310,7 @@ TEST_F(Rpc, WatchedWaitingSubmission_StaysAlive) {
 }
 
 TEST_F(Rpc, InvalidField_IsNamed) {
-  v1::CreateGangRequest create;
-  create.mutable_gang()->set_name("Not A Name");
-  create.mutable_gang()->set_min_member(-1);
+  v1::CreateGangRequest create = CreateOf("Not A Name", -1);
   create.mutable_gang()->set_mode(static_cast<v1::GangMode>(99));
   (*create.mutable_gang()->mutable_min_resources())["cpu"] = "many";
   create.mutable_gang()->add_group("nowhere");
@@ -376,19 +334,10 @@ TEST_F(Rpc, InvalidField_IsNamed) {
 // SPEC G-4: WAIT now, PERMIT or REJECT later; a caller that goes away releases its place.
 TEST_F(Rpc, CancelledPermit_ReleasesPlace) {
   v1::UpdateFactsRequest update;
-  for (const char* name : {"a", "b"}) {
-    v1::PodFacts* pod = update.add_pods();
-    pod->set_uid(absl::StrCat("v-", name));
-    pod->set_name(absl::StrCat("v-", name));
-    pod->set_gang("verbs");
-    pod->mutable_declaration()->set_min_member(2);
-    (*pod->mutable_shape()->mutable_requests())["cpu"] = "1";
-  }
+  for (const char* name : {"v-a", "v-b"}) *update.add_pods() = MemberOf("verbs", 2, name, "1");
   ASSERT_TRUE(client_->UpdateFacts(update).ok());
   const auto stub = v1::DecisionService::NewStub(Channel());
-  v1::PermitRequest request;
-  request.set_pod_uid("v-a");
-  request.set_node("n");
+  const v1::PermitRequest request = PermitOf("v-a", "n");
   {
     grpc::ClientContext context;
     const auto reader = stub->Permit(&context, request);
@@ -419,13 +368,10 @@ TEST_F(Rpc, CancelledPermit_ReleasesPlace) {
                              })
                     .ok());
   });
-  v1::PermitRequest second;
-  second.set_pod_uid("v-b");
-  second.set_node("n");
   while (client_->GetGang("default", "verbs")->counts().waiting() == 0) absl::SleepFor(absl::Milliseconds(5));
   for (int i = 0; i < 2; ++i) {
     EXPECT_TRUE(client_
-                    ->Permit(second,
+                    ->Permit(PermitOf("v-b", "n"),
                              [&](const v1::PermitEvent& event) {
                                EXPECT_EQ(event.verdict(), v1::PermitEvent::VERDICT_PERMIT);
                                return true;
@@ -442,22 +388,34 @@ TEST_F(Rpc, CancelledPermit_ReleasesPlace) {
   EXPECT_EQ(Counted("Permit refused"), 1);
 }
 
-TEST_F(Rpc, ExpiredCall_HasNoEffect) {
-  engine_.ReadDurableSync([](const Machine&) { absl::SleepFor(absl::Milliseconds(1)); }).IgnoreError();
-  Notification done;
-  engine_.AskAsync(UpsertPod{}, std::chrono::steady_clock::now() - std::chrono::seconds(1),
-                   [&](const absl::StatusOr<Reply>& reply) {
-                     EXPECT_TRUE(absl::IsDeadlineExceeded(reply.status())) << reply.status();
-                     done.Notify();
-                   });
-  done.WaitForNotification();
+// A warning if there is no room.
+Effect EventOf(ReasonCode code, const std::string& text, const std::string& name_space = "d") {
+  return EmitPodEvent{{name_space, "a", "u-a"}, code == ReasonCode::kNoRoom, {code, text}};
+}
+
+// The events of namespace "d" after this number.
+v1::WatchEventsRequest EventsAfter(int64_t sequence) {
+  v1::WatchEventsRequest request;
+  request.set_after_sequence(sequence);
+  request.set_namespace_("d");
+  return request;
+}
+
+// The missed events that the first two of the watch report.
+std::vector<int64_t> MissedByTwo(MusterClient* client, int64_t after) {
+  std::vector<int64_t> missed;
+  const auto two = [&](const v1::Event& event) {
+    missed.push_back(event.dropped_events());
+    return missed.size() < 2;
+  };
+  EXPECT_TRUE(client->WatchEvents(EventsAfter(after), two).ok());
+  return missed;
 }
 
 TEST_F(Rpc, Events_ReportDecisions) {
   const EventLog::Page before = events_.After(0);
   const int64_t after = before.events.empty() ? 0 : before.events.back()->sequence;
-  events_.Carry({EmitPodEvent{{"d", "a", "u-a"}, true, {ReasonCode::kNoRoom, "no room"}},
-                 EvictPod{{"e", "x", "u-x"}, "its gang starts anew"}});
+  events_.Carry({EventOf(ReasonCode::kNoRoom, "no room"), EvictPod{{"e", "x", "u-x"}, "its gang starts anew"}});
   v1::ListEventsRequest list_after;
   list_after.set_after_sequence(after);
   const auto list = client_->ListEvents(list_after);
@@ -466,50 +424,29 @@ TEST_F(Rpc, Events_ReportDecisions) {
   EXPECT_EQ(list->events(0).type(), v1::Event::TYPE_WARNING);
   EXPECT_EQ(list->events(0).reason().code(), v1::REASON_CODE_NO_ROOM);
   EXPECT_EQ(list->events(1).type(), v1::Event::TYPE_EVICT);
-  v1::WatchEventsRequest watch;
-  watch.set_after_sequence(after);
-  watch.set_namespace_("d");
   std::vector<std::string> seen;
-  EXPECT_TRUE(
-      client_
-          ->WatchEvents(watch,
-                        [&](const v1::Event& event) {
-                          seen.push_back(event.reason().text());
-                          if (seen.size() == 1) {
-                            std::vector<Effect> more;
-                            for (size_t i = 0; i < 3; ++i)
-                              more.emplace_back(EmitPodEvent{{"d", "a", "u-a"}, false, {ReasonCode::kQueued, "later"}});
-                            events_.Carry(more);
-                          }
-                          return seen.size() < 4;
-                        })
-          .ok());
+  const auto four = [&](const v1::Event& event) {
+    seen.push_back(event.reason().text());
+    if (seen.size() == 1) events_.Carry(std::vector<Effect>(3, EventOf(ReasonCode::kQueued, "later")));
+    return seen.size() < 4;
+  };
+  EXPECT_TRUE(client_->WatchEvents(EventsAfter(after), four).ok());
   EXPECT_EQ(seen, (std::vector<std::string>{"no room", "later", "later", "later"}));
 }
 
 // A watch that continues after a gap reports the gap once, in its first event.
 TEST_F(Rpc, WatchAfterGap_ReportsMissedEvents) {
-  events_.Carry({EmitPodEvent{{"d", "a", "u-a"}, true, {ReasonCode::kNoRoom, "first"}}});
+  events_.Carry({EventOf(ReasonCode::kNoRoom, "first")});
   const int64_t after = events_.After(0).events.back()->sequence;
-  events_.Carry(std::vector<Effect>(EventLog::kCapacity + 7,
-                                    EmitPodEvent{{"d", "a", "u-a"}, false, {ReasonCode::kQueued, "later"}}));
-  v1::WatchEventsRequest watch;
-  watch.set_after_sequence(after);
-  watch.set_namespace_("d");
-  std::vector<int64_t> missed;
-  const auto two = [&](const v1::Event& event) {
-    missed.push_back(event.dropped_events());
-    return missed.size() < 2;
-  };
-  EXPECT_TRUE(client_->WatchEvents(watch, two).ok());
-  EXPECT_EQ(missed, (std::vector<int64_t>{7, 0}));
+  events_.Carry(std::vector<Effect>(EventLog::kCapacity + 7, EventOf(ReasonCode::kQueued, "later")));
+  EXPECT_EQ(MissedByTwo(client_.get(), after), (std::vector<int64_t>{7, 0}));
 }
 
 // A reader that stops reading loses retained events, but not the stream: it continues with the number of missed events.
 TEST_F(Rpc, StalledEventReader_ReceivesMissedCount) {
   const int64_t before = events_.After(0).last;
   constexpr int64_t kMany = 20 * static_cast<int64_t>(EventLog::kCapacity);
-  events_.Carry({EmitPodEvent{{"d", "a", "u-a"}, true, {ReasonCode::kNoRoom, "first"}}});
+  events_.Carry({EventOf(ReasonCode::kNoRoom, "first")});
   v1::WatchEventsRequest watch;
   watch.set_after_sequence(before);
   int64_t seen = 0;
@@ -520,8 +457,7 @@ TEST_F(Rpc, StalledEventReader_ReceivesMissedCount) {
     last = event.sequence();
     missed += event.dropped_events();
     if (++seen == 1) {
-      for (int64_t i = 1; i < kMany; ++i)
-        events_.Carry({EmitPodEvent{{"d", "a", "u-a"}, false, {ReasonCode::kQueued, "later"}}});
+      for (int64_t i = 1; i < kMany; ++i) events_.Carry({EventOf(ReasonCode::kQueued, "later")});
     }
     return last < before + kMany;
   };
@@ -545,20 +481,12 @@ TEST_F(Rpc, MissedEvents_AreCountedOnce) {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));  // the watch has found nothing by then
     while (!ended) {
       for (const char* space : {"other", "other", "d"}) {
-        log.Carry({EmitPodEvent{{space, "a", "u-a"}, true, {ReasonCode::kNoRoom, "now"}}});
+        log.Carry({EventOf(ReasonCode::kNoRoom, "now", space)});
         std::this_thread::sleep_for(std::chrono::milliseconds(30));
       }
     }
   });
-  v1::WatchEventsRequest watch;
-  watch.set_after_sequence(9'990);
-  watch.set_namespace_("d");
-  std::vector<int64_t> missed;
-  const auto two = [&](const v1::Event& event) {
-    missed.push_back(event.dropped_events());
-    return missed.size() < 2;
-  };
-  EXPECT_TRUE(client->WatchEvents(watch, two).ok());
+  const std::vector<int64_t> missed = MissedByTwo(client.get(), 9'990);
   ended = true;
   later.join();
   server.Stop();
@@ -572,7 +500,7 @@ TEST_F(Rpc, WatchFromEarlierLife_Continues) {
   watch.set_after_sequence(1'000'000);
   std::thread later([&] {
     for (int i = 0; i < 100; ++i) {
-      events_.Carry({EmitPodEvent{{"d", "a", "u-a"}, true, {ReasonCode::kNoRoom, "now"}}});
+      events_.Carry({EventOf(ReasonCode::kNoRoom, "now")});
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
   });

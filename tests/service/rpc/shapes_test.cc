@@ -109,9 +109,7 @@ TEST_F(Shapes, InvalidShape_NamesFieldAndValue) {
   label.mutable_gang()->mutable_topology()->set_required("no label");
   AddMembers("", 1, &label);
   refused(label, "gang.topology.required");
-  v1::CreateGangRequest create;
-  create.mutable_gang()->set_name("g");
-  create.mutable_gang()->set_min_member(2);
+  v1::CreateGangRequest create = CreateOf("g", 2);
   AddSubgroup("a", 1, create.mutable_gang());
   EXPECT_TRUE(absl::StrContains(client_->CreateGang(create).status().message(), "the gang needs 2 of its 1 subgroups"));
 }
@@ -255,9 +253,7 @@ TEST_F(Shapes, MembersContradictingGang_AreRefused) {
   }
   refused(manifests, "manifests[1]: ");
 
-  v1::CreateGangRequest create;
-  create.mutable_gang()->set_name("lone");
-  create.mutable_gang()->set_min_member(1);
+  v1::CreateGangRequest create = CreateOf("lone", 1);
   create.mutable_gang()->add_group("default/other");
   const absl::Status lone = client_->CreateGang(create).status();
   EXPECT_TRUE(absl::StrContains(lone.message(), "gang.group: does not name default/lone")) << lone;

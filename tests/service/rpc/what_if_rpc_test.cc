@@ -15,11 +15,7 @@ class WhatIfRpc : public Rpc {
   // The fixture's node has two CPUs; "e/solo" in the queue behind "d/train" requests one of them.
   static v1::PlanGangRequest Job(int members, const std::string& cpu) {
     v1::PlanGangRequest request;
-    request.mutable_job()->mutable_gang()->set_name("job");
-    request.mutable_job()->mutable_gang()->set_min_member(members);
-    v1::MemberSet* set = request.mutable_job()->add_members();
-    set->set_count(members);
-    (*set->mutable_shape()->mutable_requests())["cpu"] = cpu;
+    *request.mutable_job() = SubmitOf("job", members, cpu);
     return request;
   }
   [[nodiscard]] uint64_t HashNow() {

@@ -22,7 +22,9 @@
 #include "service/security/tls_context.h"
 #include "support/sync.h"
 #include "tests/support/certificates.h"
+#include "tests/support/local_server.h"
 #include "tests/support/loopback.h"
+#include "tests/support/requests.h"
 #include "tests/support/running_musterd.h"
 #include "tests/support/test_folder.h"
 
@@ -79,11 +81,16 @@ bool Eventually(const std::function<bool()>& holds) {
 }
 
 absl::Status Write(const ClientOptions& options, const std::string& gang) {
-  v1::CreateGangRequest request;
-  request.mutable_gang()->set_name(gang);
-  request.mutable_gang()->set_min_member(2);
-  return (*ConnectWith(options))->CreateGang(request).status();
+  return (*ConnectWith(options))->CreateGang(CreateOf(gang, 2)).status();
 }
+
+ClientOptions WithoutTls(const RunningMusterd& musterd) {
+  ClientOptions options;
+  options.server = musterd.grpc();
+  return options;
+}
+
+constexpr char kFilter[] = R"({"Pod":{"metadata":{"name":"p","uid":"u"}},"NodeNames":["n"]})";
 
 class SecurityTest : public testing::Test {
  protected:
@@ -101,8 +108,7 @@ class SecurityTest : public testing::Test {
   }
   [[nodiscard]] ClientOptions Client(const RunningMusterd& musterd, const std::string& certificate = "",
                                      const std::string& token = "") const {
-    ClientOptions options;
-    options.server = musterd.grpc();
+    ClientOptions options = WithoutTls(musterd);
     options.ca_file = authority_.ca_file();
     options.token = token;
     if (!certificate.empty()) {
@@ -112,13 +118,19 @@ class SecurityTest : public testing::Test {
     return options;
   }
 
+  // For calls that the client does not offer.
+  [[nodiscard]] std::shared_ptr<grpc::ChannelCredentials> Credentials() const {
+    grpc::SslCredentialsOptions ssl;
+    ssl.pem_root_certs = Contents(authority_.ca_file());
+    return grpc::SslCredentials(ssl);
+  }
+
   // The status of a filter call over TLS that presents this certificate; 0: no response.
   [[nodiscard]] int AskExtender(const RunningMusterd& musterd, const std::string& certificate) const {
     httplib::SSLClient client("localhost", musterd.extender_port(), authority_.cert_file(certificate),
                               authority_.key_file(certificate));
     client.set_ca_cert_path(authority_.ca_file().c_str());
-    const httplib::Result result =
-        client.Post("/filter", R"({"Pod":{"metadata":{"name":"p","uid":"u"}},"NodeNames":["n"]})", "application/json");
+    const httplib::Result result = client.Post("/filter", kFilter, "application/json");
     return result ? result->status : 0;
   }
 
@@ -141,9 +153,7 @@ TEST_F(SecurityTest, MutualTls_RefusesUnknownAndExpired) {
   wrong.ca_file = stranger_.ca_file();
   EXPECT_TRUE(Unreachable(wrong));
   // Without TLS no call succeeds.
-  ClientOptions clear;
-  clear.server = musterd.grpc();
-  EXPECT_FALSE(Read(clear, kRefusedFor).ok());
+  EXPECT_FALSE(Read(WithoutTls(musterd), kRefusedFor).ok());
   EXPECT_TRUE(Read(Client(musterd, "client")).ok()) << "others are unaffected";
 }
 
@@ -160,11 +170,10 @@ TEST_F(SecurityTest, Token_HasItsRole) {
   EXPECT_TRUE(absl::StrContains(denied.message(), "token:bob is read-only")) << denied;
   EXPECT_TRUE(Write(Client(musterd, "", kWriter), "a").ok());
   // Streams are checked in the same way.
-  v1::PermitRequest permit;
-  permit.set_pod_uid("u");
-  permit.set_node("n");
   const absl::Status stream =
-      (*ConnectWith(Client(musterd, "", kReader)))->Permit(permit, [](const v1::PermitEvent&) { return true; });
+      (*ConnectWith(Client(musterd, "", kReader)))->Permit(PermitOf("u", "n"), [](const v1::PermitEvent&) {
+        return true;
+      });
   EXPECT_TRUE(absl::IsPermissionDenied(stream)) << stream;
 
   // Changed files are read again without a restart: a token is removed, a certificate renewed.
@@ -243,8 +252,7 @@ TEST_F(SecurityTest, Extender_ChecksTokensAndRoles) {
     if (!token.empty()) headers.emplace("Authorization", "Bearer " + token);
     // A header of Muster's that a caller invents has no effect.
     headers.emplace("X-Muster-Refusal", "Uinvented");
-    const httplib::Result result = client.Post(
-        "/filter", headers, R"({"Pod":{"metadata":{"name":"p","uid":"u"}},"NodeNames":["n"]})", "application/json");
+    const httplib::Result result = client.Post("/filter", headers, kFilter, "application/json");
     return result ? result->status : 0;
   };
   EXPECT_EQ(ask(""), 401);
@@ -305,9 +313,7 @@ TEST_F(SecurityTest, UnsupportedRequest_IsRefusedUnread) {
   if (!kSanitized) {
     EXPECT_LT(musterd.ResidentKib(), before + (50 << 10));
   }
-  ClientOptions options;
-  options.server = musterd.grpc();
-  EXPECT_TRUE(Read(options).ok());
+  EXPECT_TRUE(Read(WithoutTls(musterd)).ok());
 }
 
 // Ten thousand waiting calls of one client: it gets its own share, and others get theirs.
@@ -318,10 +324,6 @@ TEST_F(SecurityTest, ClientWithManyStreams_IsBounded) {
   const std::unique_ptr<MusterClient> other = *ConnectWith(Client(musterd, "", kReader));
   ASSERT_TRUE(other->ListGangs("").ok());
 
-  grpc::SslCredentialsOptions ssl;
-  std::ostringstream pem;
-  pem << std::ifstream(authority_.ca_file()).rdbuf();
-  ssl.pem_root_certs = pem.str();
   grpc::CompletionQueue queue;
   struct Call {
     grpc::ClientContext context;
@@ -335,8 +337,7 @@ TEST_F(SecurityTest, ClientWithManyStreams_IsBounded) {
     grpc::ChannelArguments arguments;
     arguments.SetInt("muster.test", i);
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    stubs.push_back(
-        v1::GangService::NewStub(grpc::CreateCustomChannel(musterd.grpc(), grpc::SslCredentials(ssl), arguments)));
+    stubs.push_back(v1::GangService::NewStub(grpc::CreateCustomChannel(musterd.grpc(), Credentials(), arguments)));
   }
   std::vector<std::unique_ptr<Call>> calls;
   for (int i = 0; i < 10'000; ++i) {
@@ -383,13 +384,7 @@ TEST_F(SecurityTest, ClientWithManyCalls_IsBounded) {
   const auto fast = *ConnectWith(Client(musterd, "", kWriter));
   ASSERT_TRUE(fast->ListGangs("").ok());
   int limited = 0;
-  const auto stub = v1::GangService::NewStub(grpc::CreateChannel(musterd.grpc(), [&] {
-    grpc::SslCredentialsOptions ssl;
-    std::ostringstream pem;
-    pem << std::ifstream(authority_.ca_file()).rdbuf();
-    ssl.pem_root_certs = pem.str();
-    return grpc::SslCredentials(ssl);
-  }()));
+  const auto stub = v1::GangService::NewStub(grpc::CreateChannel(musterd.grpc(), Credentials()));
   for (int i = 0; i < 200; ++i) {
     grpc::ClientContext context;
     context.AddMetadata("authorization", absl::StrCat("Bearer ", kWriter));
@@ -438,8 +433,7 @@ TEST_F(SecurityTest, SlowConnections_DoNotBlockOthers) {
   for (int i = 0; i < 5; ++i) {
     const absl::Time begun = absl::Now();
     httplib::Client client("127.0.0.1", musterd.extender_port());
-    const httplib::Result result =
-        client.Post("/filter", R"({"Pod":{"metadata":{"name":"p","uid":"u"}},"NodeNames":["n"]})", "application/json");
+    const httplib::Result result = client.Post("/filter", kFilter, "application/json");
     ASSERT_TRUE(result) << "filter";
     EXPECT_EQ(result->status, 200);
     httplib::Client bind("127.0.0.1", musterd.bind_port());
@@ -447,9 +441,7 @@ TEST_F(SecurityTest, SlowConnections_DoNotBlockOthers) {
         bind.Post("/bind", R"({"PodName":"p","PodNamespace":"d","PodUID":"u","Node":"n"})", "application/json");
     ASSERT_TRUE(bound) << "bind";
     EXPECT_EQ(bound->status, 200);
-    ClientOptions options;
-    options.server = musterd.grpc();
-    EXPECT_TRUE(Read(options).ok());
+    EXPECT_TRUE(Read(WithoutTls(musterd)).ok());
     EXPECT_LT(absl::Now() - begun, 2 * kUnaffected);
   }
   stop = true;
@@ -487,11 +479,7 @@ TEST(TokenReview, Token_IsReviewedAndCached) {
       });
   const int port = server.bind_to_any_port("127.0.0.1");
   std::thread serving([&] { server.listen_after_bind(); });
-  KubeConfig config;
-  config.tls = false;
-  config.host = "127.0.0.1";
-  config.port = port;
-  KubeClient client(config);
+  KubeClient client(ServerAt(port));
   AccessOptions options;
   options.token_review = true;
   options.writers = {"user:runner"};

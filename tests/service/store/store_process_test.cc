@@ -19,6 +19,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -26,6 +27,7 @@
 #include "clients/cpp/muster_client.h"
 #include "service/store/sqlite_store.h"
 #include "support/sync.h"
+#include "tests/support/requests.h"
 #include "tests/support/running_musterd.h"
 #include "tests/support/share.h"
 
@@ -42,36 +44,21 @@ std::unique_ptr<MusterClient> ClientOf(const RunningMusterd& musterd, millisecon
   return *MusterClient::Connect(options);
 }
 
-v1::NodeFacts NodeOf(const std::string& name, int cpu) {
-  v1::NodeFacts node;
-  node.set_name(name);
-  (*node.mutable_allocatable())["cpu"] = absl::StrCat(cpu);
-  (*node.mutable_allocatable())["pods"] = "10000";
-  return node;
-}
-
 // The snapshot of the orchestrator, with one node of four cores.
 v1::SendSnapshotRequest SnapshotOf(const std::string& node, int64_t version) {
   v1::SendSnapshotRequest part;
   part.set_source("orchestrator");
   part.set_version(version);
-  *part.add_nodes() = NodeOf(node, 4);
+  *part.add_nodes() = NodeOf(node, "4");
   part.set_last(true);
   return part;
 }
 
+// A submission whose pods have known UIDs.
 v1::SubmitGangRequest GangOf(const std::string& name, int pods) {
-  v1::SubmitGangRequest request;
-  request.set_request_id(name);
-  request.mutable_gang()->set_name(name);
-  request.mutable_gang()->set_min_member(pods);
-  request.mutable_ttl()->set_seconds(60);
-  for (int i = 0; i < pods; ++i) {
-    v1::PodFacts* pod = request.add_pods();
-    pod->set_uid(absl::StrCat(name, "-", i));
-    pod->set_name(absl::StrCat(name, "-", i));
-    (*pod->mutable_shape()->mutable_requests())["cpu"] = "1";
-  }
+  v1::SubmitGangRequest request = SubmitOf(name, pods, "1");
+  request.clear_members();
+  for (int i = 0; i < pods; ++i) *request.add_pods() = PodOf(absl::StrCat(name, "-", i), "1");
   return request;
 }
 
@@ -114,11 +101,9 @@ void Create(MusterClient* client, int round, const std::atomic<bool>& stop,
             std::function<absl::Status(MusterClient*)>* last) {
   for (int i = 0; !stop; ++i) {
     const std::string name = absl::StrCat("made-", round, "-", i);
-    v1::CreateGangRequest create;
-    create.set_request_id(absl::StrCat("create-", name));
-    create.mutable_gang()->set_name(name);
-    create.mutable_gang()->set_min_member(2);
-    *last = [create](MusterClient* by) { return by->CreateGang(create).status(); };
+    *last = [create = CreateOf(name, 2, absl::StrCat("create-", name))](MusterClient* by) {
+      return by->CreateGang(create).status();
+    };
     if (!(*last)(client).ok()) return;
     v1::DeleteGangRequest remove;
     remove.set_request_id(absl::StrCat("delete-", name));
@@ -139,7 +124,7 @@ TEST(Killed, AnsweredRequests_SurviveKill) {
   ASSERT_TRUE(musterd.running()) << musterd.log();
   {
     v1::UpdateFactsRequest update;
-    for (const char* name : {"a", "b"}) *update.add_nodes() = NodeOf(name, kCpus / 2);
+    for (const char* name : {"a", "b"}) *update.add_nodes() = NodeOf(name, absl::StrCat(kCpus / 2));
     ASSERT_TRUE(ClientOf(musterd)->UpdateFacts(update).ok());
   }
   Promises promises;
@@ -216,10 +201,7 @@ TEST(Restarted, FactsAndVersion_AreRestored) {
   RunningMusterd musterd("facts: {staleAfter: 1s}\n");
   std::unique_ptr<MusterClient> client = ClientOf(musterd);
   ASSERT_TRUE(client->SendSnapshot({SnapshotOf("a", 7)}).ok());
-  v1::CreateGangRequest create;
-  create.mutable_gang()->set_name("made");
-  create.mutable_gang()->set_min_member(5);
-  ASSERT_TRUE(client->CreateGang(create).ok());
+  ASSERT_TRUE(client->CreateGang(CreateOf("made", 5)).ok());
   musterd.Kill();
   musterd.Start();
   client = ClientOf(musterd);
@@ -230,14 +212,7 @@ TEST(Restarted, FactsAndVersion_AreRestored) {
   for (int i = 0; i < 100 && !client->ListNodes()->nodes(0).stale_too_long(); ++i)
     absl::SleepFor(absl::Milliseconds(50));
   EXPECT_TRUE(client->ListNodes()->nodes(0).stale_too_long());
-  v1::SubmitGangRequest submit;
-  submit.set_request_id("late");
-  submit.mutable_gang()->set_name("late");
-  submit.mutable_gang()->set_min_member(1);
-  v1::MemberSet* members = submit.add_members();
-  members->set_count(1);
-  (*members->mutable_shape()->mutable_requests())["cpu"] = "1";
-  const absl::StatusOr<v1::Submission> waits = client->SubmitGang(submit);
+  const absl::StatusOr<v1::Submission> waits = client->SubmitGang(SubmitOf("late", 1, "1"));
   ASSERT_TRUE(waits.ok()) << waits.status();
   EXPECT_EQ(waits->state(), v1::Submission::STATE_WAITING);
   EXPECT_NE(waits->reason().text().find("1 node: not announced since musterd started"), std::string::npos)
@@ -249,7 +224,7 @@ TEST(Restarted, FactsAndVersion_AreRestored) {
   next.set_source("orchestrator");
   next.set_version(8);
   next.set_request_id("update-8");
-  *next.add_nodes() = NodeOf("b", 4);
+  *next.add_nodes() = NodeOf("b", "4");
   EXPECT_TRUE(client->UpdateFacts(next).ok());
   EXPECT_EQ(client->ListNodes()->nodes_size(), 2);
   const v1::ListNodesResponse fresh = *client->ListNodes();
@@ -308,13 +283,16 @@ class SmallDisk {
   bool mounted_ = false;
 };
 
-std::string Fetched(const RunningMusterd& musterd, const std::string& path) {
-  const std::string command = absl::StrCat("curl -s -m 10 http://127.0.0.1:", musterd.admin_port(), path);
+// What the command prints, and its exit code.
+std::pair<std::string, int> RunShell(const std::string& command) {
   std::string output;
   FILE* out = popen(command.c_str(), "r");
   for (int c = fgetc(out); c != EOF; c = fgetc(out)) output.push_back(static_cast<char>(c));
-  pclose(out);
-  return output;
+  return {output, WEXITSTATUS(pclose(out))};
+}
+
+std::string Fetched(const RunningMusterd& musterd, const std::string& path) {
+  return RunShell(absl::StrCat("curl -s -m 10 http://127.0.0.1:", musterd.admin_port(), path)).first;
 }
 
 std::string Readyz(const RunningMusterd& musterd) { return Fetched(musterd, "/readyz"); }
@@ -379,10 +357,8 @@ TEST(Restarted, FromBackup_CapacityIsPromisedOnce) {
   const auto runs = [&](const std::string& gang, int pods) {
     for (int i = 0; i < pods; ++i) {
       v1::PodFacts* pod = part.add_pods();
-      pod->set_uid(absl::StrCat(gang, "-", i));
-      pod->set_name(pod->uid());
+      *pod = PodOf(absl::StrCat(gang, "-", i), "1");
       pod->set_node_name("a");
-      (*pod->mutable_shape()->mutable_requests())["cpu"] = "1";
     }
   };
   runs("early", 1);
@@ -407,9 +383,10 @@ TEST(FullDisk, Replies_WaitAndResume) {
   ASSERT_TRUE(musterd.running()) << musterd.log();
   const std::unique_ptr<MusterClient> client = ClientOf(musterd);
   v1::UpdateFactsRequest update;
-  *update.add_nodes() = NodeOf("a", 100);
+  *update.add_nodes() = NodeOf("a", "100");
   ASSERT_TRUE(client->UpdateFacts(update).ok());
   EXPECT_EQ(Readyz(musterd), "ok\n");
+  EXPECT_TRUE(HealthBecomes(musterd, 1));
   disk.Fill();
   const std::unique_ptr<MusterClient> hasty = ClientOf(musterd, milliseconds(500));
   const absl::Status late = hasty->SubmitGang(GangOf("waits", 2)).status();
@@ -448,10 +425,7 @@ TEST(StoreFile, UnavailableFile_IsReported) {
   // Its own default store is locked; another musterd without a configured store runs without one.
   const std::string command = absl::StrCat("cd ", musterd.folder(), " && timeout -s TERM 5 ", RunningMusterd::Path());
   const auto run = [&](const std::string& flags, const std::string& config = "musterd.yaml") {
-    std::string output;
-    FILE* out = popen(absl::StrCat(command, " --config ", config, " ", flags, " 2>&1").c_str(), "r");
-    for (int c = fgetc(out); c != EOF; c = fgetc(out)) output.push_back(static_cast<char>(c));
-    return std::make_pair(output, WEXITSTATUS(pclose(out)));
+    return RunShell(absl::StrCat(command, " --config ", config, " ", flags, " 2>&1"));
   };
   const auto [warned, went_on] = run("");
   EXPECT_NE(warned.find("/muster.db: another musterd (pid"), std::string::npos) << warned;
@@ -469,9 +443,7 @@ TEST(StoreFile, UnavailableFile_IsReported) {
   const auto [taken, gave_up] = run("--store ./muster.db", "same.yaml");
   EXPECT_NE(taken.find("listen.grpc: cannot listen on"), std::string::npos) << taken;
   EXPECT_EQ(gave_up, 1);
-  ClientOptions options;
-  options.server = musterd.grpc();
-  EXPECT_TRUE((*MusterClient::Connect(options))->SubmitGang(GangOf("after", 1)).ok()) << "the first one serves on";
+  EXPECT_TRUE(ClientOf(musterd)->SubmitGang(GangOf("after", 1)).ok()) << "the first one serves on";
   const auto [nowhere, not_there] = run("--store no/such/folder/x.db");
   EXPECT_NE(nowhere.find("its directory must exist and be writable"), std::string::npos) << nowhere;
   EXPECT_EQ(not_there, 1);
@@ -484,7 +456,7 @@ TEST(Standby, FirstEnds_StandbyContinues) {
   ASSERT_TRUE(first.running()) << first.log();
   const std::string yaml = absl::StrCat("store: {standby: true, path: ", first.folder(), "/muster.db}\n");
   v1::UpdateFactsRequest update;
-  *update.add_nodes() = NodeOf("a", 4);
+  *update.add_nodes() = NodeOf("a", "4");
   ASSERT_TRUE(ClientOf(first)->UpdateFacts(update).ok());
   for (const bool killed : {true, false}) {
     RunningMusterd second(yaml);
