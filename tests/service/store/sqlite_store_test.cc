@@ -26,6 +26,20 @@ namespace {
 
 using testing::HasSubstr;
 
+// A store that this process has taken over.
+struct OwnedStore {
+  explicit OwnedStore(const std::string& path, const std::string& vfs = "")
+      : store(OpenSqlite(path, vfs)), epoch(store->TakeOver()->epoch) {}
+  absl::Status Commit(const std::vector<Record>& records) const { return store->Commit(epoch, records); }
+  // Commits one value of kind "a".
+  absl::Status Put(const std::string& key, const std::string& value) const {
+    return Commit({{"a", key, "", 1, value}});
+  }
+
+  std::unique_ptr<SqliteStore> store;
+  const int64_t epoch;
+};
+
 class SqliteTrouble : public testing::Test {
  protected:
   [[nodiscard]] absl::Status Opening() const {
@@ -118,12 +132,11 @@ TEST_F(SqliteTrouble, FlippedBit_IsNeverReadAsRecord) {
   FaultyDisk disk("bits");
   std::vector<std::string> before;
   {
-    const auto store = OpenSqlite(path_, "bits");
-    const int64_t epoch = store->TakeOver()->epoch;
+    const OwnedStore owned(path_, "bits");
     for (int i = 0; i < 40; ++i) {
-      ASSERT_TRUE(store->Commit(epoch, {{"gang", absl::StrCat("d/g-", i), "u", 1, std::string(300, 'v')}}).ok());
+      ASSERT_TRUE(owned.Commit({{"gang", absl::StrCat("d/g-", i), "u", 1, std::string(300, 'v')}}).ok());
     }
-    before = Lines(store->TakeOver()->records);
+    before = Lines(owned.store->TakeOver()->records);
   }
   int found = 0;
   const int64_t size = disk.SizeOf(path_);
@@ -143,88 +156,65 @@ TEST_F(SqliteTrouble, FlippedBit_IsNeverReadAsRecord) {
   EXPECT_GT(found, 0);
 }
 
-TEST_F(SqliteTrouble, FullDisk_ResumesWithRoom) {
-  FaultyDisk disk("full");
-  const auto store = OpenSqlite(path_, "full");
-  const int64_t epoch = store->TakeOver()->epoch;
-  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
-  disk.FailWrites(SQLITE_FULL);
-  for (int i = 0; i < 3; ++i) {
-    const absl::Status full = store->Commit(epoch, {{"a", "x", "", 1, "2"}, {"a", "y", "", 1, "2"}});
-    EXPECT_EQ(ClassifyStoreError(full), StoreErrorKind::kFull) << full;
-    EXPECT_THAT(std::string(full.message()), HasSubstr("no room on its disk; a musterd that has it open continues"));
-  }
-  disk.FailWrites(SQLITE_OK);
-  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}, {"a", "y", "", 1, "2"}}).ok());
-  EXPECT_EQ(Lines(store->TakeOver()->records), (std::vector<std::string>{"a/x=2", "a/y=2"}));
-}
-
-TEST_F(SqliteTrouble, ReadOnlyDisk_IsRetried) {
-  FaultyDisk disk("read-only");
-  const auto store = OpenSqlite(path_, "read-only");
-  const int64_t epoch = store->TakeOver()->epoch;
-  disk.FailWrites(SQLITE_READONLY);
-  const absl::Status refused = store->Commit(epoch, {{"a", "x", "", 1, "1"}});
-  EXPECT_EQ(ClassifyStoreError(refused), StoreErrorKind::kTryAgain) << refused;
-  EXPECT_THAT(std::string(refused.message()),
-              HasSubstr("cannot be written; a musterd that has it open continues when it can be written"));
-  disk.FailWrites(SQLITE_OK);
-  EXPECT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
-}
-
-TEST_F(SqliteTrouble, BrokenDisk_IsRetried) {
-  FaultyDisk disk("broken");
-  const auto store = OpenSqlite(path_, "broken");
-  const int64_t epoch = store->TakeOver()->epoch;
-  for (const bool sync : {false, true}) {
-    if (sync) {
-      disk.FailSyncs(SQLITE_IOERR_FSYNC);
-    } else {
-      disk.FailWrites(SQLITE_IOERR_WRITE);
-    }
-    for (int i = 0; i < 3; ++i) {
-      const absl::Status failed = store->Commit(epoch, {{"a", "x", "", 1, sync ? "2" : "1"}});
-      EXPECT_EQ(ClassifyStoreError(failed), StoreErrorKind::kTryAgain) << failed;
+TEST_F(SqliteTrouble, FailingDisk_ResumesWhenDiskWorks) {
+  const struct {
+    int code;
+    bool at_sync;
+    int tries;
+    StoreErrorKind kind;
+    const char* text;
+  } cases[] = {
+      {SQLITE_FULL, false, 3, StoreErrorKind::kFull, "no room on its disk; a musterd that has it open continues"},
+      {SQLITE_READONLY, false, 1, StoreErrorKind::kTryAgain,
+       "cannot be written; a musterd that has it open continues when it can be written"},
+      {SQLITE_IOERR_WRITE, false, 3, StoreErrorKind::kTryAgain, ""},
+      {SQLITE_IOERR_FSYNC, true, 1, StoreErrorKind::kTryAgain, ""},
+  };
+  for (const auto& [code, at_sync, tries, kind, text] : cases) {
+    FaultyDisk disk("failing");
+    const OwnedStore owned(path_, "failing");
+    ASSERT_TRUE(owned.Put("x", "1").ok());
+    at_sync ? disk.FailSyncs(code) : disk.FailWrites(code);
+    for (int i = 0; i < tries; ++i) {
+      const absl::Status failed = owned.Commit({{"a", "x", "", 1, "2"}, {"a", "y", "", 1, "2"}});
+      EXPECT_EQ(ClassifyStoreError(failed), kind) << failed;
+      EXPECT_THAT(std::string(failed.message()), HasSubstr(text));
     }
     disk.FailWrites(SQLITE_OK);
     disk.FailSyncs(SQLITE_OK);
-    ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, sync ? "2" : "1"}}).ok());
-    EXPECT_EQ(Lines(store->TakeOver()->records).size(), 1U);
-    return;  // the take-over has fenced this epoch
+    ASSERT_TRUE(owned.Commit({{"a", "x", "", 1, "2"}, {"a", "y", "", 1, "2"}}).ok()) << code;
+    EXPECT_EQ(Lines(owned.store->TakeOver()->records), (std::vector<std::string>{"a/x=2", "a/y=2"})) << code;
   }
 }
 
 TEST_F(SqliteTrouble, RemovedFile_IsDetected) {
-  const auto store = OpenSqlite(path_);
-  const int64_t epoch = store->TakeOver()->epoch;
-  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
+  const OwnedStore owned(path_);
+  ASSERT_TRUE(owned.Put("x", "1").ok());
   ASSERT_EQ(rename(path_.c_str(), (folder_ / "away").c_str()), 0);
-  const absl::Status missed = store->Commit(epoch, {{"a", "x", "", 1, "2"}});
+  const absl::Status missed = owned.Put("x", "2");
   EXPECT_EQ(ClassifyStoreError(missed), StoreErrorKind::kTryAgain);
   EXPECT_THAT(std::string(missed.message()), HasSubstr("removed or replaced while Muster has it open; put it back"));
   ASSERT_EQ(rename((folder_ / "away").c_str(), path_.c_str()), 0);
-  EXPECT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}}).ok());
+  EXPECT_TRUE(owned.Put("x", "2").ok());
 }
 
 // Its log is removed, as before a restore, but while musterd runs: no acknowledged record is lost.
 TEST_F(SqliteTrouble, RemovedLog_IsWrittenAgain) {
-  auto store = OpenSqlite(path_);
-  const int64_t epoch = store->TakeOver()->epoch;
-  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
-  ASSERT_TRUE(store->Commit(epoch, {{"a", "y", "", 1, "2"}}).ok());
+  const OwnedStore owned(path_);
+  ASSERT_TRUE(owned.Put("x", "1").ok());
+  ASSERT_TRUE(owned.Put("y", "2").ok());
   ASSERT_EQ(unlink((path_ + "-wal").c_str()), 0);
-  ASSERT_TRUE(store->Commit(epoch, {{"a", "z", "", 1, "3"}}).ok());
+  ASSERT_TRUE(owned.Put("z", "3").ok());
   // The files after a power loss, by name.
   for (const char* suffix : {"", "-wal"}) std::filesystem::copy_file(path_ + suffix, (folder_ / "left") + suffix);
   EXPECT_EQ(Lines(ReadStore(folder_ / "left")->records), (std::vector<std::string>{"a/x=1", "a/y=2", "a/z=3"}));
 }
 
 TEST_F(SqliteTrouble, EmptiedFile_IsDetected) {
-  const auto store = OpenSqlite(path_);
-  const int64_t epoch = store->TakeOver()->epoch;
-  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
+  const OwnedStore owned(path_);
+  ASSERT_TRUE(owned.Put("x", "1").ok());
   ASSERT_EQ(truncate(path_.c_str(), 0), 0);
-  const absl::Status missed = store->Commit(epoch, {{"a", "y", "", 1, "2"}});
+  const absl::Status missed = owned.Put("y", "2");
   EXPECT_EQ(ClassifyStoreError(missed), StoreErrorKind::kTryAgain);
   EXPECT_THAT(std::string(missed.message()), HasSubstr("emptied while Muster has it open"));
 }
@@ -233,18 +223,17 @@ TEST_F(SqliteTrouble, EmptiedFile_IsDetected) {
 // lost, in a valid epoch.
 TEST_F(SqliteTrouble, ReplacedFile_IsDetected) {
   FaultyDisk disk("closed");
-  const auto store = OpenSqlite(path_, "closed");
-  const int64_t epoch = store->TakeOver()->epoch;
-  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
+  const OwnedStore owned(path_, "closed");
+  ASSERT_TRUE(owned.Put("x", "1").ok());
   disk.FailWrites(SQLITE_IOERR_WRITE);
-  EXPECT_EQ(ClassifyStoreError(store->Commit(epoch, {{"a", "x", "", 1, "2"}})), StoreErrorKind::kTryAgain);
+  EXPECT_EQ(ClassifyStoreError(owned.Put("x", "2")), StoreErrorKind::kTryAgain);
   disk.FailWrites(SQLITE_OK);
   ASSERT_EQ(rename(path_.c_str(), (folder_ / "away").c_str()), 0);
   std::ofstream(path_) << "";
-  const absl::Status replaced = store->Commit(epoch, {{"a", "x", "", 1, "2"}});
+  const absl::Status replaced = owned.Put("x", "2");
   EXPECT_THAT(std::string(replaced.message()), HasSubstr("removed or replaced while Muster has it open"));
   ASSERT_EQ(rename((folder_ / "away").c_str(), path_.c_str()), 0);
-  EXPECT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}}).ok());
+  EXPECT_TRUE(owned.Put("x", "2").ok());
 }
 
 // As `cp` does it while musterd runs: nothing is promised on top of the copy and nothing written into it, whether there
@@ -252,21 +241,20 @@ TEST_F(SqliteTrouble, ReplacedFile_IsDetected) {
 TEST_F(SqliteTrouble, BackupCopiedOver_IsDetected) {
   for (const bool commits : {true, false}) {
     const std::string path = folder_ / absl::StrCat("over-", commits);
-    auto store = OpenSqlite(path);
-    const int64_t epoch = store->TakeOver()->epoch;
-    ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
+    OwnedStore owned(path);
+    ASSERT_TRUE(owned.Put("x", "1").ok());
     ASSERT_TRUE(BackUpStore(path, path + ".copy").ok());
-    ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}}).ok());
+    ASSERT_TRUE(owned.Put("x", "2").ok());
     std::filesystem::copy_file(path + ".copy", path, std::filesystem::copy_options::overwrite_existing);
     if (commits) {
-      const absl::Status replaced = store->Commit(epoch, {{"a", "x", "", 1, "3"}});
+      const absl::Status replaced = owned.Put("x", "3");
       EXPECT_EQ(ClassifyStoreError(replaced), StoreErrorKind::kTryAgain);
       EXPECT_THAT(std::string(replaced.message()), HasSubstr("written by another program while Muster has it open"));
       std::ofstream(path + "-wal") << "";  // as a reader of the new file leaves it
-      EXPECT_FALSE(store->Commit(epoch, {{"a", "x", "", 1, "3"}}).ok());
+      EXPECT_FALSE(owned.Put("x", "3").ok());
       EXPECT_GT(std::filesystem::file_size(path + "-wal.left"), 0U);
     }
-    store.reset();
+    owned.store.reset();
     EXPECT_EQ(Lines(OpenSqlite(path)->TakeOver()->records), std::vector<std::string>{"a/x=1"})
         << "as the backup had it";
     EXPECT_TRUE(std::filesystem::exists(path + "-wal.left"));
@@ -274,28 +262,26 @@ TEST_F(SqliteTrouble, BackupCopiedOver_IsDetected) {
 }
 
 TEST_F(SqliteTrouble, TouchedFile_IsAccepted) {
-  const auto store = OpenSqlite(path_);
-  const int64_t epoch = store->TakeOver()->epoch;
-  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
+  const OwnedStore owned(path_);
+  ASSERT_TRUE(owned.Put("x", "1").ok());
   std::filesystem::last_write_time(path_, std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
-  EXPECT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}}).ok());
+  EXPECT_TRUE(owned.Put("x", "2").ok());
 }
 
 // A reader keeps the log from being emptied; what was written to it meanwhile is our own.
 TEST_F(SqliteTrouble, RemovedLogWithReader_LosesNothing) {
-  auto store = OpenSqlite(path_);
-  const int64_t epoch = store->TakeOver()->epoch;
-  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
+  OwnedStore owned(path_);
+  ASSERT_TRUE(owned.Put("x", "1").ok());
   sqlite3* reader = nullptr;
   ASSERT_EQ(sqlite3_open_v2(path_.c_str(), &reader, SQLITE_OPEN_READONLY, nullptr), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(reader, "BEGIN; SELECT count(*) FROM record", nullptr, nullptr, nullptr), SQLITE_OK);
-  ASSERT_TRUE(store->Commit(epoch, {{"a", "y", "", 1, "2"}}).ok());
+  ASSERT_TRUE(owned.Put("y", "2").ok());
   ASSERT_EQ(unlink((path_ + "-wal").c_str()), 0);
-  const absl::Status kept_waiting = store->Commit(epoch, {{"a", "z", "", 1, "3"}});
+  const absl::Status kept_waiting = owned.Put("z", "3");
   EXPECT_EQ(kept_waiting.message().find("written by another program"), std::string::npos) << kept_waiting;
   sqlite3_close(reader);
-  ASSERT_TRUE(store->Commit(epoch, {{"a", "z", "", 1, "3"}}).ok());
-  store.reset();
+  ASSERT_TRUE(owned.Put("z", "3").ok());
+  owned.store.reset();
   EXPECT_EQ(Lines(OpenSqlite(path_)->TakeOver()->records), (std::vector<std::string>{"a/x=1", "a/y=2", "a/z=3"}));
 }
 
@@ -303,14 +289,11 @@ TEST_F(SqliteTrouble, RemovedLogWithReader_LosesNothing) {
 TEST_F(SqliteTrouble, DamagedLog_IsNotReadAsShorter) {
   const std::string left = folder_ / "left";
   {
-    const auto store = OpenSqlite(path_);
-    const int64_t epoch = store->TakeOver()->epoch;
+    const OwnedStore owned(path_);
     for (int i = 0; i < 40; ++i) {
       const std::string value = absl::StrCat(i, std::string(100, 'v'));
-      ASSERT_TRUE(store
-                      ->Commit(epoch, {{"gang", absl::StrCat("d/g-", i), "u", 1, value},
-                                       {"pod", absl::StrCat("p-", i), "u", 1, value}})
-                      .ok());
+      const Record gang{"gang", absl::StrCat("d/g-", i), "u", 1, value};
+      ASSERT_TRUE(owned.Commit({gang, {"pod", absl::StrCat("p-", i), "u", 1, value}}).ok());
     }
     for (const char* suffix : {"", "-wal"}) std::filesystem::copy_file(path_ + suffix, left + suffix);
   }
@@ -353,10 +336,9 @@ TEST_F(SqliteTrouble, DamagedLog_IsNotReadAsShorter) {
 TEST_F(SqliteTrouble, DamagedRewrittenPage_IsDetected) {
   const std::string left = folder_ / "left";
   {
-    const auto store = OpenSqlite(path_);
-    const int64_t epoch = store->TakeOver()->epoch;
+    const OwnedStore owned(path_);
     for (int i = 0; i < 40; ++i) {
-      ASSERT_TRUE(store->Commit(epoch, {{"gang", "d/g", "u", 1, absl::StrCat("value ", i)}}).ok());
+      ASSERT_TRUE(owned.Commit({{"gang", "d/g", "u", 1, absl::StrCat("value ", i)}}).ok());
     }
     for (const char* suffix : {"", "-wal"}) std::filesystem::copy_file(path_ + suffix, left + suffix);
   }
@@ -384,10 +366,9 @@ TEST_F(SqliteTrouble, LinkToFile_IsTheSameStore) {
 TEST_F(SqliteTrouble, DamagedPage_RestIsReadable) {
   constexpr int kRecords = 400;
   {
-    const auto store = OpenSqlite(path_);
-    const int64_t epoch = store->TakeOver()->epoch;
+    const OwnedStore owned(path_);
     for (int i = 0; i < kRecords; ++i) {
-      ASSERT_TRUE(store->Commit(epoch, {{"gang", absl::StrCat("d/g-", i), "u", 1, std::string(200, 'v')}}).ok());
+      ASSERT_TRUE(owned.Commit({{"gang", absl::StrCat("d/g-", i), "u", 1, std::string(200, 'v')}}).ok());
     }
   }
   const auto size = static_cast<int64_t>(std::filesystem::file_size(path_));
@@ -422,17 +403,16 @@ TEST_F(SqliteTrouble, FailedCreation_ChangesNothing) {
 }
 
 TEST_F(SqliteTrouble, BackupDuringWrites_IsConsistent) {
-  const auto store = OpenSqlite(path_);
-  const int64_t epoch = store->TakeOver()->epoch;
-  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
+  const OwnedStore owned(path_);
+  ASSERT_TRUE(owned.Put("x", "1").ok());
   const std::string copy = folder_ / "copy.db";
   ASSERT_TRUE(BackUpStore(path_, copy).ok());
   EXPECT_TRUE(absl::IsAlreadyExists(BackUpStore(path_, copy))) << "nothing is overwritten";
-  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}}).ok()) << "the backup did not take it over";
+  ASSERT_TRUE(owned.Put("x", "2").ok()) << "the backup did not take it over";
   const absl::StatusOr<StoreReport> report = ReadStore(copy);
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(Lines(report->records), std::vector<std::string>{"a/x=1"});
-  EXPECT_EQ(report->epoch, epoch);
+  EXPECT_EQ(report->epoch, owned.epoch);
   EXPECT_EQ(Lines(ReadStore(path_)->records), std::vector<std::string>{"a/x=2"}) << "and may be read meanwhile";
   const auto restored = OpenSqlite(copy);
   EXPECT_EQ(Lines(restored->TakeOver()->records), std::vector<std::string>{"a/x=1"});
