@@ -164,18 +164,39 @@ func envOr(name, otherwise string) string {
 
 func (c *cluster) path(name string) string { return filepath.Join(c.dir, name) }
 
+// issue creates a certificate for a day and its key, both also as PEM. Without an issuer it is signed with its own key.
+func issue(template, issuer *x509.Certificate, issuerKey *ecdsa.PrivateKey) (key *ecdsa.PrivateKey, certificate, keyPEM []byte, err error) {
+	if key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+		return nil, nil, nil, err
+	}
+	if issuer == nil {
+		issuer, issuerKey = template, key
+	}
+	template.SerialNumber = big.NewInt(time.Now().UnixNano())
+	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour)
+	der, err := x509.CreateCertificate(rand.Reader, template, issuer, &key.PublicKey, issuerKey)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	keyDER, err := x509.MarshalECPrivateKey(key)
+	return key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER}), err
+}
+
+func (c *cluster) writeFiles(files map[string][]byte) error {
+	for name, content := range files {
+		if err := os.WriteFile(c.path(name), content, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // writeCertificates creates a self-signed serving certificate, which is its own authority, and a key for service
 // accounts.
 func (c *cluster) writeCertificates() error {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return err
-	}
 	template := &x509.Certificate{
-		SerialNumber:          big.NewInt(1),
 		Subject:               pkix.Name{CommonName: "127.0.0.1"},
-		NotBefore:             time.Now().Add(-time.Hour),
-		NotAfter:              time.Now().Add(24 * time.Hour),
 		IPAddresses:           []net.IP{net.ParseIP("127.0.0.1")},
 		DNSNames:              []string{"localhost"},
 		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
@@ -183,32 +204,23 @@ func (c *cluster) writeCertificates() error {
 		IsCA:                  true,
 		BasicConstraintsValid: true,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	_, serving, key, err := issue(template, nil, nil)
 	if err != nil {
 		return err
 	}
-	keyDER, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		return err
-	}
-	c.caPEM = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	c.caPEM = serving
 	accounts, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		return err
 	}
-	for name, content := range map[string][]byte{
-		"serving.crt":  c.caPEM,
-		"serving.key":  pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER}),
+	return c.writeFiles(map[string][]byte{
+		"serving.crt":  serving,
+		"serving.key":  key,
 		"accounts.key": pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(accounts)}),
 		"tokens.csv": []byte(adminToken + ",admin,admin,system:masters\n" +
 			musterToken + ",system:serviceaccount:muster-system:muster,muster\n" +
 			schedulerToken + ",system:kube-scheduler,scheduler\n"),
-	} {
-		if err := os.WriteFile(c.path(name), content, 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 func (c *cluster) startControlPlane() error {
@@ -261,35 +273,40 @@ func (c *cluster) startControlPlane() error {
 	return c.apply(filepath.Join(c.root, "tests/e2e/crds/podgroups.scheduling.run.ai.yaml"))
 }
 
-// apply creates every object of a YAML file of deploy/.
-func (c *cluster) apply(path string) error {
+// documents returns the objects of a YAML file.
+func documents(path string) (objects []*unstructured.Unstructured, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, document := range strings.Split(string(text), "\n---\n") {
 		object := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-			return err
+			return nil, err
 		}
+		objects = append(objects, object)
+	}
+	return objects, nil
+}
+
+// apply creates every object of a YAML file of deploy/.
+func (c *cluster) apply(path string) error {
+	objects, err := documents(path)
+	for _, object := range objects {
 		if err := c.create(object); err != nil {
 			return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
-	return nil
+	return err
 }
 
 // shipped returns the configuration in a ConfigMap of a file of deploy/.
 func (c *cluster) shipped(file, configMap, key string) (string, error) {
-	text, err := os.ReadFile(filepath.Join(c.root, "deploy", file))
+	objects, err := documents(filepath.Join(c.root, "deploy", file))
 	if err != nil {
 		return "", err
 	}
-	for _, document := range strings.Split(string(text), "\n---\n") {
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-			return "", err
-		}
+	for _, object := range objects {
 		content, found, err := unstructured.NestedString(object.Object, "data", key)
 		if err == nil && found && object.GetKind() == "ConfigMap" && object.GetName() == configMap {
 			return content, nil

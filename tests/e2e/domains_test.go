@@ -2,12 +2,12 @@ package e2e
 
 import (
 	"context"
+	"maps"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -26,11 +26,7 @@ func inRack(pod *corev1.Pod) { pod.Annotations["muster.dev/required-topology"] =
 func (w *world) kaiGroup(name string, least int, spec map[string]any) {
 	w.t.Helper()
 	watch.declare(w.namespace, name, least)
-	_, err := w.dyn.Resource(kaiPodGroups).Namespace(w.namespace).Create(context.Background(), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup",
-		"metadata": map[string]any{"name": name, "namespace": w.namespace}, "spec": spec,
-	}}, metav1.CreateOptions{})
-	w.must(err)
+	w.createGroup(kaiPodGroups, name, nil, spec)
 }
 
 // inSubgroup makes pods belong to a subgroup of a PodGroup of KAI's (D-4).
@@ -56,10 +52,11 @@ func (w *world) racks(prefix string) map[string]int {
 	return out
 }
 
-func (w *world) mustBeIn(prefix, rack string, pods int) {
+// mustBeIn checks how many of the pods are bound in each rack.
+func (w *world) mustBeIn(prefix string, expected map[string]int) {
 	w.t.Helper()
-	if racks := w.racks(prefix); len(racks) != 1 || racks[rack] != pods {
-		w.t.Errorf("%s is in racks %v; expected %d pods in rack %s", prefix, racks, pods, rack)
+	if racks := w.racks(prefix); !maps.Equal(racks, expected) {
+		w.t.Errorf("%s is in racks %v; expected %v", prefix, racks, expected)
 	}
 }
 
@@ -67,29 +64,21 @@ func (w *world) mustBeIn(prefix, rack string, pods int) {
 // stay there. A gang that no rack holds names the rack that came closest. SPEC P-4, S-5.
 func TestDomains(t *testing.T) {
 	shared.install(t, guard, "")
-	for _, gated := range []bool{false, true} {
-		name := "ungated"
-		options := []podOption{gang("train", 4), inRack}
-		if gated {
-			name = "gated"
-			options = append(options, withGate)
-		}
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, shared)
-			w.rack("a", 0, 3, "1")
-			w.rack("b", 3, 4, "1")
-			w.rack("c", 7, 6, "1")
-			w.pods("train", 4, "1", options...)
-			w.waitBound("train", 4, 20*time.Second)
-			w.mustBeIn("train", "b", 4)
-			// An extra member, and the rack is full: it waits, though other racks have room.
-			w.podsFrom("train", 4, 1, "1", options...)
-			w.staysBound("train", 4, 2*time.Second)
-			w.rack("b", 13, 1, "1")
-			w.waitBound("train", 5, 20*time.Second)
-			w.mustBeIn("train", "b", 5)
-		})
-	}
+	gatedAndNot(t, "three racks", func(w *world, gated bool) {
+		options := gateIf(gated, gang("train", 4), inRack)
+		w.rack("a", 0, 3, "1")
+		w.rack("b", 3, 4, "1")
+		w.rack("c", 7, 6, "1")
+		w.pods("train", 4, "1", options...)
+		w.waitBound("train", 4, 20*time.Second)
+		w.mustBeIn("train", map[string]int{"b": 4})
+		// An extra member, and the rack is full: it waits, though other racks have room.
+		w.podsFrom("train", 4, 1, "1", options...)
+		w.staysBound("train", 4, 2*time.Second)
+		w.rack("b", 13, 1, "1")
+		w.waitBound("train", 5, 20*time.Second)
+		w.mustBeIn("train", map[string]int{"b": 5})
+	})
 	t.Run("no rack holds it", func(t *testing.T) {
 		w := newWorld(t, shared)
 		w.rack("a", 0, 2, "1")
@@ -99,7 +88,7 @@ func TestDomains(t *testing.T) {
 		w.staysBound("train", 0, time.Second)
 		w.rack("b", 4, 2, "1")
 		w.waitBound("train", 4, 20*time.Second)
-		w.mustBeIn("train", "b", 4)
+		w.mustBeIn("train", map[string]int{"b": 4})
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -84,13 +85,26 @@ func newWorld(t *testing.T, c *cluster) *world {
 	worlds++
 	w := &world{cluster: c, t: t, namespace: fmt.Sprintf("w%d", worlds)}
 	w.clear()
-	_, err := c.client.CoreV1().Namespaces().Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}, metav1.CreateOptions{})
-	w.must(err)
+	w.must(c.createNamespace(w.namespace, nil))
 	t.Cleanup(func() {
 		watch.mustBeWhole(t)
 		w.clear()
 	})
 	return w
+}
+
+// gatedAndNot runs a test in two worlds: for pods with Muster's gate, and without it.
+func gatedAndNot(t *testing.T, name string, test func(w *world, gated bool)) {
+	t.Helper()
+	for _, gated := range []bool{false, true} {
+		t.Run(fmt.Sprintf("%s/gated=%v", name, gated), func(t *testing.T) { test(newWorld(t, shared), gated) })
+	}
+}
+
+func (c *cluster) createNamespace(name string, labels map[string]string) error {
+	_, err := c.client.CoreV1().Namespaces().Create(context.Background(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}, metav1.CreateOptions{})
+	return err
 }
 
 func (w *world) must(err error) {
@@ -157,25 +171,27 @@ func (w *world) nodesFrom(first, count int, cpu string) {
 // nodesWith creates nodes with additional labels.
 func (w *world) nodesWith(first, count int, cpu string, more map[string]string) {
 	w.t.Helper()
+	amounts := corev1.ResourceList{
+		corev1.ResourceCPU:    resource.MustParse(cpu),
+		corev1.ResourceMemory: resource.MustParse("64Gi"),
+		corev1.ResourcePods:   resource.MustParse("110"),
+	}
 	each(count, func(i int) {
-		amounts := corev1.ResourceList{
-			corev1.ResourceCPU:    resource.MustParse(cpu),
-			corev1.ResourceMemory: resource.MustParse("64Gi"),
-			corev1.ResourcePods:   resource.MustParse("110"),
-		}
-		name := fmt.Sprintf("node-%04d", first+i)
-		labels := map[string]string{"kubernetes.io/hostname": name}
-		for key, value := range more {
-			labels[key] = value
-		}
-		node := &corev1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
-			Status:     corev1.NodeStatus{Capacity: amounts, Allocatable: amounts},
-		}
-		if _, err := w.client.CoreV1().Nodes().Create(context.Background(), node, metav1.CreateOptions{}); err != nil {
+		if err := w.createNode(fmt.Sprintf("node-%04d", first+i), amounts, more, false); err != nil {
 			w.t.Error(err)
 		}
 	})
+}
+
+func (w *world) createNode(name string, amounts corev1.ResourceList, more map[string]string, cordoned bool) error {
+	labels := map[string]string{"kubernetes.io/hostname": name}
+	maps.Copy(labels, more)
+	_, err := w.client.CoreV1().Nodes().Create(context.Background(), &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		Spec:       corev1.NodeSpec{Unschedulable: cordoned},
+		Status:     corev1.NodeStatus{Capacity: amounts, Allocatable: amounts},
+	}, metav1.CreateOptions{})
+	return err
 }
 
 type podOption func(*corev1.Pod)
@@ -184,19 +200,31 @@ func withGate(pod *corev1.Pod) {
 	pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: gate})
 }
 
+// gateIf adds Muster's gate to the options of a pod, if it is to have it.
+func gateIf(gated bool, options ...podOption) []podOption {
+	if gated {
+		options = append(options, withGate)
+	}
+	return options
+}
+
 func withAnnotation(key, value string) podOption {
 	return func(pod *corev1.Pod) { pod.Annotations[key] = value }
 }
 
 // withPriority also creates the PriorityClass.
 func (w *world) withPriority(value int32) podOption {
-	name := fmt.Sprintf("p%d", value)
-	_, err := w.client.SchedulingV1().PriorityClasses().Create(context.Background(),
-		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}, metav1.CreateOptions{})
+	w.t.Helper()
+	return w.withClass(schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("p%d", value)}, Value: value})
+}
+
+func (w *world) withClass(class schedulingv1.PriorityClass) podOption {
+	w.t.Helper()
+	_, err := w.client.SchedulingV1().PriorityClasses().Create(context.Background(), &class, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		w.t.Fatal(err)
 	}
-	return func(pod *corev1.Pod) { pod.Spec.PriorityClassName = name }
+	return func(pod *corev1.Pod) { pod.Spec.PriorityClassName = class.Name }
 }
 
 // withVolumeElsewhere mounts a volume that only a non-existent node can reach: a filter of kube-scheduler that Muster
@@ -226,19 +254,17 @@ func (w *world) withVolumeElsewhere() podOption {
 		},
 	}, metav1.CreateOptions{})
 	w.must(err)
-	return func(pod *corev1.Pod) {
-		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "far", VolumeSource: corev1.VolumeSource{
-			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "elsewhere"},
-		}})
-	}
+	return withClaim("elsewhere")
 }
 
-// withMissingClaim mounts a claim that does not exist: kube-scheduler refuses the pod before any filter, with the same
-// text each time.
-func withMissingClaim(pod *corev1.Pod) {
-	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{
-		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "missing"},
-	}})
+// withClaim mounts a claim. If it does not exist, kube-scheduler refuses the pod before any filter, with the same text
+// each time.
+func withClaim(name string) podOption {
+	return func(pod *corev1.Pod) {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name},
+		}})
+	}
 }
 
 // absent is a scheduler that Muster may serve and that does not run.
@@ -267,23 +293,6 @@ func (w *world) disrupted(prefix string) (names []string) {
 		}
 	}
 	return names
-}
-
-// said returns the text of all Events and conditions of the pods.
-func (w *world) said(prefix string) string {
-	w.t.Helper()
-	var out []string
-	for _, pod := range w.list(prefix) {
-		out = append(out, w.message(&pod))
-	}
-	events, err := w.client.EventsV1().Events(w.namespace).List(context.Background(), metav1.ListOptions{})
-	w.must(err)
-	for _, event := range events.Items {
-		if strings.HasPrefix(event.Regarding.Name, prefix) && event.ReportingController == "muster.dev/musterd" {
-			out = append(out, event.Note)
-		}
-	}
-	return strings.Join(out, "\n")
 }
 
 func withOptIn(pod *corev1.Pod) {
@@ -327,18 +336,16 @@ func member(name string) podOption {
 	return func(pod *corev1.Pod) { pod.Labels[sigLabel] = name }
 }
 
-func (w *world) podGroup(name string, min int, annotations map[string]any, spec map[string]any) {
+func (w *world) podGroup(name string, min int, annotations map[string]any) {
 	w.t.Helper()
-	object := map[string]any{"minMember": int64(min)}
-	for key, value := range spec {
-		object[key] = value
-	}
-	metadata := map[string]any{"name": name, "namespace": w.namespace}
-	if annotations != nil {
-		metadata["annotations"] = annotations
-	}
-	_, err := w.dyn.Resource(podGroups).Namespace(w.namespace).Create(context.Background(), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "PodGroup", "metadata": metadata, "spec": object,
+	w.createGroup(podGroups, name, annotations, map[string]any{"minMember": int64(min)})
+}
+
+func (w *world) createGroup(kind schema.GroupVersionResource, name string, annotations, spec map[string]any) {
+	w.t.Helper()
+	_, err := w.dyn.Resource(kind).Namespace(w.namespace).Create(context.Background(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": kind.GroupVersion().String(), "kind": "PodGroup",
+		"metadata": map[string]any{"name": name, "namespace": w.namespace, "annotations": annotations}, "spec": spec,
 	}}, metav1.CreateOptions{})
 	w.must(err)
 }
@@ -357,12 +364,17 @@ func (w *world) podsFrom(name string, first, count int, cpu string, options ...p
 	}
 }
 
-func (w *world) list(prefix string) []corev1.Pod {
+func (w *world) everyPod() []corev1.Pod {
 	w.t.Helper()
 	pods, err := w.client.CoreV1().Pods(w.namespace).List(context.Background(), metav1.ListOptions{})
 	w.must(err)
+	return pods.Items
+}
+
+func (w *world) list(prefix string) []corev1.Pod {
+	w.t.Helper()
 	var out []corev1.Pod
-	for _, pod := range pods.Items {
+	for _, pod := range w.everyPod() {
 		if strings.HasPrefix(pod.Name, prefix+"-") || pod.Name == prefix {
 			out = append(out, pod)
 		}
@@ -401,12 +413,21 @@ func (w *world) staysBound(prefix string, n int, while time.Duration) {
 	}
 }
 
+// awaitBurst waits until the first of these pods is bound.
+func (w *world) awaitBurst(prefix string) {
+	w.t.Helper()
+	w.must(waitFor(30*time.Second, "the burst begins", func() (bool, string) { return w.bound(prefix) > 0, "no pod is bound" }))
+}
+
+// deletePod gives the pod this time to end. Without kubelets it is gone at once if that is 0, and otherwise stays.
+func (w *world) deletePod(name string, graceSeconds int64) error {
+	return w.client.CoreV1().Pods(w.namespace).Delete(context.Background(), name, metav1.DeleteOptions{GracePeriodSeconds: &graceSeconds})
+}
+
 func (w *world) deletePods(prefix string) {
 	w.t.Helper()
-	now := int64(0)
 	for _, pod := range w.list(prefix) {
-		err := w.client.CoreV1().Pods(w.namespace).Delete(context.Background(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now})
-		if err != nil && !apierrors.IsNotFound(err) {
+		if err := w.deletePod(pod.Name, 0); err != nil && !apierrors.IsNotFound(err) {
 			w.t.Fatal(err)
 		}
 	}

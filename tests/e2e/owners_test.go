@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 )
 
 // job creates a bare Job with this parallelism. There is no controller: the test creates its pods.
@@ -39,11 +37,9 @@ func ownedBy(job *batchv1.Job) podOption {
 
 // installWebhook registers the shipped webhook, at this run's address.
 func (w *world) installWebhook(port int) {
-	text, err := os.ReadFile(filepath.Join(w.root, "deploy", "webhook.yaml"))
+	objects, err := documents(filepath.Join(w.root, "deploy", "webhook.yaml"))
 	w.must(err)
-	for _, document := range strings.Split(string(text), "\n---\n") {
-		object := &unstructured.Unstructured{}
-		w.must(yaml.Unmarshal([]byte(document), &object.Object))
+	for _, object := range objects {
 		if object.GetKind() != "MutatingWebhookConfiguration" {
 			continue
 		}
@@ -62,8 +58,7 @@ func (w *world) installWebhook(port int) {
 		w.pod("probe", "1", gang("probe", 2))
 		probe, err := w.client.CoreV1().Pods(w.namespace).Get(context.Background(), "probe", metav1.GetOptions{})
 		w.must(err)
-		now := int64(0)
-		w.must(w.client.CoreV1().Pods(w.namespace).Delete(context.Background(), "probe", metav1.DeleteOptions{GracePeriodSeconds: &now}))
+		w.must(w.deletePod("probe", 0))
 		return len(probe.Spec.SchedulingGates) == 1, "a gang's pod has no gate"
 	}))
 }

@@ -19,37 +19,30 @@ func inQueue(name string) podOption { return withAnnotation("muster.dev/queue", 
 // nodes have room; gangs of other queues and lone pods continue. SPEC.
 func TestQueueLimit(t *testing.T) {
 	shared.install(t, guard, "\nqueues:\n  tree:\n  - {name: org, limit: {cpu: 6}}\n  - {name: team, parent: org, limit: {cpu: 4}}\n  - {name: other, parent: org}\n")
-	for _, gated := range []bool{false, true} {
-		t.Run(fmt.Sprintf("gated=%v", gated), func(t *testing.T) {
-			w := newWorld(t, shared)
-			w.nodes(4, "4")
-			with := func(name string, min int, queue string) []podOption {
-				options := []podOption{gang(name, min), inQueue(queue)}
-				if gated {
-					options = append(options, withGate)
-				}
-				return options
-			}
-			w.pods("first", 4, "1", with("first", 4, "team")...)
-			w.waitBound("first", 4, 20*time.Second)
-			w.podsFrom("first", 4, 1, "1", with("first", 4, "team")...)
-			w.pods("second", 4, "1", with("second", 4, "team")...)
-			w.everyMemberSays("second", "asks for cpu: 4, of the limit of queue team, cpu: 4, 4 is used", 20*time.Second)
-			w.pods("other", 2, "1", with("other", 2, "other")...)
-			w.waitBound("other", 2, 20*time.Second)
-			w.pods("more", 1, "1", with("more", 1, "other")...)
-			w.everyMemberSays("more", "of the limit of queue org, cpu: 6, 6 is used", 20*time.Second)
-			w.pods("plain", 1, "1")
-			w.waitBound("plain", 1, 20*time.Second)
-			w.staysBound("second", 0, time.Second)
-			w.staysBound("first", 4, time.Second)
-			w.staysBound("more", 0, time.Second)
-			w.deletePods("other")
-			w.waitBound("more", 1, 20*time.Second)
-			w.deletePods("first")
-			w.waitBound("second", 4, 20*time.Second)
-		})
-	}
+	gatedAndNot(t, "a tree of three", func(w *world, gated bool) {
+		w.nodes(4, "4")
+		with := func(name string, min int, queue string) []podOption {
+			return gateIf(gated, gang(name, min), inQueue(queue))
+		}
+		w.pods("first", 4, "1", with("first", 4, "team")...)
+		w.waitBound("first", 4, 20*time.Second)
+		w.podsFrom("first", 4, 1, "1", with("first", 4, "team")...)
+		w.pods("second", 4, "1", with("second", 4, "team")...)
+		w.everyMemberSays("second", "asks for cpu: 4, of the limit of queue team, cpu: 4, 4 is used", 20*time.Second)
+		w.pods("other", 2, "1", with("other", 2, "other")...)
+		w.waitBound("other", 2, 20*time.Second)
+		w.pods("more", 1, "1", with("more", 1, "other")...)
+		w.everyMemberSays("more", "of the limit of queue org, cpu: 6, 6 is used", 20*time.Second)
+		w.pods("plain", 1, "1")
+		w.waitBound("plain", 1, 20*time.Second)
+		w.staysBound("second", 0, time.Second)
+		w.staysBound("first", 4, time.Second)
+		w.staysBound("more", 0, time.Second)
+		w.deletePods("other")
+		w.waitBound("more", 1, 20*time.Second)
+		w.deletePods("first")
+		w.waitBound("second", 4, 20*time.Second)
+	})
 }
 
 var queueResource = schema.GroupVersionResource{Group: "muster.dev", Version: "v1alpha1", Resource: "queues"}
@@ -149,9 +142,7 @@ func TestFairShare(t *testing.T) {
 		pending := map[string]map[string]bool{"a": {}, "b": {}}
 		used := map[string]int{}
 		var over []string
-		pods, err := w.client.CoreV1().Pods(w.namespace).List(context.Background(), metav1.ListOptions{})
-		w.must(err)
-		for _, pod := range pods.Items {
+		for _, pod := range w.everyPod() {
 			name, _, _ := strings.Cut(pod.Name, "-")
 			if pod.Spec.NodeName == "" {
 				pending[name[:1]][name] = true
@@ -175,11 +166,7 @@ func TestFairShare(t *testing.T) {
 			}
 		}
 		last = now
-		none := int64(0)
-		each(len(over)*size, func(i int) {
-			_ = w.client.CoreV1().Pods(w.namespace).Delete(context.Background(), fmt.Sprintf("%s-%d", over[i/size], i%size),
-				metav1.DeleteOptions{GracePeriodSeconds: &none})
-		})
+		each(len(over)*size, func(i int) { _ = w.deletePod(fmt.Sprintf("%s-%d", over[i/size], i%size), 0) })
 		for _, team := range []string{"a", "b"} {
 			if missing := waiting - len(pending[team]); missing > 0 {
 				top(team, missing)

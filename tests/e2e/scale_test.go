@@ -62,10 +62,7 @@ func scaleRun(t *testing.T, c scaleCase) (whole, released time.Duration) {
 				if c.gangs {
 					options = append(options, gang(fmt.Sprintf("g%02d", g), scaleSize))
 				}
-				if c.gated {
-					options = append(options, withGate)
-				}
-				w.podsFrom(fmt.Sprintf("g%02d", g), first, count, "1", options...)
+				w.podsFrom(fmt.Sprintf("g%02d", g), first, count, "1", gateIf(c.gated, options...)...)
 			})
 		}
 		start := time.Now()

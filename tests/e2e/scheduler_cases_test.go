@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -13,7 +14,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -149,36 +149,19 @@ func (w *world) patchNode(name, patch string, subresources ...string) error {
 
 // withPatience gives a pod a PriorityClass of this value that never preempts.
 func (w *world) withPatience(value int32) podOption {
-	name, never := fmt.Sprintf("patient%d", value), corev1.PreemptNever
-	_, err := w.client.SchedulingV1().PriorityClasses().Create(context.Background(), &schedulingv1.PriorityClass{
-		ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value, PreemptionPolicy: &never}, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		w.t.Fatal(err)
-	}
-	return func(pod *corev1.Pod) { pod.Spec.PriorityClassName = name }
+	never := corev1.PreemptNever
+	return w.withClass(schedulingv1.PriorityClass{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("patient%d", value)}, Value: value, PreemptionPolicy: &never})
 }
 
 func (w *world) caseNode(name string, named map[string]string, cordoned bool) error {
 	amounts := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(named["cpu"]), corev1.ResourcePods: resource.MustParse("110")}
-	_, err := w.client.CoreV1().Nodes().Create(context.Background(), &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"kubernetes.io/hostname": name}},
-		Spec:       corev1.NodeSpec{Unschedulable: cordoned},
-		Status:     corev1.NodeStatus{Capacity: amounts, Allocatable: amounts},
-	}, metav1.CreateOptions{})
-	return err
+	return w.createNode(name, amounts, nil, cordoned)
 }
 
 func (s *scriptedExtender) do(line string, removed map[string]bool) error {
 	w := s.w
 	plain, named := words(line)
-	has := func(word string) bool {
-		for _, one := range plain {
-			if one == word {
-				return true
-			}
-		}
-		return false
-	}
 	name := ""
 	if len(plain) > 1 {
 		name = plain[1]
@@ -190,7 +173,7 @@ func (s *scriptedExtender) do(line string, removed map[string]bool) error {
 	now := int64(0)
 	switch plain[0] {
 	case "node":
-		return w.caseNode(name, named, has("cordoned"))
+		return w.caseNode(name, named, slices.Contains(plain, "cordoned"))
 	case "nodes":
 		count, err := strconv.Atoi(plain[2])
 		if err != nil {
@@ -204,12 +187,12 @@ func (s *scriptedExtender) do(line string, removed map[string]bool) error {
 		return nil
 	case "pod":
 		options := []podOption{func(pod *corev1.Pod) {
-			if !has("lingers") {
+			if !slices.Contains(plain, "lingers") {
 				pod.Spec.TerminationGracePeriodSeconds = &now
 			}
 			pod.Spec.NodeName = named["on"]
 		}}
-		if has("gated") {
+		if slices.Contains(plain, "gated") {
 			options = append(options, withGate)
 		}
 		if named["priority"] != "" {
@@ -218,7 +201,7 @@ func (s *scriptedExtender) do(line string, removed map[string]bool) error {
 				return err
 			}
 			options = append(options, w.withPriority(int32(value)))
-			if has("patient") {
+			if slices.Contains(plain, "patient") {
 				options = append(options, w.withPatience(int32(value)))
 			}
 		}
@@ -229,7 +212,7 @@ func (s *scriptedExtender) do(line string, removed map[string]bool) error {
 			return w.client.CoreV1().Nodes().Delete(context.Background(), name, metav1.DeleteOptions{})
 		}
 		removed[name] = true
-		return w.client.CoreV1().Pods(w.namespace).Delete(context.Background(), name, metav1.DeleteOptions{GracePeriodSeconds: &now})
+		return w.deletePod(name, 0)
 	case "cordon", "uncordon":
 		return w.patchNode(name, fmt.Sprintf(`{"spec":{"unschedulable":%v}}`, plain[0] == "cordon"))
 	case "grow":

@@ -159,12 +159,6 @@ func (s *scriptedExtender) bind(r *http.Request) any {
 	return map[string]any{"Error": ""}
 }
 
-func (w *world) everyPod() []corev1.Pod {
-	pods, err := w.client.CoreV1().Pods(w.namespace).List(context.Background(), metav1.ListOptions{})
-	w.must(err)
-	return pods.Items
-}
-
 func (w *world) bindTo(pod string, uid types.UID, node string) error {
 	return w.client.CoreV1().Pods(w.namespace).Bind(context.Background(), &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: w.namespace, UID: uid},

@@ -1,17 +1,11 @@
 package e2e
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -22,41 +16,21 @@ import (
 // writeClientCertificate creates an authority for clients, and a certificate signed by it.
 func (c *cluster) writeClientCertificate(t *testing.T, common string) {
 	t.Helper()
-	newKey := func() *ecdsa.PrivateKey {
-		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return key
+	authority := &x509.Certificate{Subject: pkix.Name{CommonName: "clients"}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign}
+	authorityKey, authorityPEM, _, err := issue(authority, nil, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
-	write := func(name, kind string, bytes []byte, err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(c.path(name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	client := &x509.Certificate{Subject: pkix.Name{CommonName: common}, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	_, clientPEM, keyPEM, err := issue(client, authority, authorityKey)
+	if err != nil {
+		t.Fatal(err)
 	}
-	template := func(name string) *x509.Certificate {
-		return &x509.Certificate{
-			SerialNumber: big.NewInt(time.Now().UnixNano()),
-			Subject:      pkix.Name{CommonName: name},
-			NotBefore:    time.Now().Add(-time.Hour),
-			NotAfter:     time.Now().Add(time.Hour),
-		}
+	if err := c.writeFiles(map[string][]byte{"clients-ca.crt": authorityPEM, "client.crt": clientPEM, "client.key": keyPEM}); err != nil {
+		t.Fatal(err)
 	}
-	authority := template("clients")
-	authority.IsCA, authority.BasicConstraintsValid, authority.KeyUsage = true, true, x509.KeyUsageCertSign
-	authorityKey := newKey()
-	der, err := x509.CreateCertificate(rand.Reader, authority, authority, &authorityKey.PublicKey, authorityKey)
-	write("clients-ca.crt", "CERTIFICATE", der, err)
-	client := template(common)
-	client.KeyUsage, client.ExtKeyUsage = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-	clientKey := newKey()
-	der, err = x509.CreateCertificate(rand.Reader, client, authority, &clientKey.PublicKey, authorityKey)
-	write("client.crt", "CERTIFICATE", der, err)
-	keyDER, err := x509.MarshalECPrivateKey(clientKey)
-	write("client.key", "EC PRIVATE KEY", keyDER, err)
 }
 
 // TestSecuredDoors: the real kube-scheduler uses mutual TLS with both ports of the extender, and a gang starts; a

@@ -46,25 +46,24 @@ func TestAsShipped(t *testing.T) {
 	}
 
 	w := newWorld(t, shared)
-	holder := func(namespace, name string) string {
-		lease, err := shared.client.CoordinationV1().Leases(namespace).Get(context.Background(), name, metav1.GetOptions{})
-		if err != nil || lease.Spec.HolderIdentity == nil {
-			return ""
+	lease := func(namespace, name string) (holder string, renewed time.Time) {
+		object, err := shared.client.CoordinationV1().Leases(namespace).Get(context.Background(), name, metav1.GetOptions{})
+		if err != nil || object.Spec.HolderIdentity == nil {
+			return "", time.Time{}
 		}
-		return *lease.Spec.HolderIdentity
+		return *object.Spec.HolderIdentity, object.Spec.RenewTime.Time
 	}
 	w.must(waitFor(30*time.Second, "each scheduler holds its lease", func() (bool, string) {
-		theirs, our := holder("kube-system", "kube-scheduler"), holder("muster-system", "muster-scheduler")
+		theirs, _ := lease("kube-system", "kube-scheduler")
+		our, _ := lease("muster-system", "muster-scheduler")
 		return theirs != "" && our != "" && theirs != our, theirs + " and " + our
 	}))
 	// A process that can create the lease but not renew it leads for ten seconds.
-	renewed := func() time.Time {
-		lease, err := shared.client.CoordinationV1().Leases("muster-system").Get(context.Background(), "muster-scheduler", metav1.GetOptions{})
-		w.must(err)
-		return lease.Spec.RenewTime.Time
-	}
-	first := renewed()
-	w.must(waitFor(10*time.Second, "the lease is renewed", func() (bool, string) { return renewed().After(first), "" }))
+	_, first := lease("muster-system", "muster-scheduler")
+	w.must(waitFor(10*time.Second, "the lease is renewed", func() (bool, string) {
+		_, renewed := lease("muster-system", "muster-scheduler")
+		return renewed.After(first), ""
+	}))
 
 	w.nodes(4, "4")
 	byDefault := func(pod *corev1.Pod) { pod.Spec.SchedulerName = "default-scheduler" }

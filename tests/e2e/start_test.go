@@ -27,26 +27,20 @@ const (
 func TestWholeOrNotAtAll(t *testing.T) {
 	for _, install := range []string{guard, optIn} {
 		shared.install(t, install, "")
-		for _, gated := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/gated=%v", install, gated), func(t *testing.T) {
-				w := newWorld(t, shared)
-				options := []podOption{gang("train", 8)}
-				if gated {
-					options = append(options, withGate)
-				}
-				if install == optIn {
-					options = append(options, withOptIn)
-				}
-				w.nodes(7, "4")
-				w.pods("train", 8, "4", options...)
-				w.everyMemberSays("train", "room for 7 of 8 members", 20*time.Second)
-				w.staysBound("train", 0, time.Second)
-				w.clear()
-				w.nodes(8, "4")
-				w.pods("train", 8, "4", options...)
-				w.waitBound("train", 8, 20*time.Second)
-			})
-		}
+		gatedAndNot(t, install, func(w *world, gated bool) {
+			options := gateIf(gated, gang("train", 8))
+			if install == optIn {
+				options = append(options, withOptIn)
+			}
+			w.nodes(7, "4")
+			w.pods("train", 8, "4", options...)
+			w.everyMemberSays("train", "room for 7 of 8 members", 20*time.Second)
+			w.staysBound("train", 0, time.Second)
+			w.clear()
+			w.nodes(8, "4")
+			w.pods("train", 8, "4", options...)
+			w.waitBound("train", 8, 20*time.Second)
+		})
 	}
 }
 
@@ -86,7 +80,7 @@ func TestDialects(t *testing.T) {
 		watch.declare(w.namespace, "late", 2)
 		w.pods("late", 2, "1", member("late"))
 		w.everyMemberSays("late", "does not exist yet", 10*time.Second)
-		w.podGroup("late", 2, nil, nil)
+		w.podGroup("late", 2, nil)
 		w.waitBound("late", 2, 20*time.Second)
 		w.must(waitFor(10*time.Second, "status of the PodGroup", func() (bool, string) {
 			group, err := w.dyn.Resource(podGroups).Namespace(w.namespace).Get(context.Background(), "late", metav1.GetOptions{})
@@ -99,7 +93,7 @@ func TestDialects(t *testing.T) {
 	})
 	t.Run("annotations override", func(t *testing.T) {
 		w.t = t
-		w.podGroup("both", 6, nil, nil)
+		w.podGroup("both", 6, nil)
 		both := func(pod *corev1.Pod) { member("both")(pod); gang("both", 3)(pod) }
 		w.pods("both", 3, "1", both)
 		w.waitBound("both", 3, 20*time.Second)
@@ -128,13 +122,15 @@ func TestDialects(t *testing.T) {
 // TestWaitTimeExpires (d): the members of a plan cannot all arrive, and the wait time expires. SPEC G-6, K-6, K-7.
 func TestWaitTimeExpires(t *testing.T) {
 	shared.installServing(t, guard, absent)
+	stuck := func(w *world, options ...podOption) {
+		options = append(options, gang("stuck", 3))
+		w.pod("stuck-0", "4", append(options, withAbsentScheduler)...)
+		w.podsFrom("stuck", 1, 2, "4", options...)
+	}
 	t.Run("fail marks every child", func(t *testing.T) {
 		w := newWorld(t, shared)
 		w.nodes(3, "4")
-		options := []podOption{gang("stuck", 3), withAnnotation(koord+"waiting-time", "4s")}
-		w.pod("stuck-0", "4", append(options, withAbsentScheduler)...)
-		w.pod("stuck-1", "4", options...)
-		w.pod("stuck-2", "4", options...)
+		stuck(w, withAnnotation(koord+"waiting-time", "4s"))
 		w.must(waitFor(30*time.Second, "every child marked", func() (bool, string) {
 			for _, pod := range w.list("stuck") {
 				if pod.Annotations[koord+"timeout"] != "true" {
@@ -150,10 +146,7 @@ func TestWaitTimeExpires(t *testing.T) {
 	t.Run("requeue tries again behind others", func(t *testing.T) {
 		w := newWorld(t, shared)
 		w.nodes(3, "4")
-		options := []podOption{gang("stuck", 3), withAnnotation(koord+"waiting-time", "3s"), withAnnotation("muster.dev/on-timeout", "requeue")}
-		w.pod("stuck-0", "4", append(options, withAbsentScheduler)...)
-		w.pod("stuck-1", "4", options...)
-		w.pod("stuck-2", "4", options...)
+		stuck(w, withAnnotation(koord+"waiting-time", "3s"), withAnnotation("muster.dev/on-timeout", "requeue"))
 		w.must(waitFor(10*time.Second, "a plan for the stuck gang", func() (bool, string) {
 			return shared.metric("muster_reserved_holds") == 3, ""
 		}))
@@ -237,43 +230,37 @@ func TestNoEvictionForAGangThatCannotFit(t *testing.T) {
 func TestAGangThatCannotStartDelaysNoOther(t *testing.T) {
 	shared.install(t, guard, "")
 	hindrances := map[string]func(*world) podOption{
-		"claim":  func(*world) podOption { return withMissingClaim },
+		"claim":  func(*world) podOption { return withClaim("missing") },
 		"volume": (*world).withVolumeElsewhere,
 	}
 	for name, hindrance := range hindrances {
-		for _, gated := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/gated=%v", name, gated), func(t *testing.T) {
-				w := newWorld(t, shared)
-				w.nodes(4, "4")
-				options := []podOption{}
-				if gated {
-					options = append(options, withGate)
-				}
-				w.pods("broken", 3, "4", append(options, gang("broken", 4), w.withPriority(100))...)
-				w.pod("broken-3", "4", append(options, gang("broken", 4), w.withPriority(100), hindrance(w))...)
-				time.Sleep(2 * time.Second)
-				// A stream of gangs that fit: none waits longer than moments, also when the broken one is tried again.
-				var longest time.Duration
-				for i := 0; i < 12; i++ {
-					small := fmt.Sprintf("small%d", i)
-					start := time.Now()
-					w.pods(small, 2, "4", append(options, gang(small, 2))...)
-					w.waitBound(small, 2, 10*time.Second)
-					longest = max(longest, time.Since(start))
-					w.deletePods(small)
-				}
-				fmt.Printf("FIGURE cannot start: %s, gated=%v: the longest of 12 gangs beside it waited %.2f s\n", name, gated,
-					longest.Seconds())
-				if longest > 4*time.Second {
-					t.Errorf("a gang that fits waited %v", longest)
-				}
-				w.staysBound("broken", 0, time.Second)
-				w.must(waitFor(10*time.Second, "the reason names the member and what kube-scheduler says", func() (bool, string) {
-					said := w.said("broken")
-					return strings.Contains(said, "broken-3") && strings.Contains(said, "nodes are available"), said
-				}))
-			})
-		}
+		gatedAndNot(t, name, func(w *world, gated bool) {
+			w.nodes(4, "4")
+			broken := gateIf(gated, gang("broken", 4), w.withPriority(100))
+			w.pods("broken", 3, "4", broken...)
+			w.pod("broken-3", "4", append(broken, hindrance(w))...)
+			time.Sleep(2 * time.Second)
+			// A stream of gangs that fit: none waits longer than moments, also when the broken one is tried again.
+			var longest time.Duration
+			for i := 0; i < 12; i++ {
+				small := fmt.Sprintf("small%d", i)
+				start := time.Now()
+				w.pods(small, 2, "4", gateIf(gated, gang(small, 2))...)
+				w.waitBound(small, 2, 10*time.Second)
+				longest = max(longest, time.Since(start))
+				w.deletePods(small)
+			}
+			fmt.Printf("FIGURE cannot start: %s, gated=%v: the longest of 12 gangs beside it waited %.2f s\n", name, gated,
+				longest.Seconds())
+			if longest > 4*time.Second {
+				w.t.Errorf("a gang that fits waited %v", longest)
+			}
+			w.staysBound("broken", 0, time.Second)
+			w.must(waitFor(10*time.Second, "the reason names the member and what kube-scheduler says", func() (bool, string) {
+				why := w.why("broken")
+				return strings.Contains(why, "broken-3") && strings.Contains(why, "nodes are available"), why
+			}))
+		})
 	}
 }
 
@@ -327,10 +314,7 @@ func TestKilled(t *testing.T) {
 			watch.allow(30 * time.Second)
 			defer watch.allow(0)
 			w.pods("burst", 40, "4", gang("burst", 40), withGate)
-			w.must(waitFor(30*time.Second, "the burst begins", func() (bool, string) {
-				bound := w.bound("burst")
-				return bound > 0, fmt.Sprint(bound)
-			}))
+			w.awaitBurst("burst")
 			kill(t, w)
 			w.waitBound("burst", 40, 60*time.Second)
 		})
@@ -357,11 +341,7 @@ func TestKilledAgainAndAgain(t *testing.T) {
 	for i := range kills {
 		name := fmt.Sprintf("life%d", i)
 		watch.allow(30 * time.Second)
-		options := []podOption{gang(name, 24)}
-		if i%2 == 0 {
-			options = append(options, withGate)
-		}
-		w.pods(name, 24, "4", options...)
+		w.pods(name, 24, "4", gateIf(i%2 == 0, gang(name, 24))...)
 		time.Sleep(time.Duration(random.Intn(600)) * time.Millisecond)
 		w.muster.kill()
 		begun := time.Now()
@@ -448,10 +428,7 @@ func TestStoppedInABurst(t *testing.T) {
 	w := newWorld(t, shared)
 	w.nodes(40, "4")
 	w.pods("burst", 40, "4", gang("burst", 40), withGate)
-	w.must(waitFor(30*time.Second, "the burst begins", func() (bool, string) {
-		bound := w.bound("burst")
-		return bound > 0, fmt.Sprint(bound)
-	}))
+	w.awaitBurst("burst")
 	w.must(w.muster.stop())
 	if bound := w.bound("burst"); bound != 40 {
 		t.Errorf("%d of 40 are bound when musterd has ended", bound)
@@ -473,10 +450,7 @@ func TestStoppedWhileTheAPIServerHangs(t *testing.T) {
 	watch.allow(60 * time.Second)
 	defer watch.allow(0)
 	w.pods("half", size, "0.4", gang("half", size), withGate)
-	w.must(waitFor(30*time.Second, "the burst begins", func() (bool, string) {
-		bound := w.bound("half")
-		return bound > 0, fmt.Sprint(bound)
-	}))
+	w.awaitBurst("half")
 	w.apiserver.pause()
 	begun := time.Now()
 	stopped := w.muster.stopWithin(25 * time.Second)
@@ -510,9 +484,7 @@ func TestContention(t *testing.T) {
 		for g := 0; g < 20; g++ {
 			bound[fmt.Sprintf("g%02d", g)] = 0
 		}
-		pods, err := w.client.CoreV1().Pods(w.namespace).List(context.Background(), metav1.ListOptions{})
-		w.must(err)
-		for _, pod := range pods.Items {
+		for _, pod := range w.everyPod() {
 			if pod.Spec.NodeName != "" {
 				bound[strings.SplitN(pod.Name, "-", 2)[0]]++
 			}

@@ -18,7 +18,7 @@ func TestFutureMembers(t *testing.T) {
 		return func(pod *corev1.Pod) { pod.Labels["muster.dev/subgroup"] = subgroup }
 	}
 	w.podGroup("spark", 2, map[string]any{"muster.dev/subgroups": `[{"name": "driver"},
-		{"name": "executor", "minMember": 4, "minResource": {"cpu": "1"}}]`}, nil)
+		{"name": "executor", "minMember": 4, "minResource": {"cpu": "1"}}]`})
 	w.pod("driver-0", "1", member("spark"), as("driver"))
 	w.everyMemberSays("driver", "room for 3 of 4 members of subgroup executor", 15*time.Second)
 	w.nodesFrom(2, 1, "1")
@@ -42,4 +42,28 @@ func TestFutureMembers(t *testing.T) {
 	w.deletePods("executor")
 	w.waitBound("other", 1, 20*time.Second)
 	w.waitBound("plain", 1, 20*time.Second)
+}
+
+// TestFutureReservations: a gang that will fit when a pod that is being deleted is gone gets a future reservation.
+// Neither a lone pod nor a gang behind it takes the part that is free already, and nothing is bound before all of it
+// can be. There are no kubelets: the test ends the pod. Gangs created in the same second are ordered by name. SPEC P-8.
+func TestFutureReservations(t *testing.T) {
+	shared.install(t, guard, "")
+	gatedAndNot(t, "terminating pod", func(w *world, gated bool) {
+		w.nodes(1, "4")
+		w.pods("old", 1, "1")
+		w.waitBound("old", 1, 20*time.Second)
+		w.must(w.deletePod("old-0", 600))
+		w.pods("first", 2, "2", gateIf(gated, gang("first", 2))...)
+		w.everyMemberSays("first", "capacity is reserved for it, part of which terminating pods still use, on node-0000", 15*time.Second)
+		w.pods("second", 1, "1", gateIf(gated, gang("second", 1))...)
+		w.pods("plain", 1, "1")
+		for _, each := range []string{"first", "second", "plain"} {
+			w.staysBound(each, 0, time.Second)
+		}
+		w.deletePods("old")
+		w.waitBound("first", 2, 20*time.Second)
+		w.staysBound("second", 0, time.Second)
+		w.staysBound("plain", 0, time.Second)
+	})
 }
