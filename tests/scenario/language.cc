@@ -91,11 +91,15 @@ std::string ScenarioLanguage::Run(const std::string& line) {
   if (verb == "remove-node") return target_->Remove({{"kind", "Node"}, {"metadata", {{"name", arg}}}});
   if (verb == "podgroup") return PodGroup(words);
   if (verb == "remove-podgroup") {
+    declared_.erase(arg);
     return target_->Remove({{"kind", "PodGroup"},
                             {"apiVersion", "scheduling.sigs.k8s.io/v1alpha1"},
                             {"metadata", {{"name", arg}, {"namespace", "default"}}}});
   }
-  if (verb == "pod") return Pod(words);
+  if (verb == "pod") {
+    const std::string declared = DeclareGang(words);
+    return declared + Pod(words);
+  }
   if (verb == "remove-pod") {
     return target_->Remove({{"kind", "Pod"}, {"metadata", {{"name", arg}, {"uid", UidOf(arg)}}}});
   }
@@ -169,6 +173,16 @@ std::string ScenarioLanguage::PodGroup(const Words& words) {
     if (absl::StartsWith(key, "ann:")) object["metadata"]["annotations"][Prefixed("ann:", key)] = value;
   }
   return target_->Announce(object);
+}
+
+std::string ScenarioLanguage::DeclareGang(const Words& pod) {
+  std::string gang;
+  std::string min;
+  for (const std::string& word : pod) {
+    if (absl::StartsWith(word, "gang=")) gang = Prefixed("gang=", word);
+    if (absl::StartsWith(word, "min=")) min = word;
+  }
+  return min.empty() || !declared_.insert(gang).second ? "" : PodGroup({"podgroup", gang, min});
 }
 
 std::string ScenarioLanguage::Pod(const Words& words) {

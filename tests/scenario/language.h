@@ -6,8 +6,9 @@
 //            [required=LABEL] [preferred=LABEL] [spread=LABEL]
 //            [subgroup=NAME[:min=N][:groups=N][:parent=NAME][:required=LABEL][:preferred=LABEL]
 //             [:asks=RES/QTY][:sel=K/V]]`
-//   `pod NAME [ns=NAMESPACE] [gang=G] [kai=G] [subgroup=S] [RES=QTY...] [priority=N] [node=N] [phase=P] [gate]
-//            [other-gate] [deleting] [created=S] [@KEY=VALUE: annotation gang.scheduling.koordinator.sh/KEY]
+//   `pod NAME [ns=NAMESPACE] [gang=G [min=N: first the PodGroup, unless an earlier pod had it]] [kai=G] [subgroup=S]
+//            [RES=QTY...] [priority=N] [node=N] [phase=P] [gate] [other-gate] [deleting] [created=S]
+//            [@KEY=VALUE: annotation gang.scheduling.koordinator.sh/KEY]
 //            [ann:KEY=VALUE] [label:KEY=VALUE]
 //            [stuck=TEXT: kube-scheduler's message, "_" for a space] [port=N: host port] [sel:K=V: node selector]
 //            [in:K=V: required node affinity] [tolerate:K=V:Effect] [near=KEY[=VALUE][@LABEL]: required pod affinity]
@@ -29,6 +30,7 @@
 #define MUSTER_TESTS_SCENARIO_LANGUAGE_H_
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -68,11 +70,14 @@ class ScenarioLanguage {
 
  private:
   std::string Node(const Words& words);
+  // Announces the PodGroup of a pod with a minimum, once for each gang.
+  std::string DeclareGang(const Words& pod);
   std::string Pod(const Words& words);
   std::string PodGroup(const Words& words);
 
   ScenarioTarget* const target_;
   std::map<std::string, Json> pods_;  // the latest manifests
+  std::set<std::string> declared_;    // the gangs of DeclareGang whose PodGroups exist
 };
 
 // A block of a scenario file: commands and their expected output.
