@@ -77,6 +77,10 @@ std::string ScenarioLanguage::Run(const std::string& line) {
   for (const absl::string_view word : absl::StrSplit(line, ' ', absl::SkipEmpty())) words.emplace_back(word);
   const std::string& verb = words[0];
   const std::string arg = words.size() > 1 ? words[1] : "";
+  if (verb == "schedule") {
+    const std::string filtered = Run("filter " + arg);
+    return filtered + Run(absl::StrCat("bind ", arg, " ", words.at(2)));
+  }
   if (const size_t dots = arg.find(".."); dots != std::string::npos) {  // "a-2..4"
     const size_t first = arg.find_last_not_of("0123456789", dots - 1) + 1;
     std::string out;
@@ -176,13 +180,13 @@ std::string ScenarioLanguage::PodGroup(const Words& words) {
 }
 
 std::string ScenarioLanguage::DeclareGang(const Words& pod) {
-  std::string gang;
-  std::string min;
+  Words group = {"podgroup", ""};
   for (const std::string& word : pod) {
-    if (absl::StartsWith(word, "gang=")) gang = Prefixed("gang=", word);
-    if (absl::StartsWith(word, "min=")) min = word;
+    if (absl::StartsWith(word, "gang=")) group[1] = Prefixed("gang=", word);
+    if (absl::StartsWith(word, "min=")) group.push_back(word);
+    if (absl::StartsWith(word, "queue=")) group.push_back("ann:muster.dev/" + word);
   }
-  return min.empty() || !declared_.insert(gang).second ? "" : PodGroup({"podgroup", gang, min});
+  return group.size() == 2 || !declared_.insert(group[1]).second ? "" : PodGroup(group);
 }
 
 std::string ScenarioLanguage::Pod(const Words& words) {

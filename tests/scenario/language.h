@@ -6,8 +6,8 @@
 //            [required=LABEL] [preferred=LABEL] [spread=LABEL]
 //            [subgroup=NAME[:min=N][:groups=N][:parent=NAME][:required=LABEL][:preferred=LABEL]
 //             [:asks=RES/QTY][:sel=K/V]]`
-//   `pod NAME [ns=NAMESPACE] [gang=G [min=N: first the PodGroup, unless an earlier pod had it]] [kai=G] [subgroup=S]
-//            [RES=QTY...] [priority=N] [node=N] [phase=P] [gate] [other-gate] [deleting] [created=S]
+//   `pod NAME [ns=NAMESPACE] [gang=G [min=N [queue=Q]: first its PodGroup, unless an earlier pod brought it]] [kai=G]
+//            [subgroup=S] [RES=QTY...] [priority=N] [node=N] [phase=P] [gate] [other-gate] [deleting] [created=S]
 //            [@KEY=VALUE: annotation gang.scheduling.koordinator.sh/KEY]
 //            [ann:KEY=VALUE] [label:KEY=VALUE]
 //            [stuck=TEXT: kube-scheduler's message, "_" for a space] [port=N: host port] [sel:K=V: node selector]
@@ -17,6 +17,7 @@
 //            (anti-)affinity]`
 //   `remove-pod NAME`
 //   `prefilter POD | filter POD [NODE...] | permit POD NODE`
+//   `schedule POD NODE`             `filter POD`, then `bind POD NODE`; of a range, first all filter calls.
 //   `postfilter POD TEXT | unreserve POD timeout|rejected|bind-fail | postbind POD NODE`
 //   `hang-up POD`                   the caller of its bind or permit goes away.
 //   `wait DURATION`                 advances the time.
@@ -70,7 +71,7 @@ class ScenarioLanguage {
 
  private:
   std::string Node(const Words& words);
-  // Announces the PodGroup of a pod with a minimum, once for each gang.
+  // Announces the PodGroup that a pod brings, once for each gang.
   std::string DeclareGang(const Words& pod);
   std::string Pod(const Words& words);
   std::string PodGroup(const Words& words);
