@@ -2,24 +2,17 @@
 # The C++ example and musterctl against a running musterd: cli_test.sh MUSTERD MUSTERCTL EXAMPLE
 set -euo pipefail
 musterd=$1 musterctl=$2 example=$3
-work=$(mktemp -d)
-trap 'kill "$pid" 2>/dev/null || true; rm -rf "$work"' EXIT
-cat >"$work/musterd.yaml" <<YAML
-log: {format: text}
-kubernetes: {enabled: false}
-listen: {admin: 127.0.0.1:0, grpc: 127.0.0.1:0, extender: 127.0.0.1:0, bind: 127.0.0.1:0}
-YAML
-: >"$work/log"  # it is read before musterd may have run
-(cd "$work" && exec "$musterd" --config "$work/musterd.yaml") >"$work/log" 2>&1 &
-pid=$!
-for _ in $(seq 500); do
-  port=$(sed -n 's/.*gRPC \([0-9]*\).*/\1/p' "$work/log")
-  [ -n "$port" ] && break
-  sleep 0.02
-done
+# shellcheck source=tests/programs/shell_helpers.sh
+. "$(dirname "$0")/shell_helpers.sh"
 export MUSTER_CONFIG=$work/config.yaml
-fail() { echo "FAILED: $1"; exit 1; }
-has() { grep -qF -- "$2" <<<"$1" || fail "expected \"$2\" in: $1"; }
+configure </dev/null
+# begin FLAG...: starts musterd; its address is in `port`, not in the environment, which would override contexts.
+begin() {
+  start "$@"
+  port=${MUSTER_SERVER##*:}
+  unset MUSTER_SERVER
+}
+begin
 
 out=$("$example" "127.0.0.1:$port")
 for line in "train STATE_CONFIRMED 8 pods" "serve STATE_CONFIRMED 4 pods" "sweep STATE_CONFIRMED 10 pods"; do has "$out" "$line"; done
@@ -133,14 +126,7 @@ for shell in bash zsh fish; do has "$("$musterctl" completion $shell)" "submit";
 bash -n <("$musterctl" completion bash) || fail "the bash completion is no bash"
 # The flight recordings replay to the same decisions, of a process that was killed and of one that stopped.
 recorded() {
-  : >"$work/log"
-  (cd "$work" && exec "$musterd" --config "$work/musterd.yaml" --record muster.rec) >"$work/log" 2>&1 &
-  pid=$!
-  for _ in $(seq 500); do
-    port=$(sed -n 's/.*gRPC \([0-9]*\).*/\1/p' "$work/log")
-    [ -n "$port" ] && break
-    sleep 0.02
-  done
+  begin --record muster.rec
   "$musterctl" --server "127.0.0.1:$port" submit -f "$work/job.yaml" --id "$1" --ttl 60 >/dev/null || fail "submit to a musterd that records"
   "$musterctl" --server "127.0.0.1:$port" abandon "$1" >/dev/null || fail "abandon"
 }
@@ -169,13 +155,6 @@ has "$out" "is broken: the checksum"
 # together.
 sed -i "s/grpc: 127.0.0.1:0/grpc: 127.0.0.1:$port/" "$work/musterd.yaml"
 echo 'store: {path: waits.db}' >>"$work/musterd.yaml"
-export MUSTER_SERVER=127.0.0.1:$port
-serve() {
-  : >"$work/log"
-  (cd "$work" && exec "$musterd" --config "$work/musterd.yaml") >"$work/log" 2>&1 &
-  pid=$!
-  awaits "$work/log" "gRPC $port"
-}
 awaits() { # FILE TEXT
   for _ in $(seq 500); do
     if grep -qF -- "$2" "$1"; then return; fi
@@ -190,11 +169,11 @@ submits() {
   waiting=$!
   awaits "$work/$1" "waits: "
 }
-serve
+start
 submits late "$work/job.yaml"
 has "$(cat "$work/late")" "submission late"
 kill -9 "$pid"; wait "$pid" || true
-serve
+start
 "$musterctl" apply -f "$work/node.yaml" >/dev/null
 wait "$waiting" || fail "who waits does not outlive a restart: $(cat "$work/late")"
 has "$(cat "$work/late")" "Confirmed"

@@ -147,13 +147,7 @@ has "$out" "queues.source: config"
 
 # 5. Queues of the API exist after a crash, and so do their decisions; an invalid change has no effect.
 kill "$pid" && wait "$pid" 2>/dev/null || true
-cat >"$work/api.yaml" <<YAML
-log: {format: text}
-listen: {admin: 127.0.0.1:0, grpc: 127.0.0.1:0, extender: 127.0.0.1:0, bind: 127.0.0.1:0}
-kubernetes: {enabled: false}
-store: {path: $work/api.db}
-queues: {source: api}
-YAML
+printf 'store: {path: api.db}\nqueues: {source: api}\n' | configure
 cat >"$work/tree.yaml" <<YAML
 apiVersion: muster.dev/v1alpha1
 kind: Queue
@@ -165,21 +159,13 @@ kind: Queue
 metadata: {name: vision}
 spec: {parent: research, quota: {nvidia.com/gpu: 16}}
 YAML
-restart() {
-  : >"$work/log"
-  "$musterd" --config "$work/api.yaml" >"$work/log" 2>&1 &
-  pid=$!
-  for _ in $(seq 100); do grep -q "musterd serves" "$work/log" && break; sleep 0.1; done
-  MUSTER_SERVER="127.0.0.1:$(sed -n 's/.*gRPC \([0-9]*\).*/\1/p' "$work/log")"
-  export MUSTER_SERVER
-}
-restart
+start
 "$musterctl" apply -f "$work/node.yaml" -f "$work/tree.yaml" >/dev/null
 has "$(gang early vision 40 '')" Planned
 has "$(gang late vision 40 '')" Waiting
 "$musterctl" confirm early >/dev/null
 kill -9 "$pid" && wait "$pid" 2>/dev/null || true
-restart
+start
 has "$("$musterctl" explain gang late)" "of the limit of queue research, nvidia.com/gpu: 64, 40 is used"
 for wrong in "priority: 2147483648" "priority: 18446744073709551615" "maxApplications: 4294967297" "limit: {nvidia.com/gpu: 1500m}"; do
   printf 'apiVersion: muster.dev/v1alpha1\nkind: Queue\nmetadata: {name: odd}\nspec: {%s}\n' "$wrong" >"$work/wrong.yaml"
@@ -194,6 +180,6 @@ sed 's/gpu: 64/gpu: 80/' "$work/tree.yaml" >"$work/more.yaml"
 has "$("$musterctl" get submission late)" Planned
 "$musterctl" delete -f "$work/tree.yaml" >/dev/null
 kill -9 "$pid" && wait "$pid" 2>/dev/null || true
-restart
+start
 has "$("$musterctl" get queues)" "no queues are declared"
 echo "queues: ok"

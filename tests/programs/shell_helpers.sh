@@ -16,10 +16,10 @@ configure() {
   } >"$work/musterd.yaml"
 }
 
-# start: runs musterd with $work/musterd.yaml, in $work; sets `pid` and MUSTER_SERVER.
+# start FLAG...: runs musterd with $work/musterd.yaml, in $work; sets `pid` and MUSTER_SERVER.
 start() {
   : >"$work/log"  # it is read before musterd may have run
-  (cd "$work" && exec "$musterd" --config "$work/musterd.yaml") >"$work/log" 2>&1 &
+  (cd "$work" && exec "$musterd" --config "$work/musterd.yaml" "$@") >"$work/log" 2>&1 &
   pid=$!
   local port=
   for _ in $(seq 500); do
