@@ -33,40 +33,35 @@ class FakeApiServer {
  public:
   template <typename... Arguments>
   explicit FakeApiServer(const Arguments&... arguments) : server_(arguments...) {
-    server_.set_keep_alive_timeout(1);
-    server_.Post(R"(/api/v1/namespaces/d/pods/([^/]+)/binding)",
+    server_->set_keep_alive_timeout(1);
+    server_->Post(R"(/api/v1/namespaces/d/pods/([^/]+)/binding)",
+                  [this](const httplib::Request& request, httplib::Response& response) {
+                    ++posts;
+                    const absl::Time end = SteadyNow() + delay;
+                    while (SteadyNow() < end && !closing_) absl::SleepFor(absl::Milliseconds(1));
+                    MutexLock lock(&mutex_);
+                    bound_.insert(request.matches[1]);
+                    response.status = 201;
+                    response.set_content("{}", "application/json");
+                  });
+    server_->Get(R"(/api/v1/namespaces/d/pods/([^/]+))",
                  [this](const httplib::Request& request, httplib::Response& response) {
-                   ++posts;
-                   const absl::Time end = SteadyNow() + delay;
-                   while (SteadyNow() < end && !closing_) absl::SleepFor(absl::Milliseconds(1));
+                   ++gets;
+                   const std::string name = request.matches[1];
                    MutexLock lock(&mutex_);
-                   bound_.insert(request.matches[1]);
-                   response.status = 201;
-                   response.set_content("{}", "application/json");
+                   const char* node = bound_.count(name) > 0 ? "n" : "";
+                   response.set_content(
+                       absl::StrCat(R"({"metadata":{"uid":"u-)", name, R"("},"spec":{"nodeName":")", node, R"("}})"),
+                       "application/json");
                  });
-    server_.Get(R"(/api/v1/namespaces/d/pods/([^/]+))",
-                [this](const httplib::Request& request, httplib::Response& response) {
-                  ++gets;
-                  const std::string name = request.matches[1];
-                  MutexLock lock(&mutex_);
-                  const char* node = bound_.count(name) > 0 ? "n" : "";
-                  response.set_content(
-                      absl::StrCat(R"({"metadata":{"uid":"u-)", name, R"("},"spec":{"nodeName":")", node, R"("}})"),
-                      "application/json");
-                });
-    server_.Patch(R"(/api/v1/namespaces/d/pods/([^/]+))",
+    server_->Patch(R"(/api/v1/namespaces/d/pods/([^/]+))",
+                   [this](const httplib::Request& request, httplib::Response& response) { Change(request, response); });
+    server_->Post(R"(/api/v1/namespaces/d/pods/([^/]+)/eviction)",
                   [this](const httplib::Request& request, httplib::Response& response) { Change(request, response); });
-    server_.Post(R"(/api/v1/namespaces/d/pods/([^/]+)/eviction)",
-                 [this](const httplib::Request& request, httplib::Response& response) { Change(request, response); });
     EXPECT_TRUE(WarmLibraries());
-    port = server_.bind_to_any_port("127.0.0.1");
-    thread_ = std::thread([this] { server_.listen_after_bind(); });
+    port = server_.Start();
   }
-  ~FakeApiServer() {
-    closing_ = true;
-    server_.stop();
-    thread_.join();
-  }
+  ~FakeApiServer() { closing_ = true; }
   size_t bound() {
     MutexLock lock(&mutex_);
     return bound_.size();
@@ -102,14 +97,13 @@ class FakeApiServer {
     changes_.push_back(absl::StrCat(response.status, " ", request.method, " ", path, " ", request.body));
   }
 
-  Server server_;
   std::atomic<int> status_{200};
   std::atomic<int> retry_after_s_{0};
   std::atomic<bool> closing_{false};
   Mutex mutex_;
   std::set<std::string> bound_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> changes_ ABSL_GUARDED_BY(mutex_);
-  std::thread thread_;
+  LocalServer<Server> server_;
 };
 
 // A gang of 40 members at the barrier: its burst of bindings is under way, two at a time.

@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -25,16 +24,16 @@ namespace {
 class PodGroupStatus : public testing::Test {
  protected:
   PodGroupStatus() {
-    server_.set_keep_alive_timeout(1);
+    server_->set_keep_alive_timeout(1);
     const char* path = "/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/d/podgroups/g";
-    server_.Get(path, [this](const httplib::Request&, httplib::Response& response) {
+    server_->Get(path, [this](const httplib::Request&, httplib::Response& response) {
       ++gets;
       response.set_content(
           R"({"metadata":{"resourceVersion":"7"},"status":{"conditions":[{"type":"Ready","status":"True"},)"
           R"({"type":"TimedOut","status":"False"}]}})",
           "application/json");
     });
-    server_.Patch(std::string(path) + "/status", [this](const httplib::Request& request, httplib::Response& response) {
+    server_->Patch(std::string(path) + "/status", [this](const httplib::Request& request, httplib::Response& response) {
       most_at_once = std::max(most_at_once.load(), ++at_once_);
       absl::SleepFor(delay);
       response.status = answer;  // read once: the recorded status is the one in the response
@@ -45,30 +44,28 @@ class PodGroupStatus : public testing::Test {
       response.set_content("{}", "application/json");
       --at_once_;
     });
-    server_.Post("/apis/events.k8s.io/v1/namespaces/d/events",
-                 [this](const httplib::Request& request, httplib::Response& response) {
-                   ++event_posts;
-                   const Json event = Json::parse(request.body);
-                   const std::string pod = event["regarding"]["name"];
-                   MutexLock lock(&mutex_);
-                   const auto own = event_answers_.find(pod);
-                   response.status = own == event_answers_.end() ? 201 : own->second;
-                   events_.push_back(absl::StrCat("POST ", pod, " ", response.status));
-                   response.set_content("{}", "application/json");
-                 });
-    server_.Patch("/apis/events.k8s.io/v1/namespaces/d/events/.*",
+    server_->Post("/apis/events.k8s.io/v1/namespaces/d/events",
                   [this](const httplib::Request& request, httplib::Response& response) {
+                    ++event_posts;
+                    const Json event = Json::parse(request.body);
+                    const std::string pod = event["regarding"]["name"];
                     MutexLock lock(&mutex_);
-                    response.status = series_answer_;
-                    const int count = Json::parse(request.body)["series"]["count"];
-                    events_.push_back(absl::StrCat("PATCH ", count, " ", response.status));
-                    if (series_answer_ == 404) event_answers_.clear();  // an expired event can be created again
+                    const auto own = event_answers_.find(pod);
+                    response.status = own == event_answers_.end() ? 201 : own->second;
+                    events_.push_back(absl::StrCat("POST ", pod, " ", response.status));
                     response.set_content("{}", "application/json");
                   });
+    server_->Patch("/apis/events.k8s.io/v1/namespaces/d/events/.*",
+                   [this](const httplib::Request& request, httplib::Response& response) {
+                     MutexLock lock(&mutex_);
+                     response.status = series_answer_;
+                     const int count = Json::parse(request.body)["series"]["count"];
+                     events_.push_back(absl::StrCat("PATCH ", count, " ", response.status));
+                     if (series_answer_ == 404) event_answers_.clear();  // an expired event can be created again
+                     response.set_content("{}", "application/json");
+                   });
     EXPECT_TRUE(WarmLibraries());
-    const int port = server_.bind_to_any_port("127.0.0.1");
-    thread_ = std::thread([this] { server_.listen_after_bind(); });
-    client_ = std::make_unique<KubeClient>(ServerAt(port));
+    client_ = std::make_unique<KubeClient>(ServerAt(server_.Start()));
     ActuatorOptions options;
     options.min_pause = absl::Milliseconds(1);
     options.max_pause = absl::Milliseconds(4);
@@ -79,8 +76,7 @@ class PodGroupStatus : public testing::Test {
   }
   ~PodGroupStatus() override {
     actuator_->Stop();
-    server_.stop();
-    thread_.join();
+    server_.Stop();
   }
   static GangView Gang(int32_t running, bool timed_out = false) {
     GangView view;
@@ -149,8 +145,7 @@ class PodGroupStatus : public testing::Test {
 
  private:
   std::atomic<int> at_once_{0};
-  httplib::Server server_;
-  std::thread thread_;
+  LocalServer<> server_;
   std::unique_ptr<KubeClient> client_;
 };
 

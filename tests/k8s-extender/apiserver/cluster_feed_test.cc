@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -71,7 +70,7 @@ class FakeApiServer {
     Answer("/apis/batch/v1", R"({"resources":[{"name":"jobs"}]})");
     Forbid("/apis/batch/v1/jobs");
     Forbid("/api/v1/namespaces");
-    server_.Get("/api/v1/pods", [this](const httplib::Request& request, httplib::Response& response) {
+    server_->Get("/api/v1/pods", [this](const httplib::Request& request, httplib::Response& response) {
       MutexLock lock(&mutex_);
       if (request.has_param("watch")) {
         response.status = watches_.empty() ? 429 : 200;
@@ -83,7 +82,7 @@ class FakeApiServer {
                              "application/json; charset=utf-8");
       }
     });
-    AddListener();
+    port_ = server_.Start();
   }
   // A pod of Job `job`.
   static std::string PodOf(const std::string& job, int number, const std::string& node = "") {
@@ -119,11 +118,7 @@ class FakeApiServer {
           R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"train","namespace":"d","uid":"g1"},
                  "spec":{"schedulingPolicy":{"gang":{"minCount":3}}}}]})");
     }
-    AddListener();
-  }
-  ~FakeApiServer() {
-    server_.stop();
-    thread_.join();
+    port_ = server_.Start();
   }
   [[nodiscard]] KubeConfig config() const { return ServerAt(port_); }
   // From now on the server also serves the APIs that were missing or forbidden.
@@ -135,18 +130,14 @@ class FakeApiServer {
           "spec":{"minMember":2}}]})";
   static constexpr char kNamespaces[] =
       R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"d","labels":{"team":"x"}}}]})";
-  void AddListener() {
-    port_ = server_.bind_to_any_port("127.0.0.1");
-    thread_ = std::thread([this] { server_.listen_after_bind(); });
-  }
   void Forbid(const std::string& path) {
-    server_.Get(path, [](const httplib::Request&, httplib::Response& response) {
+    server_->Get(path, [](const httplib::Request&, httplib::Response& response) {
       response.status = 403;
       response.set_content(R"({"kind":"Status","message":"it is forbidden"})", "application/json; charset=utf-8");
     });
   }
   void Answer(const std::string& path, const std::string& body) {
-    server_.Get(path, [body](const httplib::Request& request, httplib::Response& response) {
+    server_->Get(path, [body](const httplib::Request& request, httplib::Response& response) {
       if (request.has_param("watch")) {
         response.status = 429;  // this test is about lists
       } else {
@@ -156,7 +147,7 @@ class FakeApiServer {
   }
 
   void AnswerOnceGrown(const std::string& path, int until, const std::string& body) {
-    server_.Get(path, [this, until, body](const httplib::Request& request, httplib::Response& response) {
+    server_->Get(path, [this, until, body](const httplib::Request& request, httplib::Response& response) {
       response.status = !grown_ ? until : request.has_param("watch") ? 429 : 200;
       response.set_content(response.status == 200 ? body : R"({"kind":"Status"})", "application/json; charset=utf-8");
     });
@@ -165,9 +156,8 @@ class FakeApiServer {
   std::atomic<bool> grown_{false};
   Mutex mutex_;
   std::string watches_ ABSL_GUARDED_BY(mutex_);
-  httplib::Server server_;
-  std::thread thread_;
   int port_ = 0;
+  LocalServer<> server_;
 };
 
 std::vector<std::string> AnnouncedFacts(bool native) {
@@ -268,12 +258,8 @@ TEST(ClusterFeed, UnreadableOwner_GangSizeIsPodCount) {
 }
 
 TEST(ClusterFeed, UnreachableServer_StartFails) {
-  KubeConfig nowhere;
-  nowhere.tls = false;
-  nowhere.host = "127.0.0.1";
-  nowhere.port = 1;
   Notebook notebook;
-  KubeClient client(nowhere);
+  KubeClient client(ServerAt(1));
   ClusterFeed feed(&client, &notebook);
   EXPECT_FALSE(feed.Start().ok());
   EXPECT_FALSE(feed.synced());

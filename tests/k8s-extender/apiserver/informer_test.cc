@@ -7,7 +7,6 @@
 
 #include <atomic>
 #include <map>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -22,7 +21,7 @@ namespace {
 class FakeApi {
  public:
   FakeApi() {
-    server_.Get("/things", [this](const httplib::Request& request, httplib::Response& response) {
+    server_->Get("/things", [this](const httplib::Request& request, httplib::Response& response) {
       MutexLock lock(&mutex_);
       const bool watch = request.has_param("watch");
       requests_.push_back(request.target);
@@ -38,12 +37,7 @@ class FakeApi {
       script.erase(script.begin());
     });
     EXPECT_TRUE(WarmLibraries());
-    port = server_.bind_to_any_port("127.0.0.1");
-    thread_ = std::thread([this] { server_.listen_after_bind(); });
-  }
-  ~FakeApi() {
-    server_.stop();
-    thread_.join();
+    port = server_.Start();
   }
   int port = 0;
   int retry_after_s = 0;  // sent with every failure, unless it is 0
@@ -58,8 +52,7 @@ class FakeApi {
  private:
   Mutex mutex_;
   std::vector<std::string> requests_ ABSL_GUARDED_BY(mutex_);
-  httplib::Server server_;
-  std::thread thread_;
+  LocalServer<> server_;
 };
 
 std::string Thing(const std::string& name, const std::string& uid, int version) {
@@ -75,6 +68,14 @@ std::string Event(const char* type, const std::string& object) {
 }
 
 std::string UidOf(const Json& object) { return StringOrEmpty(Child(object, "metadata"), "uid"); }
+
+Informer::Handlers IgnoreAll() {
+  Informer::Handlers handlers;
+  handlers.identity = UidOf;
+  handlers.upsert = [](const Json&) {};
+  handlers.remove = [](const std::string&, const std::string&) {};
+  return handlers;
+}
 
 // The events of an informer, in order.
 class EventLog {
@@ -115,8 +116,7 @@ TEST(Informer, MisbehavingServer_StaysInSync) {
                  {200, Event("DELETED", Thing("c", "u-c", 8)) + "{torn"},
                  {200, Event("ERROR", R"({"code":410,"message":"too old"})")}};
   EventLog events;
-  Informer::Handlers handlers;
-  handlers.identity = UidOf;
+  Informer::Handlers handlers = IgnoreAll();
   handlers.upsert = [&](const Json& object) { events.Add("+" + UidOf(object)); };
   handlers.remove = [&](const std::string& identity, const std::string&) { events.Add("-" + identity); };
   handlers.synced = [&] { events.Add("synced"); };
@@ -145,13 +145,11 @@ TEST(Informer, DeepNesting_IsCut) {
   api.lists = {{200, List(deep("a", 1) + "," + Thing("b", "u-b", 2), "", 5)}};
   api.watches = {{200, Event("ADDED", deep("c", 6)) + Event("ADDED", Thing("d", "u-d", 7))}};
   EventLog events;
-  Informer::Handlers handlers;
-  handlers.identity = UidOf;
+  Informer::Handlers handlers = IgnoreAll();
   handlers.upsert = [&](const Json& object) {
     events.Add(absl::StrCat(UidOf(object), " ", IntAt(Child(object, "spec"), "size").value_or(0)));
     EXPECT_LT(object.dump().size(), 1'000);
   };
-  handlers.remove = [](const std::string&, const std::string&) {};
   KubeClient client(ServerAt(api.port));
   Informer informer("/things", &client, handlers);
   informer.Start();
@@ -169,9 +167,7 @@ TEST(Informer, NotAList_RemovesNothing) {
                {200, R"({"kind":"ThingList","metadata":{"resourceVersion":"9"},"items":{}})"}};
   api.watches = {{410, "{}"}};
   std::atomic<int> removed{0};
-  Informer::Handlers handlers;
-  handlers.identity = UidOf;
-  handlers.upsert = [](const Json&) {};
+  Informer::Handlers handlers = IgnoreAll();
   handlers.remove = [&](const std::string&, const std::string&) { ++removed; };
   KubeClient client(ServerAt(api.port));
   Informer informer("/things", &client, handlers);
@@ -187,12 +183,8 @@ TEST(Informer, FailingWatches_ListAgain) {
   FakeApi api;
   api.lists.assign(50, {200, List("", "", 900)});
   api.watches.assign(50, {504, R"({"kind":"Status","message":"Too large resource version"})"});
-  Informer::Handlers handlers;
-  handlers.identity = [](const Json&) { return std::string("u"); };
-  handlers.upsert = [](const Json&) {};
-  handlers.remove = [](const std::string&, const std::string&) {};
   KubeClient client(ServerAt(api.port));
-  Informer informer("/things", &client, handlers);
+  Informer informer("/things", &client, IgnoreAll());
   informer.Start();
   const auto lists = [&] {
     int count = 0;
@@ -209,11 +201,7 @@ TEST(Informer, FailingWatches_ListAgain) {
 TEST(Informer, BusyServer_NotFlooded) {
   const auto asked = [](FakeApi* api, absl::Duration for_how_long) {
     KubeClient client(ServerAt(api->port));
-    Informer::Handlers handlers;
-    handlers.upsert = [](const Json&) {};
-    handlers.remove = [](const std::string&, const std::string&) {};
-    handlers.identity = [](const Json&) { return std::string("u"); };
-    Informer informer("/things", &client, handlers);
+    Informer informer("/things", &client, IgnoreAll());
     informer.Start();
     absl::SleepFor(for_how_long);
     informer.Stop();
@@ -241,35 +229,29 @@ TEST(Informer, BusyServer_NotFlooded) {
 }
 
 TEST(KubeClient, HangingServer_TimesOut) {
-  httplib::Server server;
-  server.Get("/slow", [](const httplib::Request&, httplib::Response&) { absl::SleepFor(absl::Seconds(2)); });
-  const int port = server.bind_to_any_port("127.0.0.1");
-  std::thread thread([&] { server.listen_after_bind(); });
-  KubeClient client(ServerAt(port));
+  LocalServer<> server;
+  server->Get("/slow", [](const httplib::Request&, httplib::Response&) { absl::SleepFor(absl::Seconds(2)); });
+  KubeClient client(ServerAt(server.Start()));
   const absl::Time start = absl::Now();
   const absl::StatusOr<KubeResponse> response = client.Send(KubeMethod::kGet, "/slow", "", absl::Milliseconds(300));
   EXPECT_TRUE(absl::IsDeadlineExceeded(response.status())) << response.status();
   EXPECT_LT(absl::Now() - start, absl::Milliseconds(1500));
-  server.stop();
-  thread.join();
 }
 
 // The timeout covers the whole request, even if the response arrives byte by byte.
 TEST(KubeClient, DrippingServer_TimesOut) {
-  httplib::Server server;
   std::atomic<bool> over{false};
+  LocalServer<> server;
   const auto drip = [&over](const httplib::Request&, httplib::Response& response) {
     response.set_chunked_content_provider("application/json", [&over](size_t, httplib::DataSink& sink) {
       absl::SleepFor(absl::Milliseconds(20));
       return !over && sink.write(" ", 1);
     });
   };
-  server.Get("/slow", drip);
-  server.Post("/slow", drip);
+  server->Get("/slow", drip);
+  server->Post("/slow", drip);
   ASSERT_TRUE(WarmLibraries());
-  const int port = server.bind_to_any_port("127.0.0.1");
-  std::thread thread([&] { server.listen_after_bind(); });
-  KubeClient client(ServerAt(port));
+  KubeClient client(ServerAt(server.Start()));
   for (const KubeMethod method : {KubeMethod::kGet, KubeMethod::kPost}) {
     const absl::Time start = absl::Now();
     const absl::StatusOr<KubeResponse> response = client.Send(method, "/slow", "{}", absl::Milliseconds(300));
@@ -277,8 +259,6 @@ TEST(KubeClient, DrippingServer_TimesOut) {
     EXPECT_LT(absl::Now() - start, absl::Milliseconds(1500));
   }
   over = true;
-  server.stop();
-  thread.join();
 }
 
 TEST(KubeClient, InvalidUtf8_IsReplaced) {

@@ -5,8 +5,6 @@
 #include <gtest/gtest.h>
 #include <httplib.h>
 
-#include <thread>
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -39,23 +37,18 @@ class Port : public DecisionPort {
 class StatusServer {
  public:
   StatusServer() {
-    server_.Patch(R"(/apis/muster.dev/v1alpha1/queues/([^/]+)/status)",
-                  [this](const httplib::Request& request, httplib::Response& response) {
-                    MutexLock lock(&mutex_);
-                    if (refuse_-- > 0) {
-                      response.status = 500;
-                      return;
-                    }
-                    const absl::StatusOr<Json> body = ParseJson(request.body, "patch");
-                    conditions_[request.matches[1]] = Child(Child(*body, "status"), "conditions").at(0);
-                    response.set_content("{}", "application/json");
-                  });
-    port_ = server_.bind_to_any_port("127.0.0.1");
-    thread_ = std::thread([this] { server_.listen_after_bind(); });
-  }
-  ~StatusServer() {
-    server_.stop();
-    thread_.join();
+    server_->Patch(R"(/apis/muster.dev/v1alpha1/queues/([^/]+)/status)",
+                   [this](const httplib::Request& request, httplib::Response& response) {
+                     MutexLock lock(&mutex_);
+                     if (refuse_-- > 0) {
+                       response.status = 500;
+                       return;
+                     }
+                     const absl::StatusOr<Json> body = ParseJson(request.body, "patch");
+                     conditions_[request.matches[1]] = Child(Child(*body, "status"), "conditions").at(0);
+                     response.set_content("{}", "application/json");
+                   });
+    port_ = server_.Start();
   }
   [[nodiscard]] KubeConfig config() const { return ServerAt(port_); }
   void Refuse(int times) {
@@ -81,12 +74,11 @@ class StatusServer {
   }
 
  private:
-  httplib::Server server_;
-  std::thread thread_;
   int port_ = 0;
   Mutex mutex_;
   int refuse_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<std::string, Json> conditions_ ABSL_GUARDED_BY(mutex_);
+  LocalServer<> server_;
 };
 
 Json Object(const std::string& name, const std::string& created, const Json& spec, int64_t generation = 1) {

@@ -464,9 +464,9 @@ TEST(Tokens, Lines_AreParsedOrRefused) {
 
 // SPEC S-6: Kubernetes' own tokens, checked by an API server that knows one of them.
 TEST(TokenReview, Token_IsReviewedAndCached) {
-  httplib::Server server;
   std::atomic<int> asked{0};
-  server.Post(
+  LocalServer<> server;
+  server->Post(
       "/apis/authentication.k8s.io/v1/tokenreviews", [&](const httplib::Request& request, httplib::Response& response) {
         ++asked;
         const bool known = absl::StrContains(request.body, "known-token");
@@ -477,9 +477,7 @@ TEST(TokenReview, Token_IsReviewedAndCached) {
                                               : std::string(R"({"status":{"authenticated":false}})"),
                              "application/json; charset=utf-8");
       });
-  const int port = server.bind_to_any_port("127.0.0.1");
-  std::thread serving([&] { server.listen_after_bind(); });
-  KubeClient client(ServerAt(port));
+  KubeClient client(ServerAt(server.Start()));
   AccessOptions options;
   options.token_review = true;
   options.writers = {"user:runner"};
@@ -508,8 +506,7 @@ TEST(TokenReview, Token_IsReviewedAndCached) {
   EXPECT_EQ(asked, 1) << "a review is cached for a while";
   EXPECT_TRUE(absl::IsPermissionDenied(identify("stranger-token").status()));
   EXPECT_TRUE(absl::IsUnauthenticated(identify("forged-token").status()));
-  server.stop();
-  serving.join();
+  server.Stop();
   EXPECT_TRUE(absl::IsUnavailable(identify("another-token").status())) << "without a review, access is refused";
   access.Stop();
   client.Stop();
