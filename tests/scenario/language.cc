@@ -77,9 +77,11 @@ std::string ScenarioLanguage::Run(const std::string& line) {
   for (const absl::string_view word : absl::StrSplit(line, ' ', absl::SkipEmpty())) words.emplace_back(word);
   const std::string& verb = words[0];
   const std::string arg = words.size() > 1 ? words[1] : "";
-  if (verb == "schedule") {
-    const std::string filtered = Run("filter " + arg);
-    return filtered + Run(absl::StrCat("bind ", arg, " ", words.at(2)));
+  if (verb == "schedule" || verb == "run") {
+    std::string out = Run("filter " + arg);
+    out += Run(absl::StrCat("bind ", arg, " ", words.at(2)));
+    if (verb == "run") out += Run("bound " + arg);
+    return out;
   }
   if (const size_t dots = arg.find(".."); dots != std::string::npos) {  // "a-2..4"
     const size_t first = arg.find_last_not_of("0123456789", dots - 1) + 1;

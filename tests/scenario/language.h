@@ -18,6 +18,7 @@
 //   `remove-pod NAME`
 //   `prefilter POD | filter POD [NODE...] | permit POD NODE`
 //   `schedule POD NODE`             `filter POD`, then `bind POD NODE`; of a range, first all filter calls.
+//   `run POD NODE`                  the same, and then `bound POD`.
 //   `postfilter POD TEXT | unreserve POD timeout|rejected|bind-fail | postbind POD NODE`
 //   `hang-up POD`                   the caller of its bind or permit goes away.
 //   `wait DURATION`                 advances the time.
