@@ -90,9 +90,7 @@ TEST_F(QueueRpc, WhatIf_ChecksQueue) {
 }
 
 TEST_F(QueueRpc, InvalidQueueName_IsRefused) {
-  const absl::Status refused = client_->SubmitGang(Gang("g", "no such name", "1")).status();
-  EXPECT_TRUE(absl::IsInvalidArgument(refused));
-  EXPECT_TRUE(absl::StrContains(refused.message(), "gang.queue")) << refused;
+  ExpectInvalid(client_->SubmitGang(Gang("g", "no such name", "1")).status(), {"gang.queue"});
 }
 
 v1::QueueSpec Spec(const std::string& name, const std::string& parent, const std::string& cpu_limit = "") {
@@ -128,11 +126,8 @@ TEST_F(QueueRpc, ApplyQueues_IsAtomic) {  // SPEC Q-1
   *wrong.add_queues() = Spec("lost", "nowhere");
   (*wrong.mutable_queues(0)->mutable_quota())["cpu"] = "much";
   wrong.mutable_queues(1)->set_sort(static_cast<v1::QueueSort>(7));
-  const absl::Status unread = client_->ApplyQueues(wrong);
-  EXPECT_TRUE(absl::IsInvalidArgument(unread)) << unread;
-  EXPECT_TRUE(absl::StrContains(unread.message(), "queues[0].quota.cpu")) << unread;
-  EXPECT_TRUE(absl::StrContains(unread.message(), "queues[1].sort: 7; expected QUEUE_SORT_FIFO or QUEUE_SORT_FAIR"))
-      << unread;
+  ExpectInvalid(client_->ApplyQueues(wrong),
+                {"queues[0].quota.cpu", "queues[1].sort: 7; expected QUEUE_SORT_FIFO or QUEUE_SORT_FAIR"});
   wrong.mutable_queues(0)->clear_quota();
   wrong.mutable_queues(1)->clear_sort();
   const absl::Status no_tree = client_->ApplyQueues(wrong);
@@ -208,9 +203,8 @@ TEST_F(QueueRpc, WhatIfLargerLimit_ReportsEffect) {
   EXPECT_TRUE(absl::IsInvalidArgument(client_->PlanGang(request).status())) << "it has no limit";
   more->clear_queue();
   more->clear_amounts();
-  const absl::Status unread = client_->PlanGang(request).status();
-  EXPECT_TRUE(absl::StrContains(unread.message(), "queue_capacity_changes[0].queue")) << unread;
-  EXPECT_TRUE(absl::StrContains(unread.message(), "queue_capacity_changes[0].amounts")) << unread;
+  ExpectInvalid(client_->PlanGang(request).status(),
+                {"queue_capacity_changes[0].queue", "queue_capacity_changes[0].amounts"});
 }
 
 TEST_F(QueueRpc, GetQueue_ReportsState) {

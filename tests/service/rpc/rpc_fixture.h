@@ -8,7 +8,9 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "clients/cpp/muster_client.h"
 #include "k8s-extender/dialects/dialects.h"
@@ -27,6 +29,14 @@ inline RpcOptions Options(EventLog* events) {
   options.events = events;
   options.snapshot_stall = absl::Milliseconds(200);
   return options;
+}
+
+// Checks that a request was refused as invalid, for these reasons.
+inline void ExpectInvalid(const absl::Status& answer, const std::vector<std::string>& texts) {
+  EXPECT_TRUE(absl::IsInvalidArgument(answer)) << answer;
+  for (const std::string& text : texts) {
+    EXPECT_TRUE(absl::StrContains(answer.message(), text)) << text << " in " << answer;
+  }
 }
 
 class Rpc : public testing::Test {

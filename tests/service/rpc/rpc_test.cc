@@ -95,9 +95,7 @@ TEST_F(Rpc, CreationTimeOutOfRange_IsRefused) {
   v1::UpdateFactsRequest update;
   *update.add_pods() = PodOf("late", "0");
   update.mutable_pods(0)->mutable_create_time()->set_seconds(std::numeric_limits<int64_t>::max());
-  const absl::Status refused = client_->UpdateFacts(update).status();
-  EXPECT_NE(refused.message().find("create_time: 9223372036854775807s 0ns since 1970; expected"), std::string::npos)
-      << refused;
+  ExpectInvalid(client_->UpdateFacts(update).status(), {"create_time: 9223372036854775807s 0ns since 1970; expected"});
 }
 
 TEST_F(Rpc, InvalidServerPort_IsRefused) {
@@ -112,9 +110,7 @@ TEST_F(Rpc, InvalidServerPort_IsRefused) {
 
 TEST_F(Rpc, MissingObject_IsNamed) {
   EXPECT_TRUE(absl::IsNotFound(client_->GetGang("d", "unknown").status()));
-  const absl::Status empty = client_->GetGang("", "train").status();
-  EXPECT_TRUE(absl::IsInvalidArgument(empty));
-  EXPECT_NE(empty.message().find("namespace"), absl::string_view::npos) << empty;
+  ExpectInvalid(client_->GetGang("", "train").status(), {"namespace"});
   ClientOptions impatient;
   impatient.server = absl::StrCat("127.0.0.1:", server_.port());
   impatient.timeout = std::chrono::seconds(1);
