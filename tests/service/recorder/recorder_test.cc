@@ -115,6 +115,17 @@ class RecorderTest : public testing::Test {
     while (recorder_->stats().commands < commands && SteadyNow() < end) absl::SleepFor(absl::Milliseconds(1));
     ASSERT_GE(recorder_->stats().commands, commands) << recorder_->stats().last_error;
   }
+  // The contents of a finished file.
+  std::string RecordThreeFrames() {
+    Open();
+    for (int frames = 1; frames <= 3; ++frames) {
+      Work(5);
+      AwaitWritten(30 * frames);
+    }
+    Close();
+    std::ifstream in(options_.path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  }
   [[nodiscard]] std::string Older(int age) const {
     return age == 0 ? options_.path : absl::StrCat(options_.path, ".", age);
   }
@@ -415,15 +426,8 @@ TEST_F(RecorderTest, StateLargerThanFile_ReportsError) {
 
 // A file that is truncated or damaged anywhere yields only correct contents.
 TEST_F(RecorderTest, DamagedFile_IsNeverMisread) {
-  Open();
-  for (int frames = 1; frames <= 3; ++frames) {
-    Work(5);
-    AwaitWritten(30 * frames);
-  }
-  Close();
+  const std::string bytes = RecordThreeFrames();
   const Replayed whole = ReplayFile(options_.path);
-  std::ifstream in(options_.path, std::ios::binary);
-  const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   const std::string hurt = folder_ / "hurt";
   int read = 0;
   for (size_t at = 0; at < bytes.size(); at += 1 + at / 50) {
@@ -443,14 +447,7 @@ TEST_F(RecorderTest, DamagedFile_IsNeverMisread) {
 
 // A file is reported as complete only if it contains all that was written, and nothing else.
 TEST_F(RecorderTest, ChangedFile_IsNotReportedComplete) {
-  Open();
-  for (int frames = 1; frames <= 3; ++frames) {
-    Work(5);
-    AwaitWritten(30 * frames);
-  }
-  Close();
-  std::ifstream in(options_.path, std::ios::binary);
-  const std::string whole((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const std::string whole = RecordThreeFrames();
   const auto read = [&](const std::string& bytes) {
     const std::string path = folder_ / "other.rec";
     std::ofstream(path, std::ios::binary) << bytes;

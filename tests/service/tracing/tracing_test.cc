@@ -107,6 +107,11 @@ class TracedEngine : public testing::Test {
   void AskFilter(const std::string& uid) {
     ASSERT_TRUE(engine_.Ask(Filter{uid, std::make_shared<NodeOffer>(NodeOffer::AllNodes())}).ok());
   }
+  // A filter call, and then a bind call that is held.
+  absl::StatusOr<HoldToken> Schedule(const std::string& uid) {
+    AskFilter(uid);
+    return engine_.Hold(Bind{uid, "n", 0}, [](const HoldAnswer&) {});
+  }
 
   SpanKeeper spans_;
   MemoryStore store_;
@@ -119,11 +124,9 @@ TEST_F(TracedEngine, GangStart_IsOneTrace) {
   Put(SomePod("a", "g", 2));
   Put(SomePod("b", "g", 2));
   AwaitPlan();
-  AskFilter("u-a");
-  ASSERT_TRUE(engine_.Hold(Bind{"u-a", "n", 0}, [](const HoldAnswer&) {}).ok());
+  ASSERT_TRUE(Schedule("u-a").ok());
   absl::SleepFor(absl::Milliseconds(30));
-  AskFilter("u-b");
-  ASSERT_TRUE(engine_.Hold(Bind{"u-b", "n", 0}, [](const HoldAnswer&) {}).ok());
+  ASSERT_TRUE(Schedule("u-b").ok());
   const auto starts = spans_.Wait("gang start", 1);
   ASSERT_EQ(starts.size(), 1U);
   const Span& start = *starts.front();
@@ -174,8 +177,7 @@ TEST_F(TracedEngine, GangStart_IsOneTrace) {
   ASSERT_EQ(start.links.size(), 2U);
   // A member that comes later is not part of the start, which is over.
   Put(SomePod("c", "g", 2));
-  AskFilter("u-c");
-  ASSERT_TRUE(engine_.Hold(Bind{"u-c", "n", 0}, [](const HoldAnswer&) {}).ok());
+  ASSERT_TRUE(Schedule("u-c").ok());
   EXPECT_EQ(spans_.Wait("bind", 3).size(), 3U);
   EXPECT_EQ(spans_.Wait("gang start", 1).size(), 1U) << "once";
 }
@@ -208,8 +210,7 @@ TEST_F(TracedEngine, CallerTrace_IsLinkedNotMerged) {
   const SpanRef caller = ParseTraceparent(kParent);
   {
     const ScopedCaller on(caller);
-    AskFilter("u-a");
-    ASSERT_TRUE(engine_.Hold(Bind{"u-a", "n", 0}, [](const HoldAnswer&) {}).ok());
+    ASSERT_TRUE(Schedule("u-a").ok());
     AskFilter("u-alone");
   }
   const auto starts = spans_.Wait("gang start", 1);
@@ -294,8 +295,7 @@ TEST_F(TracedEngine, GangStartedBeforeProcess_DoesNotStartAgain) {
     Put(pod);
   }
   Put(SomePod("c", "g", 2));
-  AskFilter("u-c");
-  ASSERT_TRUE(engine_.Hold(Bind{"u-c", "n", 0}, [](const HoldAnswer&) {}).ok());
+  ASSERT_TRUE(Schedule("u-c").ok());
   EXPECT_EQ(spans_.Wait("bind", 1).size(), 1U);
   ASSERT_TRUE(engine_.ReadDurableSync([](const Machine&) {}).ok());
   EXPECT_TRUE(spans_.Wait("gang start", 0).empty());
@@ -316,8 +316,7 @@ TEST_F(TracedEngine, RestartedGang_HasAnotherTrace) {
     pod.gang.dialect = GangDialect::kPodGroupSigs;
     Put(pod);
     AwaitPlan();
-    AskFilter("u-" + name);
-    ASSERT_TRUE(engine_.Hold(Bind{"u-" + name, "n", 0}, [](const HoldAnswer&) {}).ok());
+    ASSERT_TRUE(Schedule("u-" + name).ok());
     ASSERT_EQ(spans_.Wait("gang start", name == "a" ? 1 : 2).size(), name == "a" ? 1U : 2U);
     ASSERT_TRUE(engine_.Announce(RemovePod{"u-" + name}).ok());
   }
@@ -333,8 +332,7 @@ TEST_F(TracedEngine, CallersGone_StartIsStillTraced) {
   AwaitPlan();
   std::vector<HoldToken> tokens;
   for (const std::string uid : {"u-a", "u-b"}) {
-    AskFilter(uid);
-    const absl::StatusOr<HoldToken> token = engine_.Hold(Bind{uid, "n", 0}, [](const HoldAnswer&) {});
+    const absl::StatusOr<HoldToken> token = Schedule(uid);
     ASSERT_TRUE(token.ok());
     tokens.push_back(*token);
   }
