@@ -2,7 +2,6 @@
 package collector
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -115,9 +114,16 @@ tracing: {otlp: "http://%s"}
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var log safeBuffer
+	log, err := os.Create(filepath.Join(folder, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	logged := func() string {
+		text, _ := os.ReadFile(log.Name())
+		return string(text)
+	}
 	musterd := exec.Command(os.Getenv("MUSTERD"), "--config", file)
-	musterd.Dir, musterd.Stdout, musterd.Stderr = folder, &log, &log
+	musterd.Dir, musterd.Stdout, musterd.Stderr = folder, log, log
 	if err := musterd.Start(); err != nil {
 		t.Fatalf("MUSTERD=%q: %v; expected the path of a musterd", os.Getenv("MUSTERD"), err)
 	}
@@ -125,35 +131,18 @@ tracing: {otlp: "http://%s"}
 		_ = musterd.Process.Signal(os.Interrupt)
 		_ = musterd.Wait()
 		if t.Failed() {
-			t.Log(log.String())
+			t.Log(logged())
 		}
 	})
 	serves := regexp.MustCompile(`serves: extender (\d+), bind \d+, gRPC (\d+)`)
 	for range 200 {
-		if found := serves.FindStringSubmatch(log.String()); found != nil {
+		if found := serves.FindStringSubmatch(logged()); found != nil {
 			return found[1], "127.0.0.1:" + found[2]
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	t.Fatalf("musterd does not serve:\n%s", log.String())
+	t.Fatalf("musterd does not serve:\n%s", logged())
 	return "", ""
-}
-
-type safeBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *safeBuffer) Write(bytes []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(bytes)
-}
-
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 func musterctl(t *testing.T, rpc, input string, args ...string) {
