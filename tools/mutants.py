@@ -18,7 +18,6 @@ see (a bound on a search, a short cut, how much memory is reserved), and the rea
 """
 import argparse
 import collections
-import fcntl
 import itertools
 import json
 import os
@@ -29,16 +28,12 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from fnmatch import fnmatch
 
 from mutation import build, trial
+from mutation.build import say
 
 SCOPE = ("state/", "service/engine/")
 IDS_OF_A_FILE = 1024
 # Tests that are too slow for what they add here: real processes that are killed, and scripts.
 LEFT_OUT = ("store_process_test", "security_test")
-STARTED = time.monotonic()
-
-
-def say(text):
-    print(f"[{time.monotonic() - STARTED:5.0f} s] {text}", flush=True)
 
 
 def with_ids(found):
@@ -125,9 +120,7 @@ def drawn(chosen, candidates, usable):
 
 def main():
     chosen = options()
-    copy = build.Copy("mutants", SCOPE, say)
-    lock = open(copy.home / "lock", "w")
-    fcntl.flock(lock, fcntl.LOCK_EX)
+    copy = build.Copy("mutants", SCOPE)
     copy.configure(chosen.jobs)
     candidates = with_ids(copy.candidates(chosen.jobs))
     refused = Refused(copy, candidates)

@@ -15,15 +15,14 @@ first, until one fails. The tree itself is never touched.
 To look into one, by its number in the output: MUSTER_MUTANT=17 build/bugs/out/tests/scenario_test.
 """
 import argparse
-import fcntl
 import os
 import re
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from mutation import build, find, trial
+from mutation.build import say
 from mutation.place import Places
 
 LIST = find.ROOT / "tools/planted_bugs.tsv"
@@ -33,11 +32,6 @@ SCOPE = ("state/", "support/", "service/", "k8s-extender/")
 DEFINITION = re.compile(r'<a id="([a-z]-\d+)"></a>')  # of a rule, in the specification
 OPEN = re.compile(r"^\| ([A-Z]-\d+) \| open \|", re.M)  # its table of rules that are not built
 NO_BUG = "none"  # in the second column
-STARTED = time.monotonic()
-
-
-def say(text):
-    print(f"[{time.monotonic() - STARTED:5.0f} s] {text}", flush=True)
 
 
 class Bug(NamedTuple):
@@ -135,9 +129,7 @@ def show(function, jobs):
 
 def plant(bugs, rules, jobs, at_once):
     """Compiles all bugs, so that the next run need not, and runs those of `rules`; without any, all."""
-    copy = build.Copy("bugs", SCOPE, say)
-    lock = open(copy.home / "lock", "w")
-    fcntl.flock(lock, fcntl.LOCK_EX)
+    copy = build.Copy("bugs", SCOPE)
     copy.configure(jobs)
     found, problems = resolve(bugs, Places(copy.candidates(jobs)))
     if problems:

@@ -1,4 +1,5 @@
 """The copy of the tree that carries the mutants: written, compiled once, and rid of mutants that do not compile."""
+import fcntl
 import hashlib
 import json
 import os
@@ -16,6 +17,11 @@ MAX_BUILDS = 60
 ERROR = re.compile(r"^(\S+?):(\d+):(\d+): (?:fatal )?error: ", re.M)
 # The line of a template that was instantiated, or what a note points at.
 CONTEXT = re.compile(r"^(\S+?):(\d+):(\d+): ", re.M)
+STARTED = time.monotonic()
+
+
+def say(text):
+    print(f"[{time.monotonic() - STARTED:5.0f} s] {text}", flush=True)
 
 
 def write(path, text):
@@ -45,16 +51,18 @@ class Texts(dict):
 
 
 class Copy:
-    """build/NAME: the copy (tree/) and what is built of it (out/). `scope`: the folders that are searched for mutants."""
+    """build/NAME: the copy (tree/) and what is built of it (out/), for one process at a time. `scope`: the folders that are
+    searched for mutants."""
 
-    def __init__(self, name, scope, say):
+    def __init__(self, name, scope):
         self.home = ROOT / "build" / name
         self.tree = self.home / "tree"
         self.out = self.home / "out"
         self.scope = tuple(scope)
-        self.say = say
         self.texts = Texts()
         self.home.mkdir(parents=True, exist_ok=True)
+        self.lock = open(self.home / "lock", "w")
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
 
     def write_tree(self, mutants):
         """Writes the tree with {id: candidate} in it; returns the insertions, {file: [inserted]}. None: files that can have
@@ -93,7 +101,7 @@ class Copy:
         file = self.home / "candidates.json"
         known = json.loads(file.read_text()) if file.exists() else {"key": None}
         if known["key"] != key:
-            self.say("reading the tree with libclang")
+            say("reading the tree with libclang")
             known = {"key": key, "candidates": find.find(self.out, self.tree, self.scope, jobs)}
             file.write_text(json.dumps(known))
         return [Candidate(*fields) for fields in known["candidates"]]
@@ -111,7 +119,7 @@ class Copy:
                 sys.exit("the tree does not build, and no mutant seems to be why:\n" + output[-6000:])
             for id in broken:
                 refused[id] = mutants.pop(id)
-            self.say(f"{len(broken)} mutants do not compile: left out")
+            say(f"{len(broken)} mutants do not compile: left out")
         sys.exit(f"after {MAX_BUILDS} builds there are still mutants that do not compile")
 
     def run_build(self, targets, jobs):
@@ -123,7 +131,7 @@ class Copy:
                 lines.append(line)
                 if line.startswith("[") and time.monotonic() - reported > 30:
                     reported = time.monotonic()
-                    self.say("compiling " + line.split("]")[0] + "]")
+                    say("compiling " + line.split("]")[0] + "]")
         return ninja.returncode == 0, "".join(lines)
 
     def broken_by(self, output, mutants, inserted):
