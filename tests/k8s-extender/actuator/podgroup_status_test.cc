@@ -172,8 +172,7 @@ TEST_F(PodGroupStatus, QuickUpdates_LatestIsWritten) {
   EXPECT_EQ(most_at_once, 1) << "two writers of one gang change the order";
 }
 
-// A PodGroup that is created again under its name is another object: its status is written again.
-TEST_F(PodGroupStatus, NewObjectOfSameName_IsWritten) {
+TEST_F(PodGroupStatus, SameStatus_WrittenOncePerObject) {
   GangView view = Gang(1);
   view.object_uid = "first";
   actuator_->UpdateStatus(view);
@@ -182,7 +181,12 @@ TEST_F(PodGroupStatus, NewObjectOfSameName_IsWritten) {
   EXPECT_EQ(Written(1).size(), 1U) << "nothing changed";
   view.object_uid = "second";
   actuator_->UpdateStatus(view);
-  EXPECT_EQ(Written(2).size(), 2U);
+  EXPECT_EQ(Written(2).size(), 2U) << "another object under the same name";
+  GangView gone = view;
+  gone.has_object = false;
+  actuator_->UpdateStatus(gone);
+  actuator_->UpdateStatus(view);
+  EXPECT_EQ(Written(3).size(), 3U) << "it was deleted between";
 }
 
 TEST_F(PodGroupStatus, OtherConditions_Stay) {
@@ -231,18 +235,6 @@ TEST_F(PodGroupStatus, RefusedStatuses_DoNotDelayEvents) {
   };
   for (int i = 0; i < 5'000 && !seen(); ++i) absl::SleepFor(absl::Milliseconds(2));
   EXPECT_TRUE(seen()) << "it is the last by name";
-}
-
-TEST_F(PodGroupStatus, SameStatus_WrittenOncePerObject) {
-  actuator_->UpdateStatus(Gang(1));
-  EXPECT_EQ(Written(1).size(), 1U);
-  actuator_->UpdateStatus(Gang(1));
-  EXPECT_EQ(Written(1).size(), 1U);
-  GangView gone = Gang(1);
-  gone.has_object = false;
-  actuator_->UpdateStatus(gone);
-  actuator_->UpdateStatus(Gang(1));
-  EXPECT_EQ(Written(2).size(), 2U);
 }
 
 TEST_F(PodGroupStatus, InvalidStatus_NotRetried) {

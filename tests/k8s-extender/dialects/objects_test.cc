@@ -7,12 +7,16 @@
 namespace muster {
 namespace objects_test {
 
-Json Parse(const char* text) { return *ParseJson(text, "test"); }
+Json Parse(absl::string_view text) { return *ParseJson(text, "test"); }
 
-PodDescription Pod(const char* text) {
+PodDescription Pod(absl::string_view text) {
   const absl::StatusOr<PodDescription> pod = ParsePod(Parse(text));
   EXPECT_TRUE(pod.ok()) << pod.status();
   return pod.ok() ? *pod : PodDescription();
+}
+
+PodDescription PodWith(absl::string_view spec) {
+  return Pod(absl::StrCat(R"({"metadata":{"name":"p","uid":"u"},"spec":)", spec, "}"));
 }
 
 TEST(Requests, EffectiveRequests_MatchKubeScheduler) {
@@ -37,16 +41,14 @@ TEST(Requests, Overflow_IsRefused) {
       {"name":"a","resources":{"requests":{"memory":"8Pi"}}},{"name":"b","resources":{"requests":{"memory":"8Pi"}}}]})"));
   ASSERT_FALSE(sum.ok());
   EXPECT_NE(sum.status().message().find("container b"), std::string::npos);
-  const PodDescription pod = Pod(
-      R"({"metadata":{"name":"p","uid":"u"},"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"-1"}}}]}})");
+  const PodDescription pod = PodWith(R"({"containers":[{"name":"a","resources":{"requests":{"cpu":"-1"}}}]})");
   EXPECT_NE(pod.invalid.find("container a.requests.cpu"), std::string::npos) << pod.invalid;
 }
 
 // A limit counts only without a request; beside a request, an unusable limit is ignored.
 TEST(Requests, LimitBesideRequest_IsIgnored) {
   const auto requests = [](const char* resources) {
-    return EffectiveRequests(
-        Parse(absl::StrCat(R"({"containers":[{"name":"a","resources":)", resources, "}]}").c_str()));
+    return EffectiveRequests(Parse(absl::StrCat(R"({"containers":[{"name":"a","resources":)", resources, "}]}")));
   };
   const auto both = requests(R"({"requests":{"memory":"1Gi"},"limits":{"memory":"9223372036854775807","cpu":"2"}})");
   ASSERT_TRUE(both.ok()) << both.status();
@@ -57,14 +59,13 @@ TEST(Requests, LimitBesideRequest_IsIgnored) {
 
 // KEP-1287: the amount that a node reserves for a container during a resize.
 TEST(Requests, ResizedPod_RequestsFollowStatus) {
-  const auto requests = [](const char* status) {
+  const auto requests = [](const std::string& status) {
     const auto read = RequestsOnNode(Parse(absl::StrCat(R"({"spec":{
         "containers":[{"name":"a","resources":{"requests":{"cpu":"2","memory":"4Gi"}}},
                       {"name":"b","resources":{"requests":{"cpu":"1"}}}],
         "initContainers":[{"name":"side","restartPolicy":"Always","resources":{"requests":{"cpu":"1"}}},
                           {"name":"init","resources":{"requests":{"cpu":"1"}}}]},"status":)",
-                                                        status, "}")
-                                               .c_str()));
+                                                        status, "}")));
     EXPECT_TRUE(read.ok()) << read.status();
     return read.ok() ? FormatResources(*read) : "";
   };
@@ -78,15 +79,12 @@ TEST(Requests, ResizedPod_RequestsFollowStatus) {
             "cpu: 5, memory: 4Gi")
       << "init containers that end are not resized";
   const std::string smaller = R"("containerStatuses":[{"name":"a","resources":{"requests":{"cpu":"1"}}}]})";
-  EXPECT_EQ(
-      requests(
-          (R"({"conditions":[{"type":"PodResizePending","status":"True","reason":"Infeasible"}],)" + smaller).c_str()),
-      "cpu: 3, memory: 4Gi");
-  EXPECT_EQ(
-      requests(
-          (R"({"conditions":[{"type":"PodResizePending","status":"True","reason":"Deferred"}],)" + smaller).c_str()),
-      "cpu: 4, memory: 4Gi");
-  EXPECT_EQ(requests((R"({"resize":"Infeasible",)" + smaller).c_str()), "cpu: 3, memory: 4Gi");
+  const auto pending = [](const std::string& reason) {
+    return R"({"conditions":[{"type":"PodResizePending","status":"True","reason":")" + reason + R"("}],)";
+  };
+  EXPECT_EQ(requests(pending("Infeasible") + smaller), "cpu: 3, memory: 4Gi");
+  EXPECT_EQ(requests(pending("Deferred") + smaller), "cpu: 4, memory: 4Gi");
+  EXPECT_EQ(requests(R"({"resize":"Infeasible",)" + smaller), "cpu: 3, memory: 4Gi");
 }
 
 // SPEC S-6: a field of a wrong type is never read as an absent one.
@@ -137,7 +135,7 @@ TEST(Pods, WrongType_IsNamed) {
        "container a.resources: is a string; expected a map"},
   };
   for (const auto& [spec, problem] : cases) {
-    EXPECT_EQ(Pod(absl::StrCat(R"({"metadata":{"name":"p","uid":"u"},"spec":)", spec, "}").c_str()).invalid, problem);
+    EXPECT_EQ(PodWith(spec).invalid, problem);
   }
   EXPECT_EQ(Pod(R"({"metadata":{"name":"p","uid":"u","labels":[]}})").invalid,
             "Pod.metadata.labels: is a array; expected a map");
@@ -159,13 +157,11 @@ TEST(Pods, AbsentOrNullField_RequestsNothing) {
 
 // kube-scheduler has placed the pod: it uses its requests, whatever its other fields are.
 TEST(Pods, PodWithNode_IsCharged) {
-  const auto bound = [](const char* rest) {
-    return Pod(absl::StrCat(R"({"metadata":{"name":"p","uid":"u"},"spec":{"nodeName":"n",)", rest, "}}").c_str());
-  };
+  const auto bound = [](const std::string& rest) { return PodWith(R"({"nodeName":"n",)" + rest + "}"); };
   for (const char* rest : {R"("affinity":"x")", R"("tolerations":{})", R"("topologySpreadConstraints":{})",
                            R"("schedulingGates":{})", R"("priority":"high")"}) {
     const PodDescription pod =
-        bound(absl::StrCat(R"("containers":[{"resources":{"requests":{"cpu":"1"}},"ports":{}}],)", rest).c_str());
+        bound(absl::StrCat(R"("containers":[{"resources":{"requests":{"cpu":"1"}},"ports":{}}],)", rest));
     EXPECT_EQ(pod.invalid, "") << rest;
     EXPECT_EQ(FormatResources(pod.shape->requests), "cpu: 1") << rest;
   }
@@ -174,8 +170,7 @@ TEST(Pods, PodWithNode_IsCharged) {
   EXPECT_EQ(FormatResources(half.shape->requests), "cpu: 1");
   for (const char* amount : {"9223372036854775807", "9007199254740993", "10E"}) {
     const PodDescription pod = bound(absl::StrCat(R"("containers":[{"resources":{"requests":{"memory":")", amount,
-                                                  R"("}}},{"resources":{"requests":{"memory":"1Gi","cpu":"1"}}}])")
-                                         .c_str());
+                                                  R"("}}},{"resources":{"requests":{"memory":"1Gi","cpu":"1"}}}])"));
     EXPECT_EQ(pod.invalid, "") << amount;
     EXPECT_EQ(pod.shape->requests, (ResourceList{{"cpu", 1'000}, {"memory", kMaxAmount}})) << amount;
   }
@@ -183,10 +178,10 @@ TEST(Pods, PodWithNode_IsCharged) {
 }
 
 TEST(Pods, HostPorts_OfContainersAndSidecars) {
-  const PodDescription pod = Pod(R"({"metadata":{"name":"p","uid":"u"},"spec":{
+  const PodDescription pod = PodWith(R"({
       "containers":[{"ports":[{"containerPort":1,"hostPort":80},{"containerPort":2}]}],
       "initContainers":[{"restartPolicy":"Always","ports":[{"hostPort":81,"protocol":"UDP","hostIP":"10.0.0.1"}]},
-                        {"ports":[{"hostPort":82}]}]}})");
+                        {"ports":[{"hostPort":82}]}]})");
   EXPECT_EQ(pod.shape->host_ports,
             (std::vector<HostPort>{{Protocol::kTcp, 80, "0.0.0.0"}, {Protocol::kUdp, 81, "10.0.0.1"}}));
 }
@@ -228,14 +223,11 @@ TEST(Pods, BadInput_IsNamed) {
 }
 
 TEST(Pods, OptIn_NeedsBothMarkers) {
-  EXPECT_EQ(
-      Pod(R"({"metadata":{"name":"p","uid":"u"},"spec":{"containers":[{"name":"a","resources":{"limits":{"muster.dev/gang":"1","muster.dev/bind":"1"}}}]}})")
-          .invalid,
-      "");
-  EXPECT_NE(
-      Pod(R"({"metadata":{"name":"p","uid":"u"},"spec":{"containers":[{"name":"a","resources":{"limits":{"muster.dev/gang":"1"}}}]}})")
-          .invalid,
-      "");
+  const auto invalid = [](const std::string& limits) {
+    return PodWith(R"({"containers":[{"name":"a","resources":{"limits":)" + limits + "}}]}").invalid;
+  };
+  EXPECT_EQ(invalid(R"({"muster.dev/gang":"1","muster.dev/bind":"1"})"), "");
+  EXPECT_NE(invalid(R"({"muster.dev/gang":"1"})"), "");
 }
 
 TEST(Pods, GatesAndConditions_AreRead) {

@@ -12,7 +12,7 @@ namespace {
 
 class AdmissionTest : public testing::Test {
  protected:
-  Json Admit(const char* pod, const char* name_space = "d", const char* operation = "CREATE") {
+  Json Admit(const std::string& pod, const char* name_space = "d", const char* operation = "CREATE") {
     const Json review = {{"request",
                           {{"uid", "r1"},
                            {"kind", {{"kind", "Pod"}}},
@@ -59,12 +59,11 @@ TEST_F(AdmissionTest, ExistingFields_Stay) {
     pod["spec"] = *ParseJson(spec, "spec");
     return pod.dump();
   };
-  EXPECT_EQ(Patch(Admit(with(R"({"schedulerName":"muster","schedulingGates":[{"name":"muster.dev/gang"}]})").c_str())),
-            "");
-  EXPECT_EQ(Patch(Admit(with(R"({"schedulerName":"muster","schedulingGates":[{"name":"other"}]})").c_str())),
+  EXPECT_EQ(Patch(Admit(with(R"({"schedulerName":"muster","schedulingGates":[{"name":"muster.dev/gang"}]})"))), "");
+  EXPECT_EQ(Patch(Admit(with(R"({"schedulerName":"muster","schedulingGates":[{"name":"other"}]})"))),
             R"([{"op":"add","path":"/spec/schedulingGates/-","value":{"name":"muster.dev/gang"}}])");
-  EXPECT_EQ(Patch(Admit(with(R"({"schedulerName":"volcano"})").c_str())), "") << "another scheduler's pod";
-  EXPECT_EQ(Patch(Admit(with(R"({"nodeName":"n1"})").c_str())), "") << "it has its node";
+  EXPECT_EQ(Patch(Admit(with(R"({"schedulerName":"volcano"})"))), "") << "another scheduler's pod";
+  EXPECT_EQ(Patch(Admit(with(R"({"nodeName":"n1"})"))), "") << "it has its node";
 }
 
 TEST_F(AdmissionTest, OtherPods_NotPatched) {
@@ -84,7 +83,7 @@ TEST_F(AdmissionTest, OwnedPod_IsGated) {  // SPEC D-7
 TEST_F(AdmissionTest, InvalidDeclaration_DeniedWithReason) {
   const auto denied = [this](const char* annotations) {
     const std::string pod = absl::StrCat(R"({"metadata":{"name":"p","annotations":)", annotations, R"(},"spec":{}})");
-    const Json response = Admit(pod.c_str());
+    const Json response = Admit(pod);
     EXPECT_FALSE(BoolOrFalse(response, "allowed")) << response;
     EXPECT_FALSE(response.contains("patch"));
     EXPECT_EQ(IntAt(Child(response, "status"), "code"), 422);
