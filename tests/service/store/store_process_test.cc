@@ -62,6 +62,12 @@ v1::SubmitGangRequest GangOf(const std::string& name, int pods) {
   return request;
 }
 
+// Whether that holds within five seconds.
+bool Becomes(const std::function<bool()>& holds) {
+  for (int i = 0; i < 100 && !holds(); ++i) absl::SleepFor(absl::Milliseconds(50));
+  return holds();
+}
+
 std::map<std::string, std::string> PlacesOf(const v1::Submission& submission) {
   std::map<std::string, std::string> places;
   for (const auto& place : submission.placements()) places[place.pod_uid()] = place.node();
@@ -209,9 +215,7 @@ TEST(Restarted, FactsAndVersion_AreRestored) {
   ASSERT_EQ(client->ListNodes()->nodes_size(), 1);
   EXPECT_TRUE(client->ListNodes()->nodes(0).has_stale_since_time());
   // No announcement for longer than facts.staleAfter: nothing is placed, and a waiting gang has that reason.
-  for (int i = 0; i < 100 && !client->ListNodes()->nodes(0).stale_too_long(); ++i)
-    absl::SleepFor(absl::Milliseconds(50));
-  EXPECT_TRUE(client->ListNodes()->nodes(0).stale_too_long());
+  EXPECT_TRUE(Becomes([&] { return client->ListNodes()->nodes(0).stale_too_long(); }));
   const absl::StatusOr<v1::Submission> waits = client->SubmitGang(SubmitOf("late", 1, "1"));
   ASSERT_TRUE(waits.ok()) << waits.status();
   EXPECT_EQ(waits->state(), v1::Submission::STATE_WAITING);
@@ -229,9 +233,7 @@ TEST(Restarted, FactsAndVersion_AreRestored) {
   EXPECT_EQ(client->ListNodes()->nodes_size(), 2);
   const v1::ListNodesResponse fresh = *client->ListNodes();
   for (const v1::Node& node : fresh.nodes()) EXPECT_FALSE(node.has_stale_since_time()) << node.name();
-  const auto state = [&] { return client->GetSubmission("late")->state(); };
-  for (int i = 0; i < 100 && state() != v1::Submission::STATE_PLANNED; ++i) absl::SleepFor(absl::Milliseconds(50));
-  EXPECT_EQ(state(), v1::Submission::STATE_PLANNED);
+  EXPECT_TRUE(Becomes([&] { return client->GetSubmission("late")->state() == v1::Submission::STATE_PLANNED; }));
   // Its last step repeated unchanged: the reply is known, and the announcer counts as active again.
   musterd.Kill();
   musterd.Start();
@@ -317,11 +319,6 @@ int Health(const RunningMusterd& musterd) {
   return *(bytes.begin() + 1);
 }
 
-bool HealthBecomes(const RunningMusterd& musterd, int wanted) {
-  for (int i = 0; i < 100 && Health(musterd) != wanted; ++i) absl::SleepFor(absl::Milliseconds(50));
-  return Health(musterd) == wanted;
-}
-
 // A backup is older than the promises made since: its nodes are not used before their announcer has listed again what
 // runs on them.
 TEST(Restarted, FromBackup_CapacityIsPromisedOnce) {
@@ -369,9 +366,7 @@ TEST(Restarted, FromBackup_CapacityIsPromisedOnce) {
   runs("early", 1);
   part.set_version(3);
   ASSERT_TRUE(client->SendSnapshot({part}).ok());
-  for (int i = 0; i < 100 && client->GetSubmission("again")->state() != v1::Submission::STATE_PLANNED; ++i)
-    absl::SleepFor(absl::Milliseconds(50));
-  EXPECT_EQ(client->GetSubmission("again")->state(), v1::Submission::STATE_PLANNED);
+  EXPECT_TRUE(Becomes([&] { return client->GetSubmission("again")->state() == v1::Submission::STATE_PLANNED; }));
 }
 
 // The disk fills up while musterd runs: replies that promise wait, the reason is reported, and musterd resumes by
@@ -386,7 +381,7 @@ TEST(FullDisk, Replies_WaitAndResume) {
   *update.add_nodes() = NodeOf("a", "100");
   ASSERT_TRUE(client->UpdateFacts(update).ok());
   EXPECT_EQ(Readyz(musterd), "ok\n");
-  EXPECT_TRUE(HealthBecomes(musterd, 1));
+  EXPECT_TRUE(Becomes([&] { return Health(musterd) == 1; }));
   disk.Fill();
   const std::unique_ptr<MusterClient> hasty = ClientOf(musterd, milliseconds(500));
   const absl::Status late = hasty->SubmitGang(GangOf("waits", 2)).status();
@@ -395,7 +390,7 @@ TEST(FullDisk, Replies_WaitAndResume) {
   EXPECT_NE(Readyz(musterd).find("no room on its disk"), std::string::npos) << Readyz(musterd);
   EXPECT_NE(Fetched(musterd, "/metrics").find("muster_store_failing 1\n"), std::string::npos);
   EXPECT_NE(musterd.log().find("the store refuses commits, answers wait: "), std::string::npos) << musterd.log();
-  EXPECT_TRUE(HealthBecomes(musterd, 2));
+  EXPECT_TRUE(Becomes([&] { return Health(musterd) == 2; }));
   // Queries that promise nothing are answered: lists, explanations, what-ifs.
   EXPECT_TRUE(hasty->ListNodes().ok());
   const absl::StatusOr<v1::ExplainGangResponse> why = hasty->ExplainGang("default", "waits");
@@ -412,7 +407,7 @@ TEST(FullDisk, Replies_WaitAndResume) {
   EXPECT_EQ(submission->state(), v1::Submission::STATE_PLANNED);
   EXPECT_EQ(Readyz(musterd), "ok\n");
   EXPECT_NE(Fetched(musterd, "/metrics").find("muster_store_failing 0\n"), std::string::npos);
-  EXPECT_TRUE(HealthBecomes(musterd, 1));
+  EXPECT_TRUE(Becomes([&] { return Health(musterd) == 1; }));
   musterd.Kill();
   musterd.Start();
   ASSERT_TRUE(musterd.running()) << musterd.log();
