@@ -54,6 +54,11 @@ class Notebook : public DecisionPort {
     MutexLock lock(&mutex_);
     return announced_;
   }
+  // How often this was announced.
+  [[nodiscard]] int64_t Times(const std::string& line) const {
+    MutexLock lock(&mutex_);
+    return std::count(announced_.begin(), announced_.end(), line);
+  }
 
  private:
   mutable Mutex mutex_;
@@ -61,12 +66,16 @@ class Notebook : public DecisionPort {
   std::vector<std::string> unread_ ABSL_GUARDED_BY(mutex_);
 };
 
+std::string ListOf(const std::string& items) {
+  return absl::StrCat(R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[)", items, "]}");
+}
+
 class FakeApiServer {
  public:
   // A server with Jobs that may not be read.
   struct WithJobs {};
   explicit FakeApiServer(WithJobs) {
-    Answer("/api/v1/nodes", R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[]})");
+    Answer("/api/v1/nodes", ListOf(""));
     Answer("/apis/batch/v1", R"({"resources":[{"name":"jobs"}]})");
     Forbid("/apis/batch/v1/jobs");
     Forbid("/api/v1/namespaces");
@@ -77,9 +86,7 @@ class FakeApiServer {
         response.set_content(watches_, "application/json; charset=utf-8");
         watches_.clear();
       } else {
-        response.set_content(absl::StrCat(R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[)",
-                                          PodOf("a", 1), ",", PodOf("b", 1, "n1"), "]}"),
-                             "application/json; charset=utf-8");
+        response.set_content(ListOf(PodOf("a", 1) + "," + PodOf("b", 1, "n1")), "application/json; charset=utf-8");
       }
     });
     port_ = server_.Start();
@@ -96,27 +103,24 @@ class FakeApiServer {
     absl::StrAppend(&watches_, R"({"type":")", type, R"(","object":)", pod, "}\n");
   }
   explicit FakeApiServer(bool native) {
-    Answer("/api/v1/nodes", R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"n1"}},
-              {"metadata":{"name":"n2"},"status":{"allocatable":{"cpu":"much"}}}]})");
-    Answer(
-        "/api/v1/pods",
-        R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"p1","namespace":"d","uid":"u1"},
-               "spec":{"schedulingGroup":{"podGroupName":"train"}}},{"metadata":{"name":"P 2","namespace":"d","uid":"u2"}}]})");
+    const std::string namespaces = ListOf(R"({"metadata":{"name":"d","labels":{"team":"x"}}})");
+    Answer("/api/v1/nodes", ListOf(R"({"metadata":{"name":"n1"}},
+              {"metadata":{"name":"n2"},"status":{"allocatable":{"cpu":"much"}}})"));
+    Answer("/api/v1/pods", ListOf(R"({"metadata":{"name":"p1","namespace":"d","uid":"u1"},
+               "spec":{"schedulingGroup":{"podGroupName":"train"}}},{"metadata":{"name":"P 2","namespace":"d","uid":"u2"}})"));
     if (native) {
-      Answer("/api/v1/namespaces", kNamespaces);
-    } else {
-      AnswerOnceGrown("/api/v1/namespaces", 403, kNamespaces);
-      AnswerOnceGrown("/apis/scheduling.sigs.k8s.io/v1alpha1", 404, R"({"resources":[{"name":"podgroups"}]})");
-      AnswerOnceGrown("/apis/scheduling.sigs.k8s.io/v1alpha1/podgroups", 404, kLateGroup);
-    }
-    if (native) {
+      Answer("/api/v1/namespaces", namespaces);
       Answer("/apis/scheduling.k8s.io", R"({"versions":[{"version":"v1"},{"version":"v1alpha2"}]})");
       Answer("/apis/scheduling.k8s.io/v1", R"({"resources":[{"name":"priorityclasses"}]})");
       Answer("/apis/scheduling.k8s.io/v1alpha2", R"({"resources":[{"name":"podgroups"},{"name":"podgroups/status"}]})");
-      Answer(
-          "/apis/scheduling.k8s.io/v1alpha2/podgroups",
-          R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"train","namespace":"d","uid":"g1"},
-                 "spec":{"schedulingPolicy":{"gang":{"minCount":3}}}}]})");
+      Answer("/apis/scheduling.k8s.io/v1alpha2/podgroups",
+             ListOf(R"({"metadata":{"name":"train","namespace":"d","uid":"g1"},
+                 "spec":{"schedulingPolicy":{"gang":{"minCount":3}}}})"));
+    } else {
+      AnswerOnceGrown("/api/v1/namespaces", 403, namespaces);
+      AnswerOnceGrown("/apis/scheduling.sigs.k8s.io/v1alpha1", 404, R"({"resources":[{"name":"podgroups"}]})");
+      AnswerOnceGrown("/apis/scheduling.sigs.k8s.io/v1alpha1/podgroups", 404,
+                      ListOf(R"({"metadata":{"name":"late","namespace":"d","uid":"g2"},"spec":{"minMember":2}})"));
     }
     port_ = server_.Start();
   }
@@ -125,11 +129,6 @@ class FakeApiServer {
   void Grow() { grown_ = true; }
 
  private:
-  static constexpr char kLateGroup[] =
-      R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"late","namespace":"d","uid":"g2"},
-          "spec":{"minMember":2}}]})";
-  static constexpr char kNamespaces[] =
-      R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"d","labels":{"team":"x"}}}]})";
   void Forbid(const std::string& path) {
     server_->Get(path, [](const httplib::Request&, httplib::Response& response) {
       response.status = 403;
@@ -201,13 +200,9 @@ TEST(ClusterFeed, LateApisAndRights_AreRead) {
   ASSERT_TRUE(feed.Start().ok());
   for (int i = 0; i < 500 && !feed.synced(); ++i) absl::SleepFor(absl::Milliseconds(10));
   absl::SleepFor(absl::Milliseconds(100));
-  const std::vector<std::string> first = notebook.announced();
-  EXPECT_EQ(first.back(), "everything is read");
+  EXPECT_EQ(notebook.announced().back(), "everything is read");
   server.Grow();
-  const auto seen = [&](const std::string& line) {
-    const std::vector<std::string> announced = notebook.announced();
-    return std::count(announced.begin(), announced.end(), line);
-  };
+  const auto seen = [&](const std::string& line) { return notebook.Times(line); };
   const char* group = "group late min 2 by PodGroup scheduling.sigs.k8s.io/v1alpha1";
   for (int i = 0; i < 500 && (seen(group) == 0 || seen("namespace d of team x") == 0); ++i) {
     EXPECT_TRUE(feed.synced()) << "planning does not wait for objects that are read again";
@@ -231,18 +226,12 @@ TEST(ClusterFeed, UnreadableOwner_GangSizeIsPodCount) {
   feed.SetOwnerKinds({"Job"}, absl::Milliseconds(600));
   ASSERT_TRUE(feed.Start().ok());
   const auto seen = [&](const std::string& line) {
-    for (int i = 0; i < 800; ++i) {
-      const std::vector<std::string> announced = notebook.announced();
-      if (std::count(announced.begin(), announced.end(), line) > 0) return true;
-      absl::SleepFor(absl::Milliseconds(10));
-    }
-    return false;
+    for (int i = 0; i < 800 && notebook.Times(line) == 0; ++i) absl::SleepFor(absl::Milliseconds(10));
+    return notebook.Times(line) > 0;
   };
   ASSERT_TRUE(seen("everything is read")) << "planning does not wait for Jobs";
-  const std::vector<std::string> first = notebook.announced();
-  EXPECT_EQ(std::count(first.begin(), first.end(), "group job-b min 1 by its owner"), 1)
-      << "it runs: before planning begins";
-  EXPECT_EQ(std::count(first.begin(), first.end(), "group job-a min 1 by its owner"), 0) << "other pods may follow";
+  EXPECT_EQ(notebook.Times("group job-b min 1 by its owner"), 1) << "it runs: before planning begins";
+  EXPECT_EQ(notebook.Times("group job-a min 1 by its owner"), 0) << "other pods may follow";
   server.AddWatchEvent("ADDED", FakeApiServer::PodOf("a", 2));
   server.AddWatchEvent("ADDED", FakeApiServer::PodOf("a", 3));
   server.AddWatchEvent("ADDED", FakeApiServer::PodOf("b", 2));
@@ -252,8 +241,7 @@ TEST(ClusterFeed, UnreadableOwner_GangSizeIsPodCount) {
   EXPECT_TRUE(seen("group job-a min 2 by its owner"));
   for (int i = 1; i <= 2; ++i) server.AddWatchEvent("DELETED", FakeApiServer::PodOf("a", i));
   EXPECT_TRUE(seen("no group job-a"));
-  const std::vector<std::string> last = notebook.announced();
-  EXPECT_EQ(std::count(last.begin(), last.end(), "group job-b min 2 by its owner"), 0) << "some of it run";
+  EXPECT_EQ(notebook.Times("group job-b min 2 by its owner"), 0) << "some of it run";
   feed.Stop();
 }
 
