@@ -87,7 +87,8 @@ class PodAffinity {
   bool Charge(NodeId node, ClassId cls, int64_t times, bool future);
 
   // --- room ---
-  // How many pods of the class, at most `limit`, pod affinity allows on the node. REQUIRES: AddClass; limit is positive.
+  // How many pods of the class, at most `limit`, pod affinity allows on the node. REQUIRES: AddClass; limit is
+  // positive.
   [[nodiscard]] int32_t Room(NodeId node, ClassId cls, int32_t limit) const;
   // Whether the rules allow a pod of the class that is charged on the node already.
   [[nodiscard]] bool Satisfied(NodeId node, ClassId cls) const;

@@ -11,8 +11,8 @@
 #include "absl/types/span.h"
 #include "state/cluster/class_index.h"
 #include "state/cluster/cluster.h"
-#include "state/cluster/topology.h"
 #include "state/cluster/statement.h"
+#include "state/cluster/topology.h"
 #include "state/planner/explain_no_room.h"
 
 namespace muster {

@@ -64,9 +64,8 @@ class DemandBuilder {
       AddChildren(node, of.minimum, &out);
       return out;
     }
-    const auto leaf = static_cast<size_t>(of.leaf);
-    out.home = homes_[leaf];
-    out.needed = claim_.quorum().LeafAt(leaf).Missing(claim_.durable.satisfied);
+    out.home = homes_[static_cast<size_t>(of.leaf)];
+    out.needed = claim_.quorum().QuorumOf(of).Missing(claim_.durable.satisfied);
     out.part = of.leaf;
     absl::c_copy_if(demand_.candidates, std::back_inserter(out.candidates),
                     [&](const Candidates& run) { return run.leaf == of.leaf; });
@@ -112,10 +111,7 @@ std::string TopologyKey(const Claim& claim, const Ledger& ledger) {
   if (!claim.rules.tree.empty()) absl::StrAppend(&out, "/", claim.rules.tree.minimum);
   for (const Subgroup& node : claim.rules.tree.nodes) {
     absl::StrAppend(&out, "(", node.parent, ",", node.minimum, ",", ToString(node.topology));
-    if (node.leaf >= 0) {
-      absl::StrAppend(&out, ",",
-                      claim.quorum().LeafAt(static_cast<size_t>(node.leaf)).Missing(claim.durable.satisfied));
-    }
+    if (node.leaf >= 0) absl::StrAppend(&out, ",", claim.quorum().QuorumOf(node).Missing(claim.durable.satisfied));
     absl::StrAppend(&out, ")");
   }
   for (const NodeId home : MemberNodeByLeaf(claim, ledger)) {

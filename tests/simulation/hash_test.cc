@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "state/recording/commands.h"
+#include "state/recording/recording.h"
 #include "tests/simulation/random_world.h"
 #include "tests/support/facts.h"
 #include "tests/support/share.h"

@@ -1,5 +1,7 @@
 // A recorded machine can be restored at any moment and continues exactly like the saved one; commands are read as they
 // were written (S-3).
+#include "state/recording/recording.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -12,7 +14,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "state/recording/recording.h"
 #include "tests/simulation/random_world.h"
 #include "tests/support/facts.h"
 #include "tests/verify/invariants.h"
