@@ -335,8 +335,8 @@ bool Bindings::VerifyQuorum(const Gang& gang, ApplyContext* ctx) {
 
 // Ends the waits of members that can no longer use their node.
 void Bindings::EndBlockedWaits(const Gang& gang, ApplyContext* ctx) {
-  const MemberSet waiting = gang.in(MemberState::kWaiting);  // a copy: the set changes
-  for (const Pod* pod : waiting) {
+  // A copy: the set changes.
+  for (const Pod* pod : MemberSet(gang.in(MemberState::kWaiting))) {
     const NodeId node = r_.pod_lifecycle->Of(*pod).node;
     const Obstacle obstacle = r_.cluster->FindObstacle(node, pod->cls);
     if (obstacle == Obstacle::kNone) continue;
@@ -377,8 +377,8 @@ void Bindings::PermitGroup(const Gang& gang, ApplyContext* ctx) {
 
 // G-4: permits every waiting pod.
 void Bindings::PermitWaiting(const Gang& gang, int64_t start, ApplyContext* ctx) {
-  const MemberSet waiting = gang.in(MemberState::kWaiting);  // a copy: the set changes
-  for (const Pod* pod : waiting) Permit(*pod, start, ctx);
+  // A copy: the set changes.
+  for (const Pod* pod : MemberSet(gang.in(MemberState::kWaiting))) Permit(*pod, start, ctx);
 }
 
 // --- after a restart (K-13) ---

@@ -301,8 +301,8 @@ void PlanLifecycle::ExpireFutureSlots(const Gang& gang, const Plan& plan, ApplyC
 // K-5: suspected members - kube-scheduler had refused them for reasons of its own - were activated and not tried again.
 void PlanLifecycle::WithdrawSuspected(const Gang& gang, ApplyContext* ctx) {
   r_.plans->SetSuspectDeadline(gang, kNever);
-  const MemberSet pending = gang.in(MemberState::kPending);  // a copy: the set changes
-  for (const Pod* pod : pending) {
+  // A copy: the set changes.
+  for (const Pod* pod : MemberSet(gang.in(MemberState::kPending))) {
     const Plan* plan = r_.plans->Of(gang);
     if (plan == nullptr) return;
     if (!plan->committed && r_.activations->IsSuspected(*pod, plan->id)) OnUnplaceable(*pod, ctx);

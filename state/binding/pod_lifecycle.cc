@@ -235,8 +235,8 @@ void PodLifecycle::EndWait(const Pod& pod, const Reason& reason, ApplyContext* c
 }
 
 void PodLifecycle::EndAllWaits(const Gang& gang, const Reason& reason, ApplyContext* ctx) {
-  const MemberSet waiting = gang.in(MemberState::kWaiting);  // a copy: the set changes
-  for (const Pod* pod : waiting) EndWait(*pod, reason, ctx);
+  // A copy: the set changes.
+  for (const Pod* pod : MemberSet(gang.in(MemberState::kWaiting))) EndWait(*pod, reason, ctx);
 }
 
 void PodLifecycle::RemoveWaiter(const Pod& pod) {
