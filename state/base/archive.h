@@ -25,9 +25,7 @@ namespace muster::archive {
 
 // --- the kinds of types ---
 template <typename T>
-inline constexpr bool kIsWide = std::is_same_v<T, WideSum>;
-template <typename T>
-inline constexpr bool kIsNumber = std::is_integral_v<T> || std::is_enum_v<T> || kIsWide<T>;
+inline constexpr bool kIsNumber = std::is_integral_v<T> || std::is_enum_v<T> || std::is_same_v<T, WideSum>;
 template <typename T>
 concept Optional = requires(T& value) {
   value.has_value();
@@ -130,7 +128,7 @@ void Pass(Archive& archive, T& value);
 
 template <typename Archive, typename T>
 void PassNumber(Archive& archive, T& value) {
-  if constexpr (kIsWide<std::remove_const_t<T>>) {
+  if constexpr (std::is_same_v<std::remove_const_t<T>, WideSum>) {
     __extension__ using Wide = unsigned __int128;
     if constexpr (Archive::kReads) {
       const Wide low = archive.Number();
@@ -291,7 +289,7 @@ template <typename T>
 void AddLayout(StateHasher* hasher) {
   if constexpr (kIsNumber<T>) {
     hasher->Add(sizeof(T));
-    hasher->Add(std::is_signed_v<T> || kIsWide<T>);
+    hasher->Add(std::is_signed_v<T> || std::is_same_v<T, WideSum>);
   } else if constexpr (std::is_pointer_v<T>) {
     hasher->Add("pointer");
   } else if constexpr (std::is_same_v<T, std::string>) {

@@ -108,8 +108,9 @@ std::optional<int64_t> Rounded(const Decimal& number, int binary, Rounding round
   return static_cast<int64_t>(value);
 }
 
-// nullopt if the value does not fit an int64.
-absl::StatusOr<std::optional<int64_t>> Read(absl::string_view text, QuantityUnit unit, Rounding rounding) {
+// `too_large`: the result for a value that does not fit an int64; nullopt: such a value is refused.
+absl::StatusOr<int64_t> Parse(absl::string_view text, QuantityUnit unit, Rounding rounding,
+                              std::optional<int64_t> too_large) {
   if (text.empty()) return NotAQuantity(text, "empty");
   if (text.size() > kMaxQuantityLength) return NotAQuantity(text, "too long");
   absl::string_view rest = text;
@@ -122,22 +123,20 @@ absl::StatusOr<std::optional<int64_t>> Read(absl::string_view text, QuantityUnit
   if (!scale.has_value()) return NotAQuantity(text, "unknown suffix");
   if (negative && !number->digits.empty()) return NotAQuantity(text, "negative");
   number->point += (scale->base == 10 ? scale->exponent : 0) + (unit == QuantityUnit::kMilli ? 3 : 0);
-  return Rounded(*number, scale->base == 2 ? scale->exponent : 0, rounding);
+  std::optional<int64_t> value = Rounded(*number, scale->base == 2 ? scale->exponent : 0, rounding);
+  if (!value.has_value()) value = too_large;
+  if (!value.has_value()) return NotAQuantity(text, "too large");
+  return *value;
 }
 
 }  // namespace
 
 absl::StatusOr<int64_t> ParseQuantity(absl::string_view text, QuantityUnit unit, Rounding rounding) {
-  const absl::StatusOr<std::optional<int64_t>> value = Read(text, unit, rounding);
-  if (!value.ok()) return value.status();
-  if (!value->has_value()) return NotAQuantity(text, "too large");
-  return **value;
+  return Parse(text, unit, rounding, /*too_large=*/std::nullopt);
 }
 
 absl::StatusOr<int64_t> ParseQuantityCapped(absl::string_view text, QuantityUnit unit, Rounding rounding) {
-  const absl::StatusOr<std::optional<int64_t>> value = Read(text, unit, rounding);
-  if (!value.ok()) return value.status();
-  return value->value_or(std::numeric_limits<int64_t>::max());
+  return Parse(text, unit, rounding, std::numeric_limits<int64_t>::max());
 }
 
 absl::StatusOr<int64_t> ParseExactAmount(absl::string_view resource, absl::string_view text) {

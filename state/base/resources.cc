@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "state/base/check.h"
 #include "state/base/quantity.h"
 
 namespace muster {

@@ -11,6 +11,7 @@
 #include <limits>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -20,6 +21,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "state/base/check.h"
 
 namespace muster {
 
@@ -127,6 +129,36 @@ using ResourceSum = Amounts<WideSum>;
 
 // The sum, clamped to the range from -INT64_MAX to INT64_MAX.
 [[nodiscard]] int64_t ClampToInt64(WideSum sum);
+
+inline constexpr int32_t kNoAccount = -1;
+
+// Sums of amounts by account, in a tree: an amount booked on an account is also booked on every account above it.
+// Accounts are numbered from 0; this class does not know their owners.
+class Accounts {
+ public:
+  // Creates one account per entry of `parents`: the account above it, or kNoAccount. All sums become zero.
+  void Reset(std::vector<int32_t> parents) {
+    parents_ = std::move(parents);
+    sums_.assign(parents_.size(), ResourceSum());
+  }
+  // Books `times` times the amounts; `times` may be negative. Does nothing for kNoAccount.
+  template <typename T>
+  void AddAmounts(int32_t account, const Amounts<T>& amounts, int64_t times) {
+    MUSTER_CHECK(account < size());
+    for (; account != kNoAccount; account = parents_[static_cast<size_t>(account)]) {
+      sums_[static_cast<size_t>(account)].AddTimes(amounts, times);
+    }
+  }
+  [[nodiscard]] const ResourceSum& Of(int32_t account) const { return sums_[static_cast<size_t>(account)]; }
+  [[nodiscard]] int32_t size() const { return static_cast<int32_t>(parents_.size()); }
+
+  // The members that a recording contains (state/base/members.h).
+  static constexpr auto Recorded() { return std::tuple(&Accounts::parents_, &Accounts::sums_); }
+
+ private:
+  std::vector<int32_t> parents_;
+  std::vector<ResourceSum> sums_;
+};
 
 // OK if every amount is in the range that a pod may request or a node may offer: 0 to kMaxAmount. InvalidArgument names
 // the first amount that is not.

@@ -18,8 +18,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
-#include "state/base/accounts.h"
 #include "state/base/by_id.h"
+#include "state/base/resources.h"
 #include "state/cluster/cluster.h"
 
 namespace muster {

@@ -197,8 +197,7 @@ void PodFacts::Add(PodDescription facts, bool submitted, ApplyContext* ctx) {
 
 void PodFacts::JoinGang(const Pod& pod, ApplyContext* ctx) {
   r_.gang_facts->Join(pod, ctx);
-  const bool waits = pod.gang != nullptr && pod.state == MemberState::kPending;
-  if (waits) ScheduleNotification(*pod.gang, ctx->now_ms());
+  if (pod.gang != nullptr && pod.state == MemberState::kPending) ScheduleNotification(*pod.gang, ctx->now_ms());
 }
 
 void PodFacts::Update(const Pod& pod, PodDescription facts, ApplyContext* ctx) {
