@@ -12,8 +12,8 @@ namespace muster {
 
 class StateHasher {
  public:
-  template <std::integral Number>
-  void Add(Number value) {
+  template <std::integral Integer>
+  void Add(Integer value) {
     state_ ^= static_cast<uint64_t>(value) + 0x9e3779b97f4a7c15ULL + (state_ << 6) + (state_ >> 2);
     state_ *= 0xff51afd7ed558ccdULL;
     state_ ^= state_ >> 32;
