@@ -277,22 +277,22 @@ TEST_F(GroupsTest, ListWithoutItself_GangIsAlone) {
 // The gangs that name a gang, so that a new or changed gang reaches the gangs that wait for it.
 TEST_F(GroupsTest, Naming_ListsReferringGangs) {
   Declare("a", 1);
-  EXPECT_EQ(Keys(eligibility_.Naming("d/a")), Ids{});
+  EXPECT_EQ(gangs_.groups().Naming("d/a"), Ids{});
   Declare("a", 1, both_);
-  EXPECT_EQ(Keys(eligibility_.Naming("d/b")), Ids{"d/a"}) << "before it exists";
-  EXPECT_TRUE(eligibility_.IsNamed("d/b"));
-  EXPECT_FALSE(eligibility_.IsNamed("d/z"));
-  EXPECT_EQ(Keys(eligibility_.Naming("d/a")), Ids{}) << "itself aside";
+  EXPECT_EQ(gangs_.groups().Naming("d/b"), Ids{"d/a"}) << "before it exists";
+  EXPECT_TRUE(gangs_.groups().IsNamed("d/b"));
+  EXPECT_FALSE(gangs_.groups().IsNamed("d/z"));
+  EXPECT_EQ(gangs_.groups().Naming("d/a"), Ids{}) << "itself aside";
   Declare("b", 1, {"d/b", "d/z"});
-  EXPECT_EQ(Keys(eligibility_.Naming("d/z")), Ids{"d/b"});
+  EXPECT_EQ(gangs_.groups().Naming("d/z"), Ids{"d/b"});
   Declare("a", 1, {"d/a", "d/z"});
-  EXPECT_EQ(Keys(eligibility_.Naming("d/b")), Ids{});
-  EXPECT_EQ(Keys(eligibility_.Naming("d/z")), both_) << "by two lists";
+  EXPECT_EQ(gangs_.groups().Naming("d/b"), Ids{});
+  EXPECT_EQ(gangs_.groups().Naming("d/z"), both_) << "by two lists";
   Declare("a", 1);
   const Gang& b = Declare("b", 1, {"d/b", "d/z"});
   gangs_.DropObject(b, b.objects.begin()->first);
   gangs_.RemoveGang(b);
-  EXPECT_FALSE(eligibility_.IsNamed("d/z")) << "a removed gang lists no gang";
+  EXPECT_FALSE(gangs_.groups().IsNamed("d/z")) << "a removed gang lists no gang";
 }
 
 }  // namespace
