@@ -69,19 +69,18 @@ const WakeCondition* Backlog::wake_condition(int32_t item) const {
 }
 
 void Backlog::List(Bucket* bucket) {
+  const auto list_first = [&](bool lists, std::optional<QueueKey>* listed, absl::btree_map<QueueKey, int32_t>* among) {
+    const auto first = bucket->waiting.begin();
+    if (lists && *listed == first->first) return;
+    if (listed->has_value()) among->erase(**listed);
+    listed->reset();
+    if (!lists) return;
+    among->insert(*first);
+    *listed = first->first;
+  };
   Lane& lane = LaneAt(bucket->lane);
-  ListFirst(!bucket->waiting.empty(), *bucket, &bucket->first, &lane.blocked);
-  ListFirst(bucket->awake && !bucket->waiting.empty(), *bucket, &bucket->listed, &lane.awake);
-}
-
-void Backlog::ListFirst(bool lists, const Bucket& bucket, std::optional<QueueKey>* listed,
-                        absl::btree_map<QueueKey, int32_t>* among) {
-  if (lists && *listed == bucket.waiting.begin()->first) return;
-  if (listed->has_value()) among->erase(**listed);
-  listed->reset();
-  if (!lists) return;
-  among->insert(*bucket.waiting.begin());
-  *listed = bucket.waiting.begin()->first;
+  list_first(!bucket->waiting.empty(), &bucket->first, &lane.blocked);
+  list_first(bucket->awake && !bucket->waiting.empty(), &bucket->listed, &lane.awake);
 }
 
 std::optional<int32_t> Backlog::NextIn(int32_t lane) const {

@@ -135,8 +135,6 @@ class Backlog {
   Lane& LaneAt(int32_t lane);
   // Updates the bucket's entries in Lane::awake and Lane::blocked.
   void List(Bucket* bucket);
-  static void ListFirst(bool lists, const Bucket& bucket, std::optional<QueueKey>* listed,
-                        absl::btree_map<QueueKey, int32_t>* among);
 
   ById<Item> items_;
   std::vector<Lane> lanes_;
