@@ -23,7 +23,7 @@ struct PlanningStats {
   int64_t placed = 0;                      // claims or gang groups
   int64_t tries = 0;                       // tries of the planner
   int64_t given_up = 0;                    // attempts that used up the budget without a proof that nothing fits
-  int64_t reserved_after_termination = 0;  // future reservations on terminating pods (P-8)
+  int64_t reserved_after_termination = 0;  // future reservations, on terminating pods (P-8) or running work
   friend bool operator==(const PlanningStats&, const PlanningStats&) = default;
 };
 
