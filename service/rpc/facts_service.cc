@@ -328,22 +328,23 @@ class FactsServiceImpl final : public v1::FactsService::CallbackService {
 
   grpc::ServerUnaryReactor* GetFactsStatus(CallbackServerContext* context, const v1::GetFactsStatusRequest*,
                                            v1::FactsStatus* response) override {
-    return Serve(
-        gate_, context, "GetFactsStatus", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
-          struct Announcer {
-            std::string source;
-            int64_t version = 0;
-          };
-          auto announcer = std::make_shared<Announcer>();
-          const auto read = [announcer](const Machine& machine) {
-            *announcer = {machine.reader().facts.sources().announcer(), machine.reader().facts.sources().version()};
-            return true;
-          };
-          gate_->engine().ReadDurable(read, [=, this](const absl::Status& status) {
-            if (status.ok()) FillStatus(&gate_->engine(), announcer->source, announcer->version, response);
-            finish(ToGrpc(status));
-          });
-        });
+    return Serve(gate_, context, "GetFactsStatus", Role::kReadOnly,
+                 [=, this](const std::string&, const FinishCall& finish) {
+                   struct Announcer {
+                     std::string source;
+                     int64_t version = 0;
+                   };
+                   auto announcer = std::make_shared<Announcer>();
+                   const auto read = [announcer](const Machine& machine) {
+                     const Sources& sources = machine.reader().facts.sources();
+                     *announcer = {sources.announcer(), sources.version()};
+                     return true;
+                   };
+                   gate_->engine().ReadDurable(read, [=, this](const absl::Status& status) {
+                     if (status.ok()) FillStatus(&gate_->engine(), announcer->source, announcer->version, response);
+                     finish(ToGrpc(status));
+                   });
+                 });
   }
 
  private:
