@@ -128,7 +128,7 @@ TEST(ReasonTest, Codes_HaveUniqueNames) {
     EXPECT_TRUE(names.insert(name).second) << name;
   }
   EXPECT_EQ(ReasonName(ReasonCode::kNotEnoughPods), "NotEnoughPods");
-  EXPECT_DEATH(static_cast<void>(ReasonName(static_cast<ReasonCode>(last + 1))), "kNames.size");
+  EXPECT_DEATH(static_cast<void>(ReasonName(static_cast<ReasonCode>(last + 1))), "kReasonNames.size");
 }
 
 TEST(ReasonTest, Equality_ComparesCodeAndText) {
