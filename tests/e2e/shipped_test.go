@@ -60,6 +60,9 @@ func TestAsShipped(t *testing.T) {
 	}))
 	// A process that can create the lease but not renew it leads for ten seconds.
 	_, first := lease("muster-system", "muster-scheduler")
+	if first.IsZero() {
+		t.Fatal("the lease of muster-scheduler cannot be read")
+	}
 	w.must(waitFor(10*time.Second, "the lease is renewed", func() (bool, string) {
 		_, renewed := lease("muster-system", "muster-scheduler")
 		return renewed.After(first), ""

@@ -95,7 +95,10 @@ std::string ScenarioLanguage::Run(const std::string& line) {
   const std::string rest = words.size() > 2 ? absl::StrJoin(words.begin() + 2, words.end(), " ") : "";
   if (verb == "node") return Node(words);
   if (verb == "remove-node") return target_->Remove({{"kind", "Node"}, {"metadata", {{"name", arg}}}});
-  if (verb == "podgroup") return PodGroup(words);
+  if (verb == "podgroup") {
+    declared_[arg] = words;
+    return PodGroup(words);
+  }
   if (verb == "remove-podgroup") {
     declared_.erase(arg);
     return target_->Remove({{"kind", "PodGroup"},
@@ -188,7 +191,10 @@ std::string ScenarioLanguage::DeclareGang(const Words& pod) {
     if (absl::StartsWith(word, "min=")) group.push_back(word);
     if (absl::StartsWith(word, "queue=")) group.push_back("ann:muster.dev/" + word);
   }
-  return group.size() == 2 || !declared_.insert(group[1]).second ? "" : PodGroup(group);
+  if (group.size() == 2) return "";
+  const auto [known, fresh] = declared_.emplace(group[1], group);
+  if (fresh) return PodGroup(group);
+  return known->second == group ? "" : "error: gang " + group[1] + " is declared with other words already";
 }
 
 std::string ScenarioLanguage::Pod(const Words& words) {

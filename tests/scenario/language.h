@@ -32,7 +32,6 @@
 #define MUSTER_TESTS_SCENARIO_LANGUAGE_H_
 
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -78,8 +77,8 @@ class ScenarioLanguage {
   std::string PodGroup(const Words& words);
 
   ScenarioTarget* const target_;
-  std::map<std::string, Json> pods_;  // the latest manifests
-  std::set<std::string> declared_;    // the gangs of DeclareGang whose PodGroups exist
+  std::map<std::string, Json> pods_;       // the latest manifests
+  std::map<std::string, Words> declared_;  // by gang, the words of its PodGroup
 };
 
 // A block of a scenario file: commands and their expected output.

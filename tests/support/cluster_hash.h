@@ -33,8 +33,8 @@ inline void AddNode(const Node& node, const ResourceNames& names, StateHasher* h
   for (const int32_t pods : {node.used_pods, node.reserved_pods, node.future_reserved_pods}) hasher->Add(pods);
   std::map<std::string, int64_t> ports;
   for (const PortCharges& held : node.ports) {
-    const std::string port = absl::StrCat(static_cast<int>(held.port.protocol), "/", held.port.port, held.port.ip);
-    ports[port] = held.used + int64_t{1000} * held.reserved + int64_t{1'000'000} * held.future_reserved;
+    const std::string port = absl::StrCat(static_cast<int>(held.port.protocol), "/", held.port.port, "/", held.port.ip);
+    ports[port] += held.used + int64_t{1000} * held.reserved + int64_t{1'000'000} * held.future_reserved;
   }
   AddNumbers(ports, hasher);
 }

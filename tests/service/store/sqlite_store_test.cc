@@ -172,7 +172,7 @@ TEST_F(SqliteTrouble, FailingDisk_ResumesWhenDiskWorks) {
   };
   for (const auto& [code, at_sync, tries, kind, text] : cases) {
     FaultyDisk disk("failing");
-    const OwnedStore owned(path_, "failing");
+    const OwnedStore owned(folder_ / absl::StrCat(code), "failing");
     ASSERT_TRUE(owned.Put("x", "1").ok());
     at_sync ? disk.FailSyncs(code) : disk.FailWrites(code);
     for (int i = 0; i < tries; ++i) {

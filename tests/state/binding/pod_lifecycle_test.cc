@@ -45,7 +45,7 @@ TEST_P(PodLifecycleWayTest, Events_ChangeStateSlotChargeHoldsAndRecord) {
                           .node = cluster_.FindNode("n"),
                           .start = 7,
                           .until_ms = kT0 + 5,
-                          .to = way.state},
+                          .to = pod.state == way.state ? std::nullopt : std::optional(way.state)},
                          &*ctx_);
     EXPECT_TRUE(PodIsLookedAt("g-1"));
   }

@@ -79,7 +79,7 @@ Declaration One() {
   d.stale_grace_ms = 13;
   d.preemptible = false;
   d.duration_ms = 15;
-  d.groups = {"d/a", "d/z"};
+  d.groups = {"d/z", "d/a", "d/z"};
   return d;
 }
 Declaration Two() {
