@@ -437,7 +437,7 @@ void App::ReadGauges(const Metrics::SetGauge& set) const {
   set("muster_planner_gangs_placed_total", "", "", view->planning.placed);
   set("muster_planner_tries_total", "", "", view->planning.tries);
   set("muster_planner_abandoned_searches_total", "", "", view->planning.given_up);
-  set("muster_planner_reservations_total", "", "", view->planning.reserved_after_termination);
+  set("muster_planner_reservations_total", "", "", view->planning.reservations);
   set("muster_reserved_holds", "", "", view->promised_holds);
   const EngineStats engine = engine_->stats();
   set("muster_mailbox_depth", "", "", static_cast<double>(engine.mailbox_depth));

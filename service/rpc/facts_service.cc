@@ -13,6 +13,7 @@
 #include "service/rpc/rpc_gate.h"
 #include "service/rpc/services.h"
 #include "state/base/text.h"
+#include "state/persistence/records.h"
 #include "support/clock.h"
 #include "support/sync.h"
 
@@ -330,10 +331,6 @@ class FactsServiceImpl final : public v1::FactsService::CallbackService {
                                            v1::FactsStatus* response) override {
     return Serve(gate_, context, "GetFactsStatus", Role::kReadOnly,
                  [=, this](const std::string&, const FinishCall& finish) {
-                   struct Announcer {
-                     std::string source;
-                     int64_t version = 0;
-                   };
                    auto announcer = std::make_shared<Announcer>();
                    const auto read = [announcer](const Machine& machine) {
                      const Sources& sources = machine.reader().facts.sources();

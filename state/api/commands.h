@@ -117,7 +117,6 @@ class NodeOffer {
   // The names in the order of the offer; empty if every node is offered.
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
 
-  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&NodeOffer::every_, &NodeOffer::names_); }
 
  private:

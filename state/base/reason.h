@@ -110,7 +110,6 @@ struct Reason {
   bool names_gang = false;  // `text` begins with the name of a gang; not compared, as it follows from the text
 
   [[nodiscard]] bool none() const { return code == ReasonCode::kNone; }
-  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&Reason::code, &Reason::text); }
   static constexpr size_t kNotRecorded = 1;  // names_gang: read only in the command that makes the reason
   friend bool operator==(const Reason& a, const Reason& b) { return a.code == b.code && a.text == b.text; }

@@ -107,7 +107,6 @@ class Amounts {
     return covers(a, b) && covers(b, a);
   }
 
-  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&Amounts::entries_); }
 
  private:
@@ -152,7 +151,6 @@ class Accounts {
   [[nodiscard]] const ResourceSum& Of(int32_t account) const { return sums_[static_cast<size_t>(account)]; }
   [[nodiscard]] int32_t size() const { return static_cast<int32_t>(parents_.size()); }
 
-  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&Accounts::parents_, &Accounts::sums_); }
 
  private:
@@ -190,7 +188,6 @@ class ResourceNames {
     return out;
   }
 
-  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() {
     return std::tuple(&ResourceNames::names_, &ResourceNames::unused_, &ResourceNames::ids_);
   }

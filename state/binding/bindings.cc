@@ -127,7 +127,7 @@ void Bindings::OnNodeTaken(const Pod& pod, NodeId node, ApplyContext* ctx) {
   // No bypass: pods that are read before planning begins were placed before any gang waited; permanent pods belong to
   // their node; the effect of a pod without a class is not known.
   const bool bypasses = !pod.facts.permanent && pod.cls != kNoClass;
-  if (bypasses) r_.backfill->MarkBypassed(r_.backfill->BypassedHeads(pod.gang, &pod, node), ctx->now_ms());
+  if (bypasses) r_.backfill->MarkBypassed(r_.backfill->BypassedHeads(pod, node), ctx->now_ms());
   r_.broken_plans->WithdrawNear(pod, node, ctx);
 }
 
@@ -179,7 +179,7 @@ void Bindings::OnBound(const Pod& pod, MemberState now, ApplyContext* ctx) {
   const bool pending = binding.phase == BindingPhase::kPending;
   const bool as_asked = pending && binding.node == node;
   pods.EndWait(pod, {ReasonCode::kGone, absl::StrCat("the pod was bound to node ", node, " by another client")}, ctx);
-  if (as_asked && pods.Of(pod).holds.empty()) OnCallerGone(pod, ctx->now_ms());
+  if (as_asked && pods.Of(pod).holds.empty()) MarkIfUnobserved(pod, ctx->now_ms());
   if (pending) {
     pods.SetBindingResult(pod, as_asked ? BindingPhase::kSucceeded : BindingPhase::kFailed, binding.reason, kNever);
   }
@@ -191,7 +191,7 @@ void Bindings::OnBound(const Pod& pod, MemberState now, ApplyContext* ctx) {
   r_.repair->EvictIfEvicting(pod, ctx);
 }
 
-void Bindings::OnCallerGone(const Pod& pod, int64_t now_ms) {
+void Bindings::MarkIfUnobserved(const Pod& pod, int64_t now_ms) {
   const NodeId node = r_.ledger->ChargeOf(pod.id).node;
   if (!pod.facts.node_name.empty() && node != kNoNode) r_.ledger->MarkUnobservedBind(node, now_ms + kUnobservedMs);
 }

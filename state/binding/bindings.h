@@ -43,7 +43,7 @@ class Bindings {
 
   // No caller waits for the pod's bind call any more. If the pod is bound, no answer reports that to kube-scheduler,
   // which learns so from its watch, later.
-  void OnCallerGone(const Pod& pod, int64_t now_ms);
+  void MarkIfUnobserved(const Pod& pod, int64_t now_ms);
 
   // --- the barrier ---
   // The pod arrives with its slot; the last arrival commits the plan of its gang and its peers.

@@ -99,6 +99,7 @@ void PodLifecycle::Apply(const Pod& pod, const PodTransition& by, ApplyContext* 
   state.restored_until_ms = by.event == PodEvent::kRestored ? by.until_ms : kNever;
   state.permission.bind_by_ms = kNever;
   if (by.event == PodEvent::kReturned) state.binding = Binding();
+  MUSTER_CHECK(by.event != PodEvent::kBound || by.to.has_value());
   const MemberState to = row.to.value_or(by.to.value_or(pod.state));
   if (to == MemberState::kCommitted) {
     const bool permitted = by.event == PodEvent::kPermitted || by.event == PodEvent::kRestoredPermit;

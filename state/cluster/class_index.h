@@ -49,7 +49,7 @@ class ClassIndex {
     [[nodiscard]] bool listed() const { return score != kNone; }
     [[nodiscard]] Entry EntryOf(NodeId node) const { return {-score, node, rank}; }
   };
-  using Resources = absl::InlinedVector<ResourceId, 4>;
+  using Resources = absl::InlinedVector<ResourceId, 6>;
   struct Family {
     int64_t position = -1;  // in the cluster's log
     int64_t rank_epoch = -1;
@@ -89,7 +89,8 @@ class ClassIndex {
 
     Fitting(const Cluster* cluster, ClassId cls, const Family* family)
         : cluster_(cluster), cls_(cls), family_(family) {}
-    [[nodiscard]] Iterator begin() const { return Iterator(this); }
+    [[nodiscard]] Iterator begin() const& { return Iterator(this); }
+    Iterator begin() const&& = delete;  // iterators point into this object
     [[nodiscard]] static End end() { return {}; }
 
    private:

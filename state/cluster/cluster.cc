@@ -27,6 +27,7 @@ struct Counters {
   ResourceSum Node::*amounts;
   int32_t PortCharges::*port;
 };
+// In the order of ChargeKind.
 constexpr Counters kCounters[] = {{&Node::used_pods, &Node::used, &PortCharges::used},
                                   {&Node::reserved_pods, &Node::reserved, &PortCharges::reserved},
                                   {&Node::future_reserved_pods, &Node::future_reserved, &PortCharges::future_reserved}};

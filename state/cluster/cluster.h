@@ -229,7 +229,6 @@ class Cluster {
   // place.
   [[nodiscard]] bool HasSelfPreference(ClassId cls, int32_t sign) const;
 
-  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() {
     return std::tuple(&Cluster::names_, &Cluster::nodes_, &Cluster::unused_nodes_, &Cluster::node_ids_,
                       &Cluster::order_, &Cluster::present_nodes_, &Cluster::stale_nodes_, &Cluster::total_free_,

@@ -109,7 +109,6 @@ class Ledger {
   // Returns the names of the nodes with changes of facts or charges since the last call, in order.
   [[nodiscard]] std::vector<std::string> TakeChanged();
 
-  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() {
     return std::tuple(&Ledger::pods_, &Ledger::in_flight_, &Ledger::promises_, &Ledger::promised_, &Ledger::changed_,
                       &Ledger::is_changed_, &Ledger::removed_, &Ledger::unobserved_binds_, &Ledger::payers_,

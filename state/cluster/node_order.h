@@ -40,7 +40,6 @@ class NodeOrder {
   // In order of names.
   [[nodiscard]] const absl::btree_map<std::string, int32_t>& ids() const { return ids_; }
 
-  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&NodeOrder::ids_, &NodeOrder::ranks_, &NodeOrder::epoch_); }
 
  private:

@@ -36,7 +36,7 @@ bool CapacityGuard::Guarded(const Pod& pod, NodeId node, const ResourceSum& rega
     if (!first || (plan != nullptr && plan->committed)) continue;
     yielded.AddTimes(r_.cluster->pod_class(promise.cls).request, promise.pods);
   }
-  return !r_.cluster->FitsAfterRelease(node, pod.cls, yielded);
+  return yielded.entries().empty() || !r_.cluster->FitsAfterRelease(node, pod.cls, yielded);
 }
 
 // The offered nodes on which the pod is guarded, in order of names.

@@ -50,7 +50,6 @@ class CapacityGuard {
   using Victims = absl::btree_map<std::pair<std::string, std::string>, int64_t>;
   [[nodiscard]] const Victims& victims() const { return victims_; }
 
-  // The recorded members (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&CapacityGuard::victims_); }
 
  private:
@@ -95,7 +94,6 @@ class SlotFilter {
   [[nodiscard]] int64_t refusals_until_ms() const { return refusals_until_ms_; }
   void ExpireRefusals(int64_t now_ms);
 
-  // The recorded members (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&SlotFilter::refusals_until_ms_); }
 
  private:

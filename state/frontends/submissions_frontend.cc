@@ -1,5 +1,6 @@
 #include "state/frontends/submissions_frontend.h"
 
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -17,6 +18,7 @@ absl::Status NotKnown(const std::string& id) {
 
 // InvalidArgument: more is requested in total than can be counted.
 absl::Status CheckSum(const std::vector<PodDescription>& pods) {
+  if (pods.size() <= static_cast<size_t>(std::numeric_limits<int64_t>::max() / kMaxAmount)) return absl::OkStatus();
   ResourceList sum;
   for (const PodDescription& pod : pods) {
     for (const auto& [name, amount] : pod.shape->requests) {

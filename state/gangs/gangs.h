@@ -191,7 +191,6 @@ class Gangs {
 
   // Rebuilds the members that a recording omits, after the others were read.
   void AfterRestore();
-  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() {
     return std::tuple(&Gangs::pod_table_, &Gangs::free_pods_, &Gangs::facts_changed_, &Gangs::gang_table_,
                       &Gangs::free_gangs_, &Gangs::groups_, &Gangs::changes_, &Gangs::changed_);

@@ -45,7 +45,6 @@ class GroupRegister {
   // Grows with every change.
   [[nodiscard]] int64_t changes() const { return changes_; }
 
-  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() {
     return std::tuple(&GroupRegister::members_, &GroupRegister::lists_, &GroupRegister::unused_,
                       &GroupRegister::by_ids_, &GroupRegister::naming_, &GroupRegister::changes_);

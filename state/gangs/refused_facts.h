@@ -41,7 +41,6 @@ class RefusedFacts {
   // Names of the nodes with a changed reason since the last call.
   [[nodiscard]] std::vector<std::string> TakeChanged() { return std::exchange(changed_, {}); }
 
-  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() {
     return std::tuple(&RefusedFacts::counts_, &RefusedFacts::nodes_, &RefusedFacts::turns_, &RefusedFacts::next_turn_,
                       &RefusedFacts::changed_);

@@ -87,7 +87,6 @@ class Sources {
   }
   void SetExpired() { shut_ = true; }
 
-  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() {
     return std::tuple(&Sources::complete_, &Sources::expects_, &Sources::unread_, &Sources::announcer_,
                       &Sources::version_, &Sources::stale_since_ms_, &Sources::shut_);

@@ -307,7 +307,7 @@ void Machine::On(const PostBind& command, ApplyContext* ctx) {
 void Machine::On(const CallerGone& command, ApplyContext* ctx) {
   const Pod* pod = r_.gangs.FindPod(command.uid);
   if (pod == nullptr) return;
-  r_.bindings.OnCallerGone(*pod, r_.now_ms);
+  r_.bindings.MarkIfUnobserved(*pod, r_.now_ms);
   if (!r_.pod_lifecycle.RemoveHold(*pod, command.token)) return;
   const Reason gone{ReasonCode::kGone, "the caller is gone"};
   ctx->EndHold(command.token, false, gone);

@@ -2,8 +2,8 @@
 //
 // Every change is a command passed to Apply with its time. Apply returns an immediate reply, the records to make
 // durable, the held calls that ended, and the effects to carry out. The caller makes the records durable *before*
-// replies and effects leave. The same commands at the same times give the same state hash on any
-// machine: the core has no clock, no randomness, no threads and no I/O.
+// replies and effects leave. The same commands at the same times give the same state hash on any machine: the core has
+// no clock, no randomness, no threads and no I/O.
 //
 // The machine only passes a command to the components, which own the state (docs/project/architecture.md), and then
 // reconciles the gangs that changed. Not thread-safe: one writer.
@@ -34,7 +34,7 @@
 
 namespace muster {
 
-// The components of a machine; each may use only those before it.
+// The components of a machine, in the order of docs/project/architecture.md.
 struct MachineRooms {
   explicit MachineRooms(const MachineSettings& settings);
   MachineRooms(const MachineRooms&) = delete;
@@ -42,7 +42,6 @@ struct MachineRooms {
 
   // Rebuilds the state that is not recorded, after RestoreState has read the recorded members.
   void AfterRestore();
-  // The recorded members (state/base/members.h).
   static constexpr auto Recorded() {
     return std::tuple(
         &MachineRooms::cluster, &MachineRooms::ledger, &MachineRooms::gangs, &MachineRooms::queue_tree,
@@ -131,7 +130,6 @@ class Machine {
   // The largest effect number that an earlier process may have used.
   [[nodiscard]] int64_t effects_reserved() const { return r_.restored.effects_reserved(); }
 
-  // The recorded members (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&Machine::r_); }
 
  private:

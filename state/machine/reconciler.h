@@ -87,7 +87,6 @@ class Explanations {
   // The gang is about to be removed.
   void Remove(const Gang& gang);
 
-  // The recorded members (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&Explanations::blocked_by_); }
 
  private:

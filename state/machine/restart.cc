@@ -88,7 +88,7 @@ void Machine::CompleteSource(const std::string& source, ApplyContext* ctx) {
   for (const std::string& uid : r_.gangs.Uids()) {
     const Pod& pod = *r_.gangs.FindPod(uid);
     // The caller that bound it through the previous process may have received no answer.
-    r_.bindings.OnCallerGone(pod, r_.now_ms);
+    r_.bindings.MarkIfUnobserved(pod, r_.now_ms);
     r_.pod_lifecycle.ActivateAfterReading(pod, ctx);
   }
   r_.gangs.ForEachGang([&](const Gang& gang) {

@@ -120,7 +120,6 @@ class QueueTree {
   // The resources in some queue's quota, limit or weight, in order of names.
   [[nodiscard]] const std::vector<std::string>& resources() const { return resources_; }
 
-  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&QueueTree::rules_); }
   // Rebuilds the derived members from `rules_`.
   void AfterRestore() { Set(rules_); }

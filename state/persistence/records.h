@@ -135,7 +135,6 @@ class RestoredRecords {
   // stay in force, and so do the starts that they are part of.
   void DiscardUnclaimed(const std::vector<std::string>& taken, ApplyContext* ctx);
 
-  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() {
     return std::tuple(&RestoredRecords::nothing_, &RestoredRecords::gangs_, &RestoredRecords::commitments_,
                       &RestoredRecords::starts_, &RestoredRecords::next_plan_, &RestoredRecords::effects_reserved_,

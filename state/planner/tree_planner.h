@@ -21,7 +21,7 @@ namespace muster {
 
 struct TreePlacement {
   bool placed = false;
-  absl::flat_hash_map<int32_t, int32_t> lowest_priorities;  // placed: of the pods of each placed part
+  absl::flat_hash_map<int32_t, int32_t> lowest_priorities;  // placed: by part; of parts taken back too
   Explanation explanation;                                  // not placed: what the first try could not place
   int32_t tries = 0;
   bool out_of_tries = false;  // as in GroupPlacement

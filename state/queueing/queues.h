@@ -127,7 +127,6 @@ class Queues {
   // The current figures of every queue, by its id. Has no effect on decisions: the cached shares stay as they are.
   [[nodiscard]] std::vector<Figures> ComputeFigures() const;
 
-  // The members that a recording contains (state/base/members.h).
   static constexpr auto Recorded() {
     return std::tuple(&Queues::running_queue_, &Queues::demands_, &Queues::waiting_, &Queues::running_,
                       &Queues::waiting_gangs_, &Queues::refused_, &Queues::reserved_demand_);

@@ -16,7 +16,7 @@ const Claim* Backfill::FindHead(int32_t lane) const {
   return nullptr;
 }
 
-std::vector<ClaimId> Backfill::BypassedHeads(const Claim* claim, const Pod* pod, NodeId node) const {
+std::vector<ClaimId> Backfill::BypassedBy(const Claim* claim, const Pod* pod, NodeId node) const {
   std::vector<ClaimId> bypassed;
   if (StarvationLimit() == 0 || !backlog_->AnyBlocked()) return bypassed;
   QueueKey lone;

@@ -35,10 +35,15 @@ class Backfill {
         future_reservations_(future_reservations) {}
 
   // --- bypassing ---
-  // The heads that the claim bypasses for the first time by its start: those before it in order. `pod`: only this pod
-  // of it was placed, on the node and without a plan, or a lone pod (no claim); then only heads whose members could use
-  // the capacity that the pod took.
-  [[nodiscard]] std::vector<ClaimId> BypassedHeads(const Claim* claim, const Pod* pod, NodeId node) const;
+  // The heads that the claim bypasses for the first time by its start: those before it in order.
+  [[nodiscard]] std::vector<ClaimId> BypassedHeads(const Claim& claim) const {
+    return BypassedBy(&claim, /*pod=*/nullptr, kNoNode);
+  }
+  // The heads that the pod bypasses, which was placed on the node without a plan: those before its gang, or itself, in
+  // order, whose members could use the capacity that it took.
+  [[nodiscard]] std::vector<ClaimId> BypassedHeads(const Pod& pod, NodeId node) const {
+    return BypassedBy(pod.gang, &pod, node);
+  }
   void MarkBypassed(const std::vector<ClaimId>& heads, int64_t now_ms);
   // The claim has been bypassed for the starvation limit.
   [[nodiscard]] bool IsStarved(const Claim& claim, int64_t now_ms) const {
@@ -94,7 +99,7 @@ class Backfill {
     timed_.erase(claim.id);
   }
 
-  // Public for the hash.
+  // Public for tests/verify.
   struct State {
     enum class Runnable : uint8_t { kUnknown, kYes, kNo };
     Runnable runnable = Runnable::kUnknown;   // whether it would fit if nothing ran
@@ -109,6 +114,7 @@ class Backfill {
   }
 
  private:
+  [[nodiscard]] std::vector<ClaimId> BypassedBy(const Claim* claim, const Pod* pod, NodeId node) const;
   [[nodiscard]] const QueueRules& Rules() const { return queues_->tree().rules(); }
   [[nodiscard]] int64_t StarvationLimit() const {
     return Rules().head == HeadPolicy::kHold ? 0 : Rules().starvation_limit_ms;

@@ -109,6 +109,7 @@ bool FutureReservations::HasTimedReservation() const {
 }
 
 std::vector<std::string> FutureReservations::Nodes(const Claim& claim) const {
+  MUSTER_CHECK(HasReservation(claim));
   absl::btree_set<std::string> names;
   for (const Statement::Operation& place : ReservedPlaces(claim)) names.insert(cluster_->node(place.node).facts.name);
   return {names.begin(), names.end()};

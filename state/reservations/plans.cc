@@ -34,12 +34,12 @@ int32_t FreeSlots::TakeFor(const Pod& pod) {
   const auto found = by_class_.find({pod.cls, pod.leaf});
   if (found == by_class_.end()) return -1;
   std::vector<int32_t>& indexes = found->second;
-  const auto last = std::find_if(indexes.rbegin(), indexes.rend(), [&](int32_t slot) {
+  const auto end = std::partition_point(indexes.begin(), indexes.end(), [&](int32_t slot) {
     return plan_->slots[static_cast<size_t>(slot)].priority <= pod.facts.priority;
   });
-  if (last == indexes.rend()) return -1;
-  const int32_t index = *last;
-  indexes.erase(std::next(last).base());
+  if (end == indexes.begin()) return -1;
+  const int32_t index = *std::prev(end);
+  indexes.erase(std::prev(end));
   --left_;
   return index;
 }

@@ -20,10 +20,10 @@ struct PlanningSettings {
 
 // Counters since the start of the process.
 struct PlanningStats {
-  int64_t placed = 0;                      // claims or gang groups
-  int64_t tries = 0;                       // tries of the planner
-  int64_t given_up = 0;                    // attempts that used up the budget without a proof that nothing fits
-  int64_t reserved_after_termination = 0;  // future reservations, on terminating pods (P-8) or running work
+  int64_t placed = 0;        // claims or gang groups
+  int64_t tries = 0;         // tries of the planner
+  int64_t given_up = 0;      // attempts that used up the budget without a proof that nothing fits
+  int64_t reservations = 0;  // future reservations, on terminating pods (P-8) or running work
   friend bool operator==(const PlanningStats&, const PlanningStats&) = default;
 };
 
@@ -66,9 +66,8 @@ class PlanMaker {
   void SetRetryAt(ClaimId leader, int64_t at_ms) { given_up_[leader].retry_at_ms = at_ms; }
   void Remove(const Claim& claim) { given_up_.Reset(claim.id); }
   [[nodiscard]] const PlanningStats& stats() const { return stats_; }
-  void CountReservation() { ++stats_.reserved_after_termination; }
+  void CountReservation() { ++stats_.reservations; }
 
-  // The recorded members (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&PlanMaker::stats_, &PlanMaker::given_up_); }
 
  private:

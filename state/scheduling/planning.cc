@@ -72,7 +72,7 @@ bool Planning::Try(const Claim& claim, int64_t* charge_budget, ApplyContext* ctx
   }
   if (r_.backlog->needs_of(claim.id) == needs) r_.backlog->Sleep(needs);
   const Claims claims = r_.eligibility->PlacedTogether(claim);
-  const std::vector<ClaimId> passed = r_.backfill->BypassedHeads(&claim, /*pod=*/nullptr, kNoNode);
+  const std::vector<ClaimId> passed = r_.backfill->BypassedHeads(claim);
   FutureReservations::Suspended suspended(*r_.future_reservations);
   r_.future_reservations->Suspend(
       claim, {FuturePlacer::ProjectedEnd(claims, ctx->now_ms()), r_.future_placer->RankOf(claim, ctx->now_ms())},

@@ -45,6 +45,7 @@ void Waker::Wake() {
   r_.backlog->Wake(facts_changed, [&](const WakeCondition& wait_for, int32_t first) {
     if (wait_for.queue) {
       const Claim& claim = r_.gangs->claim(first);
+      // It could not run on this cluster, but the nodes have changed since.
       if (facts_changed && r_.backfill->Of(claim).runnable == Backfill::State::Runnable::kNo) {
         r_.backfill->InvalidateRunnable(claim);
         r_.gangs->Touch(claim);

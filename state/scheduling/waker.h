@@ -38,10 +38,9 @@ class Waker {
   [[nodiscard]] bool HasNews() const { return gain_position_ != r_.cluster->log_end() || HasFreedQueueRoom(); }
   // Whether room in a queue was freed since the last Wake.
   [[nodiscard]] bool HasFreedQueueRoom() const { return freed_position_ != r_.ledger->times_freed(); }
-  // The end of the part of the cluster's log that Wake has read. Public for the hash.
+  // The end of the part of the cluster's log that Wake has read. Public for tests/verify.
   [[nodiscard]] int64_t gain_position() const { return gain_position_; }
 
-  // The recorded members (state/base/members.h).
   static constexpr auto Recorded() { return std::tuple(&Waker::gain_position_, &Waker::freed_position_); }
 
  private:

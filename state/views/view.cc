@@ -193,7 +193,7 @@ bool GangReader::ViewMembers(const Gang& gang, size_t limit, MembersCursor* read
     auto member = read->last.has_value() ? set.upper_bound(&*read->last) : set.begin();
     for (; member != set.end(); ++member, --limit) {
       if (limit == 0) {
-        if (member != set.begin()) read->last = **std::prev(member);
+        if (member != set.begin()) (read->last = **std::prev(member))->gang = nullptr;
         return false;
       }
       out->push_back(ViewMember(**member));
