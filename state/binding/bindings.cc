@@ -13,9 +13,9 @@ namespace {
 
 constexpr int64_t kFirstRetryMs = 100;
 constexpr int64_t kMaxRetryMs = 5'000;
-// A commit needs this much time before the callers give up, so that every binding can be sent and answered.
+// The least time between a commit and the end of its callers' patience, so that every binding can be sent and answered.
 constexpr int64_t kCommitSpareMs = 10'000;
-constexpr int64_t kUnobservedMs = 10'000;  // kube-scheduler's watch lags by less than this
+constexpr int64_t kUnobservedMs = 10'000;  // the longest expected delay of kube-scheduler's watch
 
 // REQUIRES: attempts >= 1.
 int64_t RetryDelayMs(int32_t attempts) { return std::min(kMaxRetryMs, kFirstRetryMs << std::min(attempts - 1, 10)); }
@@ -67,7 +67,7 @@ void Bindings::CommitIfComplete(const Gang& gang, ApplyContext* ctx) {
 }
 
 Reason Bindings::VerifyPlan(const Gang& gang, int64_t now_ms) const {
-  if (Reason gate = r_.eligibility->GateReason(gang, now_ms); !gate.none()) return gate;
+  if (Reason reason = r_.eligibility->GateReason(gang, now_ms); !reason.none()) return reason;
   if (!r_.broken_plans->IsInDomains(gang)) return {ReasonCode::kWithdrawn, "its nodes are no longer in one domain"};
   for (const Slot& slot : r_.plans->Of(gang)->slots) {
     if (slot.pod == nullptr && !slot.is_future) return {ReasonCode::kBarrier, "not every member has arrived"};
@@ -104,7 +104,7 @@ void Bindings::Commit(const Gang& gang, ApplyContext* ctx) {
   r_.gangs->Touch(gang);
 }
 
-// From here on the pod will be bound, whatever its caller does.
+// Commits the pod: it is bound even if its caller leaves.
 void Bindings::CommitPod(const Pod& pod, NodeId node, ApplyContext* ctx) {
   const Plan* plan = pod.gang == nullptr ? nullptr : r_.plans->Of(*pod.gang);
   const bool by_permit = r_.pod_lifecycle->Of(pod).by_permit;
@@ -124,11 +124,11 @@ void Bindings::BindSingle(const Pod& pod, NodeId node, HoldToken token, ApplyCon
 }
 
 void Bindings::OnNodeTaken(const Pod& pod, NodeId node, ApplyContext* ctx) {
-  // No bypass: pods that are read before planning begins were placed before any gang waited; permanent pods belong to
-  // their node; the effect of a pod without a class is not known.
+  // A permanent pod belongs to its node, and the effect of a pod without a class is not known: neither bypasses a head.
+  // Pods that are read before planning begins find no head: no gang waited before them.
   const bool bypasses = !pod.facts.permanent && pod.cls != kNoClass;
   if (bypasses) r_.backfill->MarkBypassed(r_.backfill->BypassedHeads(pod, node), ctx->now_ms());
-  r_.broken_plans->WithdrawNear(pod, node, ctx);
+  r_.broken_plans->OnPodCharged(pod, node, ctx);
 }
 
 void Bindings::ChargeBoundPod(const Pod& pod, ApplyContext* ctx) {
@@ -149,19 +149,19 @@ void Bindings::EndStart(const Gang& gang, ApplyContext* ctx) {
 void Bindings::OnBindingOutcome(const Pod& pod, const BindingOutcome& outcome, ApplyContext* ctx) {
   PodLifecycle& pods = *r_.pod_lifecycle;
   const Binding& binding = pods.BindingOf(pod);
-  const bool asked = pod.state == MemberState::kCommitted && binding.phase == BindingPhase::kPending;
-  if (!asked || pods.IsRestored(pod) || binding.node != outcome.node) return;
+  const bool in_flight = pod.state == MemberState::kCommitted && binding.phase == BindingPhase::kPending;
+  if (!in_flight || pods.IsRestored(pod) || binding.node != outcome.node) return;
   if (outcome.result == BindingResult::kBound) {
     r_.gangs->SetNode(pod, outcome.node);
     return OnBound(pod, MemberState::kBound, ctx);
   }
-  if (outcome.result == BindingResult::kRefused) return Fail(pod, outcome.message, ctx);
+  if (outcome.result == BindingResult::kRefused) return OnBindRefused(pod, outcome.message, ctx);
   int64_t next_ms = ctx->now_ms() + RetryDelayMs(binding.attempts);
   if (pod.gang != nullptr) r_.gangs->Touch(*pod.gang);
   const int64_t answer_by_ms = pods.Of(pod).answer_by_ms;
   if (next_ms >= answer_by_ms) {
-    // K-4: its caller is answered in time. The pod keeps its capacity until it is known whether it was bound: no
-    // binding is sent any more, but the API server is asked.
+    // K-4: answers the caller in time. The pod stays charged until the API server reports whether it was bound. The
+    // next try only asks the API server and sends no binding.
     const Reason reason{ReasonCode::kBindFailed, absl::StrCat("the result of binding pod ", pod.facts.name, " to ",
                                                               outcome.node, " is not known: ", outcome.message)};
     next_ms = std::max(next_ms, answer_by_ms + 1);
@@ -177,16 +177,16 @@ void Bindings::OnBound(const Pod& pod, MemberState now, ApplyContext* ctx) {
   const std::string& node = pod.facts.node_name;
   const Binding& binding = pods.BindingOf(pod);
   const bool pending = binding.phase == BindingPhase::kPending;
-  const bool as_asked = pending && binding.node == node;
+  const bool by_muster = pending && binding.node == node;
   pods.EndWait(pod, {ReasonCode::kGone, absl::StrCat("the pod was bound to node ", node, " by another client")}, ctx);
-  if (as_asked && pods.Of(pod).holds.empty()) MarkIfUnobserved(pod, ctx->now_ms());
+  if (by_muster && pods.Of(pod).holds.empty()) MarkIfUnobserved(pod, ctx->now_ms());
   if (pending) {
-    pods.SetBindingResult(pod, as_asked ? BindingPhase::kSucceeded : BindingPhase::kFailed, binding.reason, kNever);
+    pods.SetBindingResult(pod, by_muster ? BindingPhase::kSucceeded : BindingPhase::kFailed, binding.reason, kNever);
   }
-  GiveUpSlot(pod, ctx);
+  ReleaseBoundSlot(pod, ctx);
   Reason elsewhere;
-  if (!as_asked) elsewhere = {ReasonCode::kGone, absl::StrCat("the pod is bound to node ", node)};
-  ChargeBoundPod(pod, ctx);  // before the state changes: its gang's place in order decides
+  if (!by_muster) elsewhere = {ReasonCode::kGone, absl::StrCat("the pod is bound to node ", node)};
+  ChargeBoundPod(pod, ctx);  // before the state, which changes its gang's position in the order
   pods.Apply(pod, {.event = PodEvent::kBound, .reason = std::move(elsewhere), .to = now}, ctx);
   r_.repair->EvictIfEvicting(pod, ctx);
 }
@@ -196,22 +196,23 @@ void Bindings::MarkIfUnobserved(const Pod& pod, int64_t now_ms) {
   if (!pod.facts.node_name.empty() && node != kNoNode) r_.ledger->MarkUnobservedBind(node, now_ms + kUnobservedMs);
 }
 
-// A bound pod no longer needs its slot.
-void Bindings::GiveUpSlot(const Pod& pod, ApplyContext* ctx) {
+// The pod is bound: marks its committed slot as bound, or releases a slot that is not committed.
+void Bindings::ReleaseBoundSlot(const Pod& pod, ApplyContext* ctx) {
   const Slot* slot = r_.plans->SlotOf(pod);
   if (slot == nullptr) return;
   const Gang& gang = *pod.gang;
   if (slot->state == SlotState::kCommitted) {
     r_.plans->MarkBound(pod);
     const Plan& plan = *r_.plans->Of(gang);
-    // Once per plan, which may stay for future members.
+    // Once per plan: the plan may stay for future members.
     if (plan.bound == plan.present()) r_.plan_lifecycle->WakeWaitingForHolds();
     r_.pod_lifecycle->RemovePlanIfDone(gang);
     if (r_.plans->Of(gang) == nullptr && !gang.durable.evicting && gang.whole()) OnFullyBound(gang);
     r_.gangs->Touch(gang);
     return;
   }
-  // Bound by another client or by the previous process. On the node of its slot, the other members keep their slots.
+  // Another client or the previous process bound the pod. If it is on its slot's node, the plan goes on without the
+  // slot.
   const int32_t index = r_.plans->SlotIndex(pod);
   const bool same_node = r_.cluster->node(slot->node).facts.name == pod.facts.node_name;
   r_.pod_lifecycle->ReleaseSlot(pod);
@@ -220,8 +221,8 @@ void Bindings::GiveUpSlot(const Pod& pod, ApplyContext* ctx) {
   r_.plan_lifecycle->OnMemberLost(gang, ctx);
 }
 
-// G-13: the API server refused to bind the pod. Its slot stays reserved for a while, and the pod is tried again.
-void Bindings::Fail(const Pod& pod, absl::string_view message, ApplyContext* ctx) {
+// G-13: the API server refused to bind the pod. Its slot stays reserved during the repair, and the pod is tried again.
+void Bindings::OnBindRefused(const Pod& pod, absl::string_view message, ApplyContext* ctx) {
   PodLifecycle& pods = *r_.pod_lifecycle;
   Reason reason{ReasonCode::kBindFailed, absl::StrCat("pod ", pod.facts.name, " could not be bound to ",
                                                       pods.BindingOf(pod).node, ": ", message)};
@@ -239,7 +240,7 @@ void Bindings::Fail(const Pod& pod, absl::string_view message, ApplyContext* ctx
   pods.SetBindingResult(pod, BindingPhase::kFailed, message, retry_at_ms);
   pods.Apply(pod, {keeps_slot ? PodEvent::kBindRefused : PodEvent::kBindRefusedForGood, std::move(reason)}, ctx);
   if (!keeps_slot) return;
-  ++repaired_[pod.gang->id].failed;  // its record stays: after a restart, the start is completed
+  ++repaired_[pod.gang->id].failed;  // its commit record stays: after a restart, the start is completed
   r_.plans->RestartActivations(*pod.gang, ctx->now_ms(), retry_at_ms);
   r_.broken_plans->Withdraw(node, ctx);
 }
@@ -286,7 +287,7 @@ void Bindings::OnTime(const Pod& pod, ApplyContext* ctx) {
   if (pods.Deadline(pod) > ctx->now_ms()) return;
   if (pod.state == MemberState::kWaiting) return ExpireHold(pod, ctx);
   if (pod.state == MemberState::kPending) {
-    // If the pod was refused meanwhile, the reconciliation of its gang activates it (K-7).
+    // If kube-scheduler refused the pod meanwhile, the reconciliation of its gang activates it (K-7).
     const Binding& binding = pods.BindingOf(pod);
     pods.SetBindingResult(pod, binding.phase, binding.reason, kNever);
     if (pod.gang != nullptr) r_.gangs->Touch(*pod.gang);
@@ -303,7 +304,7 @@ void Bindings::OnTime(const Pod& pod, ApplyContext* ctx) {
   ReturnNode(pod, ctx);
 }
 
-// K-5: the hold reached its own bound.
+// K-5: the pod waited at the barrier for hold_limit_ms.
 void Bindings::ExpireHold(const Pod& pod, ApplyContext* ctx) {
   const Plan* plan = r_.plans->Of(*pod.gang);
   r_.pod_lifecycle->EndWait(pod,
@@ -328,13 +329,13 @@ void Bindings::ReturnNode(const Pod& pod, ApplyContext* ctx) {
 bool Bindings::VerifyQuorum(const Gang& gang, ApplyContext* ctx) {
   if (!r_.eligibility->GroupQuorum(gang)) return false;
   for (const Gang* each : r_.eligibility->GroupOf(gang)) {
-    if (r_.plans->Of(*each) == nullptr) EndBlockedWaits(*each, ctx);
+    if (r_.plans->Of(*each) == nullptr) EndInfeasibleWaits(*each, ctx);
   }
   return r_.eligibility->GroupQuorum(gang);
 }
 
 // Ends the waits of members that can no longer use their node.
-void Bindings::EndBlockedWaits(const Gang& gang, ApplyContext* ctx) {
+void Bindings::EndInfeasibleWaits(const Gang& gang, ApplyContext* ctx) {
   // A copy: the set changes.
   for (const Pod* pod : MemberSet(gang.in(MemberState::kWaiting))) {
     const NodeId node = r_.pod_lifecycle->Of(*pod).node;
@@ -351,8 +352,8 @@ void Bindings::EndBlockedWaits(const Gang& gang, ApplyContext* ctx) {
 void Bindings::PermitIfQuorum(const Gang& gang, ApplyContext* ctx) {
   if (r_.plans->Of(gang) != nullptr || gang.count(MemberState::kWaiting) == 0) return;
   if (gang.once_satisfied()) {
-    // G-8: its members need not wait any more; each is permitted by itself.
-    EndBlockedWaits(gang, ctx);
+    // G-8: each member is permitted alone, without a quorum.
+    EndInfeasibleWaits(gang, ctx);
     PermitWaiting(gang, /*start=*/0, ctx);
   } else if (VerifyQuorum(gang, ctx)) {
     PermitGroup(gang, ctx);
@@ -402,7 +403,7 @@ bool Bindings::RestoreCommitment(const Pod& pod, const Commitment& commitment, A
     r_.pod_lifecycle->OnCommitRecorded(pod, /*start=*/0);
     return true;
   }
-  // InternNode: the node may be absent for a while, but the permitted pod is bound there all the same.
+  // InternNode: the caller may bind the permitted pod even to a node that is absent now.
   const NodeId node = r_.cluster->InternNode(commitment.node);
   r_.pod_lifecycle->OnCommitRecorded(pod, commitment.start);
   r_.pod_lifecycle->SetBindWithin(pod, commitment.bind_within_ms);

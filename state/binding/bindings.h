@@ -55,8 +55,8 @@ class Bindings {
   [[nodiscard]] Reason VerifyPlan(const Gang& gang, int64_t now_ms) const;
   // Binds a pod that has no quorum to wait for.
   void BindSingle(const Pod& pod, NodeId node, HoldToken token, ApplyContext* ctx);
-  // A pod without a plan, which is charged to the node, uses it from now on: marks the heads that it bypassed and
-  // withdraws the plans that it breaks.
+  // The pod, which has no slot, was charged to the node: marks the heads that it bypassed and withdraws the plans
+  // that it breaks.
   void OnNodeTaken(const Pod& pod, NodeId node, ApplyContext* ctx);
 
   // --- permits: the caller binds (G-4, G-7, G-8) ---
@@ -105,11 +105,11 @@ class Bindings {
  private:
   void Commit(const Gang& gang, ApplyContext* ctx);
   void CommitPod(const Pod& pod, NodeId node, ApplyContext* ctx);
-  void EndBlockedWaits(const Gang& gang, ApplyContext* ctx);
+  void EndInfeasibleWaits(const Gang& gang, ApplyContext* ctx);
   void PermitWaiting(const Gang& gang, int64_t start, ApplyContext* ctx);
   void OnBound(const Pod& pod, MemberState now, ApplyContext* ctx);
-  void GiveUpSlot(const Pod& pod, ApplyContext* ctx);
-  void Fail(const Pod& pod, absl::string_view message, ApplyContext* ctx);
+  void ReleaseBoundSlot(const Pod& pod, ApplyContext* ctx);
+  void OnBindRefused(const Pod& pod, absl::string_view message, ApplyContext* ctx);
   void ExpireHold(const Pod& pod, ApplyContext* ctx);
 
   const BindingRooms r_;

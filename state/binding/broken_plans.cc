@@ -37,7 +37,7 @@ void BrokenPlans::Withdraw(NodeId node, ApplyContext* ctx) {
   }
 }
 
-void BrokenPlans::WithdrawNear(const Pod& pod, NodeId node, ApplyContext* ctx) {
+void BrokenPlans::OnPodCharged(const Pod& pod, NodeId node, ApplyContext* ctx) {
   Withdraw(node, ctx);
   if (AffectsOtherNodes(pod)) WithdrawElsewhere(/*all=*/false, ctx);
 }

@@ -1,5 +1,5 @@
-// Which plans a changed fact breaks: their nodes, their domains or their place beside other pods are no longer as when
-// they were made (SPEC P-3, P-4, P-8). Withdraws them. Not thread-safe.
+// Withdraws the plans that a changed fact breaks: a node can no longer take their slots, their nodes are in other
+// domains, or pod affinity no longer allows them (SPEC P-3, P-4, P-8). Not thread-safe.
 #ifndef MUSTER_STATE_BINDING_BROKEN_PLANS_H_
 #define MUSTER_STATE_BINDING_BROKEN_PLANS_H_
 
@@ -29,17 +29,16 @@ class BrokenPlans {
  public:
   explicit BrokenPlans(const BrokenPlansRooms& rooms) : r_(rooms) {}
 
-  // A fact changed `node`: withdraws plans with slots that the node can no longer take, the last in order first.
+  // A fact changed the node: withdraws plans with slots that the node can no longer take, the last in order first.
   void Withdraw(NodeId node, ApplyContext* ctx);
-  // Pods with pod affinity were added, removed or changed, or their node is in another domain: withdraws the plans that
-  // this breaks on any node. `all`: also plans without pod affinity, because a node changed its domain.
+  // Pods with pod affinity, or a node's domain, changed: withdraws the plans that this breaks on any node. `all`: also
+  // plans without pod affinity, which a changed domain may break.
   void WithdrawElsewhere(bool all, ApplyContext* ctx);
-  // A pod was charged to the node: Withdraw, and WithdrawElsewhere if it affects other nodes (P-3).
-  void WithdrawNear(const Pod& pod, NodeId node, ApplyContext* ctx);
-  // The pod is charged to a node and affects, by pod affinity, which places are feasible on other nodes.
+  // The pod was charged to the node: Withdraw, and WithdrawElsewhere if the pod affects other nodes (P-3).
+  void OnPodCharged(const Pod& pod, NodeId node, ApplyContext* ctx);
+  // The pod is charged to a node and, by pod affinity, affects which other nodes are feasible.
   [[nodiscard]] bool AffectsOtherNodes(const Pod& pod) const;
-  // Updates whether the pod is terminating. Withdraws the plans that rely on its capacity if it does not terminate
-  // after all (P-8).
+  // Updates whether the pod is terminating. If it no longer is, withdraws what relied on its capacity (P-8).
   void TrackTermination(const Pod& pod, ApplyContext* ctx);
   // The nodes of the gang's plan are in the domains that it requires (P-4).
   [[nodiscard]] bool IsInDomains(const Gang& gang) const { return r_.domains->AreSatisfiedByPlan(gang); }

@@ -28,9 +28,9 @@ int32_t PlanLifecycle::FindFutureSlot(const Pod& pod) const {
 // Assigns future slots to members without a slot; returns whether any was assigned.
 bool PlanLifecycle::AssignFutureSlots(const Gang& gang, int64_t now_ms) {
   bool any = false;
-  FreeSlots places(*r_.plans->Of(gang));
+  FreeSlots free(*r_.plans->Of(gang));
   for (const Pod* pod : gang.in(MemberState::kPending)) {
-    if (!r_.gangs->Plannable(*pod) || r_.plans->SlotIndex(*pod) >= 0 || places.TakeFor(*pod) >= 0) continue;
+    if (!r_.gangs->Plannable(*pod) || r_.plans->SlotIndex(*pod) >= 0 || free.TakeFor(*pod) >= 0) continue;
     const int32_t slot = FindFutureSlot(*pod);
     if (slot < 0) continue;
     r_.plans->AssignFutureSlot(*pod, slot);
@@ -46,11 +46,11 @@ bool PlanLifecycle::AssignFutureSlots(const Gang& gang, int64_t now_ms) {
 // slots again. Then future slots beyond the number of members that each subgroup still needs are released.
 void PlanLifecycle::TrimFutureSlots(const Gang& gang) {
   const std::vector<Slot>& slots = r_.plans->Of(gang)->slots;
-  FreeSlots places(*r_.plans->Of(gang));
+  FreeSlots unused(*r_.plans->Of(gang));
   for (const Pod* pod : gang.in(MemberState::kPending)) {
-    if (r_.gangs->Plannable(*pod) && r_.plans->SlotIndex(*pod) < 0) static_cast<void>(places.TakeFor(*pod));
+    if (r_.gangs->Plannable(*pod) && r_.plans->SlotIndex(*pod) < 0) static_cast<void>(unused.TakeFor(*pod));
   }
-  RetainSlots(gang, places);
+  RetainSlots(gang, unused);
   for (const Subgroup& node : gang.rules.tree.nodes) {
     if (!node.future_template.has_value()) continue;
     const auto open = static_cast<int32_t>(absl::c_count_if(slots, [&](const Slot& slot) {
@@ -87,9 +87,9 @@ void PlanLifecycle::ReconcileFutureSlots(const Gang& gang, ApplyContext* ctx) {
 }
 
 // Turns the free slots that are left into future slots, so that they stay reserved. REQUIRES: a committed plan.
-void PlanLifecycle::RetainSlots(const Gang& gang, const FreeSlots& places) {
+void PlanLifecycle::RetainSlots(const Gang& gang, const FreeSlots& unused) {
   const std::vector<Slot>& slots = r_.plans->Of(gang)->slots;
-  for (const int32_t slot : places.Remaining()) {
+  for (const int32_t slot : unused.Remaining()) {
     const int32_t leaf = slots[static_cast<size_t>(slot)].leaf;
     if (gang.future_classes[static_cast<size_t>(leaf)] != kNoClass) r_.plans->ReserveFutureSlot(gang, slot);
   }

@@ -36,17 +36,17 @@ void PlanLifecycle::Adopt(const Gang& gang, int64_t id, absl::Span<const Stateme
     any_unplaceable = any_unplaceable || pod->unplaceable;
   }
   r_.clock->Start(gang, /*by_plan=*/true, ctx->now_ms());
-  // Unplaceable members are tried again if there are too few other members.
-  if (any_unplaceable && !CanOthersTake(gang)) r_.gangs->ClearUnplaceable(gang);
+  // If the other members are too few for the plan, unplaceable members are tried again.
+  if (any_unplaceable && !CanFillFreeSlots(gang)) r_.gangs->ClearUnplaceable(gang);
   r_.activations->ActivateMembers(gang, *r_.plans, /*again=*/false, ctx);
 }
 
 // Assigns every slot to a pod at once: no scheduler asks for the pods of a submitted gang.
 void PlanLifecycle::AssignSlots(const Gang& gang, int64_t now_ms) {
-  FreeSlots places(*r_.plans->Of(gang));
+  FreeSlots free(*r_.plans->Of(gang));
   for (const Pod* pod : gang.in(MemberState::kPending)) {
     if (!r_.gangs->Plannable(*pod)) continue;
-    if (const int32_t place = places.TakeFor(*pod); place >= 0) r_.plans->Offer(*pod, place);
+    if (const int32_t slot = free.TakeFor(*pod); slot >= 0) r_.plans->Offer(*pod, slot);
   }
   r_.submissions->OnPlanned(gang, now_ms);
 }
@@ -82,21 +82,21 @@ void PlanLifecycle::Withdraw(const Gang& gang, ReasonCode code, absl::string_vie
 void PlanLifecycle::WithdrawOutdated(const Gang& gang, ApplyContext* ctx) {
   const Plan* plan = r_.plans->Of(gang);
   if (plan == nullptr || plan->committed) return;
-  Reason gate = r_.eligibility->PlanReason(gang, ctx->now_ms());
-  if (gate.none() && !r_.eligibility->ServedBy(gang, plan->size(), Plans::ByLeaf(gang, *plan))) {
-    gate = {ReasonCode::kWithdrawn, "the number of missing members changed"};
+  Reason reason = r_.eligibility->PlanReason(gang, ctx->now_ms());
+  if (reason.none() && !r_.eligibility->ServedBy(gang, plan->size(), Plans::ByLeaf(gang, *plan))) {
+    reason = {ReasonCode::kWithdrawn, "the number of missing members changed"};
   }
-  if (gate.none() && plan->shape != ShapeOf(gang.rules)) {
-    gate = {ReasonCode::kWithdrawn, "its subgroups or domains changed"};
+  if (reason.none() && plan->shape != ShapeOf(gang.rules)) {
+    reason = {ReasonCode::kWithdrawn, "its subgroups or domains changed"};
   }
-  if (gate.none() && PlannedWithOthers(gang)) {
-    gate = {ReasonCode::kWithdrawn, "the gangs that must start together changed"};
+  if (reason.none() && PeersChanged(gang)) {
+    reason = {ReasonCode::kWithdrawn, "the gangs that must start together changed"};
   }
-  if (!gate.none()) Withdraw(gang, gate.code, gate.text, ctx);
+  if (!reason.none()) Withdraw(gang, reason.code, reason.text, ctx);
 }
 
 // Whether the gang must now start with other gangs than those it was planned with. REQUIRES: a plan, not committed.
-bool PlanLifecycle::PlannedWithOthers(const Gang& gang) const {
+bool PlanLifecycle::PeersChanged(const Gang& gang) const {
   const std::vector<std::string>& planned = r_.plans->Of(gang)->peers;
   if (gang.rules.group.empty()) return !planned.empty();
   std::vector<std::string> now;
@@ -146,7 +146,7 @@ void PlanLifecycle::OnMemberLost(const Gang& gang, ApplyContext* ctx) {
     if (lost) Withdraw(gang, ReasonCode::kWithdrawn, "a member left or changed", ctx);
     return;
   }
-  if (CanOthersTake(gang) && r_.eligibility->PlanReason(gang, ctx->now_ms()).none()) {
+  if (CanFillFreeSlots(gang) && r_.eligibility->PlanReason(gang, ctx->now_ms()).none()) {
     // The replacement may be unschedulable.
     return r_.activations->ActivateMembers(gang, *r_.plans, /*again=*/false, ctx);
   }
@@ -169,7 +169,7 @@ void PlanLifecycle::OnUnplaceable(const Pod& pod, ApplyContext* ctx) {
   r_.gangs->SetUnplaceable(pod, true);
   if (r_.plans->SlotIndex(pod) < 0 && !r_.plans->HasSlotFor(pod)) return;  // no slot waits for it
   r_.pod_lifecycle->ReleaseSlot(pod);
-  if (CanOthersTake(gang)) return r_.activations->ActivateMembers(gang, *r_.plans, /*again=*/false, ctx);
+  if (CanFillFreeSlots(gang)) return r_.activations->ActivateMembers(gang, *r_.plans, /*again=*/false, ctx);
   r_.gangs->SetRootCause(
       gang, absl::StrCat("kube-scheduler found no node for member ", pod.facts.name, ": ", SchedulerMessage(pod)));
   const std::string why = gang.root_cause;
@@ -178,14 +178,14 @@ void PlanLifecycle::OnUnplaceable(const Pod& pod, ApplyContext* ctx) {
   for (const Gang* each : together) Requeue(*each, ctx->now_ms(), kUnplaceableStartMs);
 }
 
-// Members without a slot fill all free slots of the gang's plan.
-bool PlanLifecycle::CanOthersTake(const Gang& gang) const {
-  FreeSlots places(*r_.plans->Of(gang));
+// Whether members without a slot can take all free slots of the gang's plan.
+bool PlanLifecycle::CanFillFreeSlots(const Gang& gang) const {
+  FreeSlots free(*r_.plans->Of(gang));
   for (const Pod* pod : gang.in(MemberState::kPending)) {
     if (r_.plans->SlotIndex(*pod) >= 0 || !r_.gangs->Plannable(*pod) || pod->unplaceable) continue;
-    if (places.TakeFor(*pod) >= 0 && places.empty()) return true;
+    if (free.TakeFor(*pod) >= 0 && free.empty()) return true;
   }
-  return places.empty();
+  return free.empty();
 }
 
 void PlanLifecycle::Requeue(const Gang& gang, int64_t now_ms, int64_t first_ms) {
@@ -283,7 +283,7 @@ void PlanLifecycle::OnTime(const Gang& gang, ApplyContext* ctx) {
 // P-7: future members did not arrive within the gang's wait time. Releases their slots and notifies the owner of the
 // first member.
 void PlanLifecycle::ExpireFutureSlots(const Gang& gang, const Plan& plan, ApplyContext* ctx) {
-  // Slots of members that exist and whose scheduler has not asked for them.
+  // Free slots that no scheduler asked for in this time are released too: they become future slots first.
   RetainSlots(gang, FreeSlots(plan));
   if (plan.future_slots == 0) return ReleaseFutureSlots(gang);
   const Reason reason{ReasonCode::kWithdrawn,
@@ -298,7 +298,7 @@ void PlanLifecycle::ExpireFutureSlots(const Gang& gang, const Plan& plan, ApplyC
   ReleaseFutureSlots(gang);
 }
 
-// K-5: suspected members - kube-scheduler had refused them for reasons of its own - were activated and not tried again.
+// K-5: the activations of suspected members, which kube-scheduler had refused for its own reasons, had no effect.
 void PlanLifecycle::WithdrawSuspected(const Gang& gang, ApplyContext* ctx) {
   r_.plans->SetSuspectDeadline(gang, kNever);
   // A copy: the set changes.
@@ -351,13 +351,13 @@ void PlanLifecycle::OnUnschedulable(const Pod& pod, ApplyContext* ctx) {
   }
   r_.activations->SetUnschedulable(pod, true);
   if (plan == nullptr && HasUnmodelledReason(SchedulerMessage(pod))) r_.gangs->SetUnplaceable(pod, true);
-  // kube-scheduler tried the pod before the plan existed.
+  // kube-scheduler tried the pod before the plan existed: activate it again.
   if (has_open_plan) r_.activations->ActivateMembers(gang, *r_.plans, /*again=*/false, ctx);
 }
 
-// The activation for the gang's plan has reached a suspected pod: kube-scheduler may not try it again. Sets the time
-// after which it is unplaceable.
-void PlanLifecycle::OnCalled(const Pod& pod, int64_t now_ms) {
+// Sets the time after which a suspected pod that the activation has reached counts as unplaceable, because
+// kube-scheduler may not try it again (K-5).
+void PlanLifecycle::OnActivationMarkChanged(const Pod& pod, int64_t now_ms) {
   const Plan* plan = pod.gang == nullptr ? nullptr : r_.plans->Of(*pod.gang);
   if (plan == nullptr || plan->committed || !r_.activations->IsSuspected(pod, plan->id)) return;
   r_.plans->SetSuspectDeadline(*pod.gang, std::min(plan->suspect_deadline_ms, now_ms + kSuspicionMs));
@@ -372,21 +372,21 @@ void PlanLifecycle::ReconcileExtras(const Gang& gang, ApplyContext* ctx) {
   // reconciliation would cause the next one (K-7).
   const Plan* plan = r_.plans->Of(gang);
   const bool activates = plan != nullptr && std::min(plan->next_activation_ms, plan->reactivate_ms) != kNever;
-  bool full = false;
+  bool any_refused = false;
   absl::flat_hash_map<ClassId, bool> known;  // the answer is the same for all pods of a class
   r_.activations->ActivateExtras(
       gang,
       [&](const Pod& pod) {
         if (r_.pod_lifecycle->RetryAt(pod) > 0) return false;
-        // The plan activates pods that have a slot, less often the longer no scheduler offers the slot's node.
+        // The plan activates pods that have a slot, at growing intervals while no scheduler offers the slot's node.
         if (activates && (r_.plans->SlotIndex(pod) >= 0 || r_.plans->HasSlotFor(pod))) return false;
-        const auto [fits, fresh] = known.try_emplace(pod.cls, true);
-        if (fresh) fits->second = r_.queues->Check(pod).none();
-        full = full || !fits->second;
+        const auto [fits, first] = known.try_emplace(pod.cls, true);
+        if (first) fits->second = r_.queues->Check(pod).none();
+        any_refused = any_refused || !fits->second;
         return fits->second;
       },
       ctx);
-  if (full) r_.queues->AddRefused(gang);
+  if (any_refused) r_.queues->AddRefused(gang);
 }
 
 }  // namespace muster

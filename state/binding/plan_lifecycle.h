@@ -44,8 +44,7 @@ class PlanLifecycle {
   void Withdraw(const Gang& gang, ReasonCode code, absl::string_view why, ApplyContext* ctx);
   // Withdraws a plan that its gang may no longer have, because its rules or children changed.
   void WithdrawOutdated(const Gang& gang, ApplyContext* ctx);
-  // D-12: the gang lost an object that declared it. If it does not exist without it, its plan is withdrawn and its
-  // waits end.
+  // D-12: the gang lost an object that declared it. If it can no longer start, withdraws its plan and ends its waits.
   void OnObjectRemoved(const Gang& gang, ApplyContext* ctx);
   // The gang is about to be removed.
   void Remove(const Gang& gang, ApplyContext* ctx);
@@ -53,21 +52,21 @@ class PlanLifecycle {
   void WakeWaitingForHolds() { r_.backlog->WakeWaitingForHolds(); }
   // The gang's minimum is committed: its wait time and back-off end.
   void OnQuorumStarted(const Gang& gang);
-  // K-5, P-6: kube-scheduler found no node for a member that was activated for its gang's plan. Other members take its
-  // slot; if they cannot, the plan is withdrawn and its gangs are requeued with increasing back-off.
+  // K-5, P-6: kube-scheduler found no node for a member that was activated for its gang's plan. Another member takes
+  // its slot; if none can, withdraws the plan and requeues its gangs with increasing back-off.
   void OnUnplaceable(const Pod& pod, ApplyContext* ctx);
-  // The gang lost a member: an uncommitted plan stays only if other members can take its slots.
+  // The gang lost a member: withdraws an uncommitted plan unless other members can take its free slots.
   void OnMemberLost(const Gang& gang, ApplyContext* ctx);
   // D-11: withdraws the plan of its gang if the pod must be placed before the members of the plan.
   void OnMemberJoined(const Pod& pod, ApplyContext* ctx);
 
   // --- what kube-scheduler reports ---
-  // Muster's gate may have been removed. `may_activate`: all facts were read.
+  // `was_gated`: the pod had Muster's gate before this announcement. `may_activate`: all facts were read.
   void OnGateChanged(const Pod& pod, bool was_gated, bool may_activate, ApplyContext* ctx);
-  // No node can take the pending member, for a reason that is not Muster's.
+  // kube-scheduler reports a pending member unschedulable for a reason that is not Muster's.
   void OnUnschedulable(const Pod& pod, ApplyContext* ctx);
-  // The pod's annotation changed: an activation may have reached it.
-  void OnCalled(const Pod& pod, int64_t now_ms);
+  // The mark of an activation on the pod changed: the activation has reached the pod.
+  void OnActivationMarkChanged(const Pod& pod, int64_t now_ms);
   // Members that are scheduled individually are nominated and activated like lone pods.
   void ReconcileExtras(const Gang& gang, ApplyContext* ctx);
 
@@ -89,21 +88,21 @@ class PlanLifecycle {
   // --- time ---
   // Stops the wait clock of a gang that holds no capacity.
   void StopIdleClock(const Gang& gang, int64_t now_ms);
-  // Handles the deadlines that have been reached, but for that of a submission.
+  // Handles the deadlines that have been reached, except that of a submission.
   void OnTime(const Gang& gang, ApplyContext* ctx);
-  // When the wait time, the submission or something about the plan is due; kNever: nothing is.
+  // The next deadline of the wait time, the submission or the plan; kNever: there is none.
   [[nodiscard]] int64_t Deadline(const Gang& gang) const;
 
  private:
   void AssignSlots(const Gang& gang, int64_t now_ms);
-  [[nodiscard]] bool CanOthersTake(const Gang& gang) const;
-  [[nodiscard]] bool PlannedWithOthers(const Gang& gang) const;
+  [[nodiscard]] bool CanFillFreeSlots(const Gang& gang) const;
+  [[nodiscard]] bool PeersChanged(const Gang& gang) const;
   void WithdrawIdle(const Gang& gang, const Plan& plan, ApplyContext* ctx);
   void WithdrawSuspected(const Gang& gang, ApplyContext* ctx);
   bool AssignFutureSlots(const Gang& gang, int64_t now_ms);
   [[nodiscard]] int32_t FindFutureSlot(const Pod& pod) const;
   void TrimFutureSlots(const Gang& gang);
-  void RetainSlots(const Gang& gang, const FreeSlots& places);
+  void RetainSlots(const Gang& gang, const FreeSlots& unused);
   void ReleaseFutureSlots(const Gang& gang);
   void ExpireFutureSlots(const Gang& gang, const Plan& plan, ApplyContext* ctx);
 

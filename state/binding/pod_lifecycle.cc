@@ -16,7 +16,7 @@ constexpr uint32_t Bit(MemberState state) { return 1U << static_cast<uint32_t>(s
 constexpr uint32_t kPending = Bit(MemberState::kPending);
 constexpr uint32_t kWaiting = Bit(MemberState::kWaiting);
 constexpr uint32_t kCommitted = Bit(MemberState::kCommitted);
-constexpr uint32_t kAny = ~0U;  // but for kWaiting: the wait ends first
+constexpr uint32_t kAny = ~0U;  // any state but kWaiting: a wait ends first
 
 }  // namespace
 
@@ -27,18 +27,18 @@ struct PodLifecycle::Row {
     kHold,     // the slot is held
     kWait,     // the pod waits on the node that it uses
     kEndWait,  // the slot is no longer held; without a slot, the pod no longer uses the node
-    kUse,      // the pod uses its node from now on, in flight; its slot gives the reservation to it
-    kReopen,   // the slot gets the reservation back and is free
+    kUse,      // the pod uses its node, in flight; the reservation of its slot becomes its charge
+    kReopen,   // the pod's charge becomes a reservation again, of a free slot
     kRelease,  // the pod leaves its slot and its node
     kLeave,    // the pod leaves its slot and stays on its node
     kArrive,   // the pod is on its node, no longer in flight
   };
-  // What it does to the pod's place in the queue of its scheduler (K-7).
+  // How Muster marks the pod for the queue of its scheduler (K-7).
   enum class Queue : uint8_t {
     kKeep,
     kTried,          // its scheduler has just tried it
     kScheduled,      // its scheduler is done with it
-    kPermitted,      // the same; without a slot it was not activated for a plan
+    kPermitted,      // as kScheduled; without a slot, its unschedulable mark stays
     kBackOff,        // kube-scheduler requeues it with back-off and asks again by itself
     kUnschedulable,  // it must be activated
   };
@@ -323,7 +323,7 @@ void PodLifecycle::EraseCommitRecord(const Pod& pod, ApplyContext* ctx) {
   DeleteStartRecord(start, ctx);
 }
 
-// --- what kube-scheduler reports on a pod (K-3, K-7, K-14) ---
+// --- announcements and nominations (K-3, K-7, K-14) ---
 
 void PodLifecycle::OnAdded(const Pod& pod, ApplyContext* ctx) {
   const bool asked = r_.activations->TakeUnknownQuery(pod.facts.uid);
@@ -340,7 +340,7 @@ void PodLifecycle::OnAdded(const Pod& pod, ApplyContext* ctx) {
   }
   if (asked) r_.activations->Activate(pod, kNoNode, 0, ctx);
   RestoreNomination(pod);
-  // A lone pod waits for no gang: remove the gate, which no other component would do.
+  // A lone pod waits for no gang, and no other component removes its gate.
   if (pod.facts.our_gate && served) r_.activations->Activate(pod, kNoNode, 0, ctx);
 }
 
@@ -353,7 +353,7 @@ void PodLifecycle::OnChanged(const Pod& pod, bool shape, ApplyContext* ctx) {
 void PodLifecycle::OnNominationChanged(const Pod& pod, bool gang_changed, bool nomination) {
   if (!nomination && (pod.gang != nullptr || !gang_changed)) return;
   EndNomination(pod);
-  if (pod.state == MemberState::kPending) RestoreNomination(pod);  // that of a member: the reconciliation of its gang
+  if (pod.state == MemberState::kPending) RestoreNomination(pod);  // of a member: see ReconcileNominations
 }
 
 void PodLifecycle::EndNomination(const Pod& pod) {

@@ -1,9 +1,9 @@
 // The life cycle of a pod: its way to a node, from its arrival at the barrier to its end (SPEC K-4, G-4, G-13, G-14).
 //
-// The table of transitions in pod_lifecycle.cc is all of it. Each row is an event: the states in which it may happen,
-// the next state, and what it does to the pod's slot and charge, held calls, commit record, effects and place in its
-// scheduler's queue. Apply performs one row. No other component changes the state of a pod. What an event means for the
-// gang and for other plans is decided by Bindings and PlanLifecycle.
+// The table of transitions in pod_lifecycle.cc is the complete definition. Each row is an event: the states in which it
+// may happen, the next state, and what it does to the pod's slot and charge, held calls, commit record, effects and
+// mark for its scheduler's queue. Apply performs one row. No other component changes the state of a pod. What an event
+// means for the gang and for other plans is decided by Bindings and PlanLifecycle.
 //
 // Invariants: a pod in state kWaiting has a node, and either a slot or an entry in the waiters of that node.
 // `held_binds` counts the held slots of all plans. Not thread-safe.
@@ -78,7 +78,7 @@ struct PodTransition {
   NodeId node = kNoNode;          // kCommitted and kRestored*: the pod's node
   int64_t start = 0;              // kCommitted, kPermitted: the start that it is part of; 0: none
   int64_t until_ms = kNever;      // kArrived: when the wait expires (K-5). kRestored: when its capacity is released
-  std::optional<MemberState> to;  // kBound, kEnded: the next state; none: the pod is gone, its state stays
+  std::optional<MemberState> to;  // kBound, kEnded: the next state; none: the pod is removed in its present state
 };
 
 struct PodLifecycleRooms {
@@ -117,8 +117,8 @@ class PodLifecycle {
   [[nodiscard]] const Binding& BindingOf(const Pod& pod) const { return Of(pod).binding; }
   [[nodiscard]] const Permission& PermissionOf(const Pod& pod) const { return Of(pod).permission; }
 
-  // Performs the row of the event. A wait that the event does not concern ends first. REQUIRES: the row allows the
-  // pod's state.
+  // Performs the row of the event. If the row does not name kWaiting, a waiting pod's wait ends first. REQUIRES: the
+  // row allows the pod's state.
   void Apply(const Pod& pod, const PodTransition& by, ApplyContext* ctx);
 
   // --- the barrier ---
@@ -130,7 +130,7 @@ class PodLifecycle {
   bool RemoveHold(const Pod& pod, HoldToken token);
   // Answers and removes every held call of the pod.
   void AnswerHolds(const Pod& pod, const Reason& reason, ApplyContext* ctx);
-  // Whether its caller (Permit) or Muster binds the pod.
+  // `by_permit`: the pod's caller binds it (Permit); otherwise Muster does.
   void SetByPermit(const Pod& pod, bool by_permit) { states_[pod.id].by_permit = by_permit; }
   void SetAnswerBy(const Pod& pod, int64_t at_ms) { states_[pod.id].answer_by_ms = at_ms; }
   void SetNode(const Pod& pod, NodeId node) { states_[pod.id].node = node; }
@@ -153,14 +153,14 @@ class PodLifecycle {
   void RemovePlanIfDone(const Gang& gang);
 
   // --- bindings (G-14) ---
-  // Until when the pod is not tried again after a failed binding; 0: it may be tried.
+  // When the pod may be tried again after a failed binding; 0: at any time.
   [[nodiscard]] int64_t RetryAt(const Pod& pod) const {
     const Binding& binding = BindingOf(pod);
     return binding.phase == BindingPhase::kFailed && binding.next_try_ms != kNever ? binding.next_try_ms : 0;
   }
   // Sends the binding of a committed pod, for the first time or again.
   void Send(const Pod& pod, ApplyContext* ctx);
-  // The outcome of a binding that was sent, and when it is tried again; kNever: it is not.
+  // Sets the result of a binding that was sent, and when the binding is tried again; kNever: it is not.
   void SetBindingResult(const Pod& pod, BindingPhase phase, absl::string_view reason, int64_t next_try_ms);
   // Counts one more consecutive failure and returns their number.
   int32_t CountFailure(const Pod& pod) { return ++states_[pod.id].failures; }
@@ -170,7 +170,7 @@ class PodLifecycle {
   }
 
   // --- permits (G-4, G-7) ---
-  // The time that its caller requests for binding the pod; 0: it requests none.
+  // Sets the time in which the caller will bind the pod; 0: the default of the settings.
   void SetBindWithin(const Pod& pod, int64_t within_ms) {
     if (PermissionOf(pod).bind_within_ms != within_ms) states_[pod.id].permission.bind_within_ms = within_ms;
   }
@@ -187,28 +187,28 @@ class PodLifecycle {
   void EraseCommitRecord(const Pod& pod, ApplyContext* ctx);
 
   // --- after a restart (K-13) ---
-  // The previous process may have sent the pod's binding, so its capacity stays charged for a while. Nothing is sent
-  // unless its scheduler asks again. The scheduler does not know of the binding and may use the capacity for pods that
-  // it does not ask Muster about.
+  // True if the previous process may have sent the pod's binding: the pod stays charged for a limited time. Muster
+  // sends no binding unless the pod's scheduler asks again. The scheduler does not know of the first binding and may
+  // give the capacity to pods that Muster does not see.
   [[nodiscard]] bool IsRestored(const Pod& pod) const { return Of(pod).restored_until_ms != kNever; }
 
   // --- announcements ---
   // The pod is new and has joined its gang.
   void OnAdded(const Pod& pod, ApplyContext* ctx);
-  // The pod leaves its wait and its slot because its facts or its gang change. `shape`: its class may change.
+  // The pod's facts or gang change: ends its wait and releases its slot. `shape`: its class may change.
   void OnChanged(const Pod& pod, bool shape, ApplyContext* ctx);
-  // All facts were read: kube-scheduler made the pod unschedulable while Muster did not answer, or answered that it was
-  // still reading (K-14).
+  // All facts were read: activates the pod if kube-scheduler may have made it unschedulable while Muster was starting
+  // (K-14).
   void ActivateAfterReading(const Pod& pod, ApplyContext* ctx);
 
   // --- nominations (K-3) ---
-  // A lone pod that is pending gets the room of its nomination reserved, if there is room.
+  // Reserves the capacity of a lone pod's nomination, if it is free. REQUIRES: the pod is pending.
   void RestoreNomination(const Pod& pod);
   // `gang_changed`: it joined or left a gang. `nomination`: its nominated node changed.
   void OnNominationChanged(const Pod& pod, bool gang_changed, bool nomination);
-  // The plan of its gang decides about the pod: ends its nomination and releases the room of it.
+  // Ends the pod's nomination and releases the capacity reserved for it.
   void EndNomination(const Pod& pod);
-  // `alone`: the members are scheduled individually.
+  // Begins or ends the nominations of pending members. `alone`: the members are scheduled individually.
   void ReconcileNominations(const Gang& gang, bool alone);
 
   // --- time ---

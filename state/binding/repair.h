@@ -1,5 +1,5 @@
-// Repair of a start that did not fully succeed, and of a gang that lost a member (SPEC G-13). Missing members are tried
-// again for a while; then the gang's policy decides: keep the running members, or evict all of them and start again.
+// Repairs a start in which a binding failed, and a gang that lost a member (SPEC G-13). Missing members are tried again
+// for `repair_ms`; then the gang's policy decides: keep the running members, or evict all of them and start again.
 // Not thread-safe.
 #ifndef MUSTER_STATE_BINDING_REPAIR_H_
 #define MUSTER_STATE_BINDING_REPAIR_H_
@@ -18,7 +18,7 @@ namespace muster {
 
 class Repair {
  public:
-  // Times are kNever when nothing of that kind is under way.
+  // A time is kNever unless what it ends is under way.
   struct State {
     int64_t repair_until_ms = kNever;         // until when failed members are tried again
     std::vector<std::string> peers;           // during a repair: keys of the gangs that were started with it (D-10)
@@ -44,8 +44,8 @@ class Repair {
     states_[gang.id].repair_until_ms = kNever;
     states_[gang.id].peers.clear();
   }
-  // A partially bound gang waits for its completion, before all other gangs, for its wait time (K-13). Begins or ends
-  // this time. `waits`: the gang waits to be planned.
+  // Begins or ends the time for which a partially bound gang waits for its completion, before all other gangs (K-13):
+  // its wait time. `waits`: the gang waits to be planned.
   void RefreshCompletion(const Gang& gang, bool waits, int64_t now_ms);
   // All facts were read after a restart: continues an eviction, marks members of a gang that had timed out, and treats
   // a member that failed meanwhile as lost.

@@ -28,7 +28,7 @@ absl::Status CheckQueues(const QueueRules& rules) {
 }
 
 // The rules after `command`. A known queue keeps its position, which is its age; a new queue comes last.
-absl::StatusOr<QueueRules> Applied(QueueRules rules, const ApplyQueues& command) {
+absl::StatusOr<QueueRules> ChangeRules(QueueRules rules, const ApplyQueues& command) {
   const auto find = [&](const std::string& name) {
     return absl::c_find_if(rules.queues, [&](const QueueSpec& queue) { return queue.name == name; });
   };
@@ -51,7 +51,7 @@ absl::StatusOr<QueueRules> Applied(QueueRules rules, const ApplyQueues& command)
   if (command.only) {
     std::erase_if(rules.queues, [&](const QueueSpec& queue) { return !declared.contains(queue.name); });
   }
-  if (absl::Status right = CheckQueues(rules); !right.ok()) return right;
+  if (absl::Status valid = CheckQueues(rules); !valid.ok()) return valid;
   return rules;
 }
 
@@ -209,7 +209,7 @@ void Machine::On(const RestoreFacts& /*command*/, ApplyContext* ctx) {
   if (!r_.restored.empty() && r_.ingest.RestoreFacts(r_.restored.TakeFacts(), ctx)) CompleteSource("", ctx);
 }
 
-// Reasons name the sources that are still being read: recomputes them.
+// Touches every gang while facts are read: its reason names the sources that are not read yet.
 void Machine::TouchWhileReading() {
   if (!r_.sources.complete()) r_.gangs.ForEachGang([this](const Gang& gang) { r_.gangs.Touch(gang); });
 }
@@ -237,7 +237,7 @@ void Machine::On(const UpdateFacts& command, ApplyContext* ctx) {
   }
   r_.ingest.Update(command, ctx);
   if (version != 0) r_.ingest.OnFactsStep(command.facts_version, ctx);
-  // A manual edit is not a complete snapshot, except on an empty store.
+  // A manual edit is a complete snapshot only if the store was empty.
   if (r_.restored.empty()) CompleteSource("", ctx);
   ctx->ReplyWhenDurable(FactsReply{r_.sources.version()});
 }
@@ -271,7 +271,7 @@ void Machine::On(const FindNodes& command, ApplyContext* ctx) {
   if (!reply.reason.none()) return ctx->ReplyNow(std::move(reply));
   if (!r_.eligibility.IsPlacedAsGang(*pod))
     return ctx->ReplyNow(FindFeasibleNodes(r_.node_search, *pod, command.offered, ctx));
-  // The pod's slot, or why there is none.
+  // The reply has the node of the pod's slot, or the reason why there is no slot.
   const NodeOffer offer = command.offered.empty() ? NodeOffer::AllNodes() : NodeOffer(command.offered);
   FilterReply slot = r_.member_filter.FilterMember(*pod, offer, ctx);
   if (slot.kind == FilterReply::Kind::kSingleNode) reply.nodes.push_back({slot.node, 1000});
@@ -293,7 +293,7 @@ void Machine::On(const PostFilter& command, ApplyContext* ctx) {
 void Machine::On(const Unreserve& command, ApplyContext* ctx) {
   if (!r_.sources.complete()) return ctx->Refuse(FactsUnread());
   const Pod* pod = r_.gangs.FindPod(command.uid);
-  // Otherwise its node was released with the pod.
+  // The node of an unknown pod was released when the pod was removed.
   if (pod != nullptr) r_.verbs_frontend.OnUnreserve(*pod, command.cause, ctx);
 }
 
@@ -311,7 +311,7 @@ void Machine::On(const CallerGone& command, ApplyContext* ctx) {
   if (!r_.pod_lifecycle.RemoveHold(*pod, command.token)) return;
   const Reason gone{ReasonCode::kGone, "the caller is gone"};
   ctx->EndHold(command.token, false, gone);
-  // A committed pod is bound even if no caller waits any more.
+  // Only a wait before the commit ends: a committed pod is bound even if no caller waits for it.
   if (r_.pod_lifecycle.Of(*pod).holds.empty()) r_.pod_lifecycle.EndWait(*pod, gone, ctx);
 }
 
@@ -360,7 +360,7 @@ void Machine::DropSubmission(const Gang& gang, SubmissionReply::State state, Rea
   for (const std::string& uid : r_.submissions_frontend.EndUnconfirmed(gang, state, std::move(reason), ctx)) {
     r_.pod_facts.Remove(uid, ctx);
   }
-  if (gang.children() > 0) r_.gang_facts.Redeclare(gang);  // foreign pods that name it stay
+  if (gang.children() > 0) r_.gang_facts.Redeclare(gang);  // foreign pods that name the gang stay
 }
 
 void Machine::On(const AskGang& command, ApplyContext* ctx) {
@@ -371,12 +371,12 @@ void Machine::On(const AskGang& command, ApplyContext* ctx) {
 // --- queues declared at run time (SPEC Q-1) ---
 
 void Machine::On(const SetQueues& command, ApplyContext* ctx) {
-  if (absl::Status right = CheckQueues(command.rules); !right.ok()) return ctx->Refuse(right);
+  if (absl::Status valid = CheckQueues(command.rules); !valid.ok()) return ctx->Refuse(valid);
   ReplaceQueueRules(command.rules, ctx);
 }
 
 void Machine::On(const ApplyQueues& command, ApplyContext* ctx) {
-  absl::StatusOr<QueueRules> rules = Applied(r_.queue_tree.rules(), command);
+  absl::StatusOr<QueueRules> rules = ChangeRules(r_.queue_tree.rules(), command);
   if (!rules.ok()) return ctx->Refuse(rules.status());
   ReplaceQueueRules(*std::move(rules), ctx);
 }

@@ -121,7 +121,7 @@ class Machine {
   // When the next Tick is due; kNever: not at all.
   [[nodiscard]] int64_t NextDeadline() const;
 
-  // Valid as long as the machine; what it returns is valid until the next Apply.
+  // The reader is valid as long as the machine; its results are valid until the next Apply.
   [[nodiscard]] const Reader& reader() const { return r_.reader; }
   // For tests only.
   [[nodiscard]] const MachineRooms& rooms() const { return r_; }
@@ -152,8 +152,8 @@ class Machine {
   void On(const RestoreFacts& command, ApplyContext* ctx);
   void On(const ReplaceFacts& command, ApplyContext* ctx);
   void On(const UpdateFacts& command, ApplyContext* ctx);
-  // `source` has announced everything that it knows; see Sources. After the last source, unfinished starts are restored
-  // and planning begins.
+  // `source` has announced everything that it knows (see Sources). After the last source, restores unfinished starts
+  // and lets planning begin.
   void CompleteSource(const std::string& source, ApplyContext* ctx);
   void TouchWhileReading();
   // Calls of schedulers.
@@ -185,7 +185,7 @@ class Machine {
   void On(const Tick& command, ApplyContext* ctx);
   void On(const Shutdown& command, ApplyContext* ctx);
 
-  // Ends the submission in `state`: removes its members and releases what it held.
+  // Ends the submission in `state`: removes its members and releases its slots.
   void DropSubmission(const Gang& gang, SubmissionReply::State state, Reason reason, ApplyContext* ctx);
   // Recomputes the deadlines of gangs and pods whose deadline is marked dirty.
   void RefreshDeadlines();

@@ -26,7 +26,7 @@ void GangFacts::Redeclare(const Gang& gang) {
   OnRulesChanged(gang);
 }
 
-// P-7: acquires the classes of the gang's future members, and releases those of before.
+// P-7: acquires the classes of the gang's future members and releases the previous ones.
 void GangFacts::RetainFutureClasses(const Gang& gang) {
   const SubgroupTree& tree = gang.rules.tree;
   if (!tree.ahead && gang.future_classes.empty()) return;
@@ -100,13 +100,13 @@ PodDescription FillIn(const PodDescription& known, PodDescription facts) {
 
 enum class OwnerMatch : uint8_t {
   kKnown,   // the pod's owner is the known one, or the pod has no owner
-  kFormer,  // the pod's owner was deleted: the known owner is newer than the pod
-  kUnread,  // the pod's owner is not read yet: the known owner is older than the pod
+  kFormer,  // the pod's owner was deleted: the known owner was created after the pod
+  kUnread,  // the pod's owner is not read yet: the known owner was created before the pod
 };
 
-// D-7: a new owner may have the name of a deleted one while pods of the old owner still exist. These pods count as
-// being deleted, announced so or not, and are not members of the new owner's gang. Pods of an owner that is not read
-// yet wait for it, because the owner declares their number.
+// D-7: a new owner may have the name of a deleted one while pods of the deleted owner still exist. These pods count as
+// being deleted, whatever their announcement says, and are not members of the new owner's gang. Pods of an owner that
+// is not read yet wait until it is read, because the owner declares how many there are.
 OwnerMatch MatchOwner(const PodDescription& facts, const Gangs& gangs) {
   const GangMembership& membership = facts.gang;
   if (membership.dialect != GangDialect::kOwner || membership.owner_uid.empty()) return OwnerMatch::kKnown;
@@ -118,8 +118,8 @@ OwnerMatch MatchOwner(const PodDescription& facts, const Gangs& gangs) {
   if (facts.created_ms != object->second.created_ms) {
     return facts.created_ms < object->second.created_ms ? OwnerMatch::kFormer : OwnerMatch::kUnread;
   }
-  // The API server reports times in seconds, so equal times decide nothing. A pod with a node is taken for the older
-  // one.
+  // Both were created in the same second, the unit of the API server: a pod with a node is assumed to be older than the
+  // known owner.
   return facts.node_name.empty() ? OwnerMatch::kUnread : OwnerMatch::kFormer;
 }
 
@@ -139,7 +139,7 @@ struct PodFacts::Change {
   bool priority = before.priority != now.priority;
   bool nomination = before.nominated_node != now.nominated_node;
   bool unschedulable = before.unschedulable != now.unschedulable;
-  bool called = before.activation_mark != now.activation_mark;
+  bool activation_mark = before.activation_mark != now.activation_mark;
   bool subgroup = before.gang.subgroup != now.gang.subgroup;
 };
 
@@ -168,15 +168,15 @@ absl::Status PodFacts::Put(PodDescription facts, bool submitted, ApplyContext* c
 }
 
 void PodFacts::OnOwnerChanged(const Gang& gang, ApplyContext* ctx) {
-  std::vector<const Pod*> others;
+  std::vector<const Pod*> affected;
   for (const Pod* pod : gang.AllMembers()) {
     const OwnerMatch owner = MatchOwner(pod->facts, *r_.gangs);
     const bool unread = pod->facts.invalid == kOwnerUnread;
     const bool gone = owner == OwnerMatch::kFormer && !pod->facts.deleting;
-    const bool is_to_be = owner == OwnerMatch::kUnread && pod->facts.node_name.empty();
-    if (gone || unread != is_to_be) others.push_back(pod);
+    const bool waits = owner == OwnerMatch::kUnread && pod->facts.node_name.empty();
+    if (gone || unread != waits) affected.push_back(pod);
   }
-  for (const Pod* pod : others) {
+  for (const Pod* pod : affected) {
     PodDescription facts = pod->facts;
     if (facts.invalid == kOwnerUnread) facts.invalid.clear();
     Put(std::move(facts), pod->submitted, ctx).IgnoreError();
@@ -184,7 +184,7 @@ void PodFacts::OnOwnerChanged(const Gang& gang, ApplyContext* ctx) {
 }
 
 void PodFacts::Add(PodDescription facts, bool submitted, ApplyContext* ctx) {
-  // Share the empty declaration instead of a copy of its own.
+  // All pods without a declaration share one empty declaration.
   if (facts.gang.declaration == Shared<GangDeclaration>()) facts.gang.declaration = {};
   const ClassId cls = AcquireClass(&facts);
   const MemberState state = StateFromFacts(facts);
@@ -221,7 +221,7 @@ void PodFacts::Update(const Pod& pod, PodDescription facts, ApplyContext* ctx) {
   r_.broken_plans->TrackTermination(pod, ctx);
   r_.pod_lifecycle->OnNominationChanged(pod, change.gang, change.nomination);
   if (change.unschedulable && !pod.facts.unschedulable.empty()) OnUnschedulable(pod, ctx);
-  if (change.called) r_.plan_lifecycle->OnCalled(pod, ctx->now_ms());
+  if (change.activation_mark) r_.plan_lifecycle->OnActivationMarkChanged(pod, ctx->now_ms());
 }
 
 void PodFacts::MoveToGang(const Pod& pod, const Change& change, ApplyContext* ctx) {
@@ -239,9 +239,9 @@ void PodFacts::MoveToGang(const Pod& pod, const Change& change, ApplyContext* ct
   if (change.shape || change.priority || change.subgroup) r_.plan_lifecycle->OnMemberLost(*gang, ctx);
 }
 
-// G-3, K-7: kube-scheduler reports that no node can take this pod, for a reason that is not Muster's.
+// G-3, K-7: kube-scheduler reports the pod unschedulable for a reason that is not Muster's.
 void PodFacts::OnUnschedulable(const Pod& pod, ApplyContext* ctx) {
-  // A message about a failed bind call is no such reason.
+  // IsFitMessage: a failed bind call is no reason to release the node.
   if (r_.pod_lifecycle->IsRestored(pod) && IsForeignMessage(pod) && IsFitMessage(pod))
     r_.bindings->ReleaseRestored(pod, ctx);
   if (pod.gang == nullptr || pod.state != MemberState::kPending || !IsForeignMessage(pod)) return;
@@ -338,12 +338,12 @@ void PodFacts::SetFacts(const Pod& pod, PodDescription facts, bool shape_changed
   const ClassId cls = AcquireClass(&facts);
   r_.gangs->SetFacts(pod, std::move(facts), cls);
   // A committed pod with unreadable requests has not been charged yet.
-  const bool first = charged.empty() && pod.state == MemberState::kCommitted;
-  if (cls != kNoClass && (!charged.empty() || first)) {
-    const NodeId node = r_.cluster->InternNode(first ? r_.pod_lifecycle->CommittedNode(pod) : charged);
-    r_.ledger->ChargePod(pod.id, node, cls, first ? ChargeKind::kUsed : charge.kind);
+  const bool first_charge = charged.empty() && pod.state == MemberState::kCommitted;
+  if (cls != kNoClass && (!charged.empty() || first_charge)) {
+    const NodeId node = r_.cluster->InternNode(first_charge ? r_.pod_lifecycle->CommittedNode(pod) : charged);
+    r_.ledger->ChargePod(pod.id, node, cls, first_charge ? ChargeKind::kUsed : charge.kind);
     if (pod.state == MemberState::kCommitted) r_.ledger->MarkInFlight(pod.id);
-    r_.broken_plans->WithdrawNear(pod, node, ctx);
+    r_.broken_plans->OnPodCharged(pod, node, ctx);
   }
   if (affects_others) r_.broken_plans->WithdrawElsewhere(/*all=*/false, ctx);
 }

@@ -60,7 +60,7 @@ void Reconciler::ReconcileSatisfied(const Gang& gang) {
   const bool repaired = plan != nullptr && plan->committed;
   if (gang.durable.satisfied && gang.active() == 0 && !repaired) {
     r_.gangs->SetSatisfied(gang, false);
-    if (r_.repair->Of(gang).peers.empty()) r_.repair->Cancel(gang);  // else a part of its group may run
+    if (r_.repair->Of(gang).peers.empty()) r_.repair->Cancel(gang);  // else another gang of its group may run
   }
   if (plan != nullptr || gang.count(MemberState::kWaiting) > 0) return;
   const bool placed = gang.rules.min_member > 0 && gang.active() > 0 && r_.eligibility->Missing(gang) == 0;
@@ -79,10 +79,10 @@ void Reconciler::ReconcilePlan(const Gang& gang, ApplyContext* ctx) {
 void Reconciler::ReconcileFutureSlots(const Gang& gang, ApplyContext* ctx) {
   r_.plan_lifecycle->ReconcileFutureSlots(gang, ctx);
   const Plan* plan = r_.plans->Of(gang);
-  // Future members may no longer be required, or another caller has bound a missing member.
-  const bool may_have_come =
+  // The start may be complete now: future members are no longer required, or another client bound a missing member.
+  const bool may_be_complete =
       plan != nullptr && !plan->committed && (plan->future_slots > 0 || plan->held == plan->present());
-  if (may_have_come) r_.bindings->CommitIfComplete(gang, ctx);
+  if (may_be_complete) r_.bindings->CommitIfComplete(gang, ctx);
   if (gang.durable.future_slots_until_ms == 0 || plan != nullptr || !r_.sources->complete()) return;
   // A partially bound gang is planned again with its future slots (K-13).
   if (gang.partially_bound()) return;
@@ -151,19 +151,19 @@ bool QueueStep::Reconcile(const Gang& gang, ApplyContext* ctx) const {
 
 // Updates the gang's request in its queue. Returns whether it waits to be planned.
 bool QueueStep::RefreshDemand(const Gang& gang, int64_t now_ms) const {
-  const bool some =
+  const bool any_to_place =
       gang.count(MemberState::kPending) > 0 || (gang.partially_bound() && gang.quorum().FutureMembers() > 0);
-  const bool waits = r_.sources->complete() && r_.plans->Of(gang) == nullptr && some &&
+  const bool waits = r_.sources->complete() && r_.plans->Of(gang) == nullptr && any_to_place &&
                      gang.count(MemberState::kWaiting) == 0 && r_.eligibility->PlanReason(gang, now_ms).none() &&
-                     !r_.eligibility->SchedulesIndividually(gang) && GroupHoldsNothing(gang);
+                     !r_.eligibility->SchedulesIndividually(gang) && LeadsIdleGroup(gang);
   const bool runs = r_.plans->Of(gang) != nullptr || gang.active() > 0 || gang.count(MemberState::kTerminating) > 0 ||
                     gang.count(MemberState::kWaiting) > 0;
   r_.queues->Refresh(gang, runs, waits, r_.backlog->why(gang.id).code == ReasonCode::kQueueRejected);
   return waits;
 }
 
-// when its queues or their rules change, an uncommitted plan has no more right to them than a waiting gang.
-// Withdraws it if it exceeds them; returns whether it did.
+// withdraws an uncommitted plan that exceeds a limit or quota of its queues, which may have changed since it was
+// made. Returns whether it did.
 bool QueueStep::WithdrawOverdrawn(const Gang& gang, ApplyContext* ctx) const {
   const Plan* plan = r_.plans->Of(gang);
   if (plan == nullptr || plan->committed) return false;
@@ -176,7 +176,7 @@ bool QueueStep::WithdrawOverdrawn(const Gang& gang, ApplyContext* ctx) const {
 }
 
 // Whether the gang leads its group and no gang of the group has a plan or waiting members. True without a group.
-bool QueueStep::GroupHoldsNothing(const Gang& gang) const {
+bool QueueStep::LeadsIdleGroup(const Gang& gang) const {
   if (gang.rules.group.empty()) return true;
   if (&r_.eligibility->LeaderOf(gang) != &gang) return false;
   return absl::c_all_of(r_.eligibility->Unplaced(gang), [this](const Gang* each) {
@@ -230,10 +230,10 @@ bool Explanations::RefreshReason(const Gang& gang, int64_t now_ms) {
 bool Explanations::TouchBlocked() {
   const std::string* partial = r_.backlog->BlockingItem();
   std::string by = partial == nullptr ? "" : *partial;
-  // The reason names the rule and not the head: under `hold` the head changes with every start.
-  const bool strict = partial == nullptr && r_.backfill->FindFirstBlockingHead() != nullptr;
-  r_.backfill->SetBlockReported(strict);
-  if (strict) by = std::string(r_.backfill->BlockingRule());
+  // The reason names the rule, not the head: under policy `hold`, the head changes with every start.
+  const bool head_blocks = partial == nullptr && r_.backfill->FindFirstBlockingHead() != nullptr;
+  r_.backfill->SetBlockReported(head_blocks);
+  if (head_blocks) by = std::string(r_.backfill->BlockingRule());
   if (by == blocked_by_) return false;
   blocked_by_ = std::move(by);
   for (const int32_t gang : r_.backlog->New()) r_.gangs->Touch(r_.gangs->gang(gang));
@@ -244,7 +244,7 @@ void Explanations::NotifyGroup(const Gang& gang, int64_t now_ms) {
   if (!r_.gangs->groups().IsNamed(gang.key)) return;
   const GroupDigest news = ComputeGroupDigest(gang, now_ms);
   const GroupDigest before = r_.gangs->SetGroupDigest(gang, news);
-  if (news.declared != before.declared) return TouchNaming(gang);
+  if (news.declared != before.declared) return TouchGangsNaming(gang);
   const bool decides = news.decides != before.decides;
   if (!decides && news.explains == before.explains) return;
   const bool all_placed = r_.eligibility->Unplaced(gang).empty();
@@ -260,14 +260,14 @@ void Explanations::NotifyGroup(const Gang& gang, int64_t now_ms) {
   }
 }
 
-// Whether a change in its group may change what the gang does: it has a plan or waiting members, or it is queued.
+// Whether a change of its group may affect the gang: it has an uncommitted plan or waiting members, or it is queued.
 bool Explanations::MayAct(const Gang& gang) const {
   const Plan* plan = r_.plans->Of(gang);
   return (plan != nullptr && !plan->committed) || gang.count(MemberState::kWaiting) > 0 ||
          r_.backlog->queued(gang.id) != nullptr;
 }
 
-void Explanations::TouchNaming(const Gang& gang) {
+void Explanations::TouchGangsNaming(const Gang& gang) {
   for (const std::string& other : r_.gangs->groups().Naming(gang.key)) r_.gangs->Touch(*r_.gangs->FindGang(other));
 }
 
@@ -307,11 +307,11 @@ GroupDigest Explanations::ComputeGroupDigest(const Gang& gang, int64_t now_ms) c
 
 void Explanations::Remove(const Gang& gang) {
   r_.deadlines->Remove(gang.id, gang.key);
-  TouchNaming(gang);
+  TouchGangsNaming(gang);
 }
 
-// Pods with Muster's gate have no scheduler message, pods refused by kube-scheduler's own filters only its message, and
-// pods refused by Muster the reason of that time.
+// Notifies the owners of pending pods, because the pods themselves do not show the current reason: a gated pod shows no
+// message, and a refused pod the message of kube-scheduler or an older reason of Muster.
 void Explanations::NotifyMembers(const Gang& gang, ApplyContext* ctx) const {
   r_.gangs->SetNotify(gang, kNever);
   const Reason reason = r_.reasons->Of(gang, ctx->now_ms());

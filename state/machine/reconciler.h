@@ -28,8 +28,8 @@ struct QueueStepRooms {
   Planning* planning;
 };
 
-// A gang in its queue: whether it waits to be planned, what it requests there, and its place in the backlog (SPEC P-8,
-// G-9).
+// Updates a gang in its queue: whether it waits to be planned, its request, and its item in the backlog (SPEC P-8, Q-2,
+// Q-6, G-9).
 class QueueStep {
  public:
   explicit QueueStep(const QueueStepRooms& rooms) : r_(rooms) {}
@@ -48,7 +48,7 @@ class QueueStep {
  private:
   [[nodiscard]] bool RefreshDemand(const Gang& gang, int64_t now_ms) const;
   [[nodiscard]] bool WithdrawOverdrawn(const Gang& gang, ApplyContext* ctx) const;
-  [[nodiscard]] bool GroupHoldsNothing(const Gang& gang) const;
+  [[nodiscard]] bool LeadsIdleGroup(const Gang& gang) const;
   void LeaveBacklog(const Gang& gang) const;
   void StopWaiting(const Gang& gang) const;
 
@@ -91,7 +91,7 @@ class Explanations {
 
  private:
   bool RefreshReason(const Gang& gang, int64_t now_ms);
-  void TouchNaming(const Gang& gang);
+  void TouchGangsNaming(const Gang& gang);
   [[nodiscard]] GroupDigest ComputeGroupDigest(const Gang& gang, int64_t now_ms) const;
   [[nodiscard]] bool MayAct(const Gang& gang) const;
 
