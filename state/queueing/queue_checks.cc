@@ -17,9 +17,9 @@ std::string Format(const std::string& resource, WideSum amount) {
   return FormatResources({{resource, ClampToInt64(amount)}});
 }
 
-// Adds the least amounts that `needed` of the pods request, separately for each resource, because it is not known yet
-// which of the pods will be placed. REQUIRES: there are at least `needed` pods.
-void AddLeast(absl::Span<const Candidates> runs, int32_t needed, const Cluster& cluster, ResourceSum* sum) {
+// Adds the least amounts that any `needed` of the pods request, separately for each resource, because it is not known
+// yet which of the pods will be placed. REQUIRES: there are at least `needed` pods.
+void AddSmallestRequests(absl::Span<const Candidates> runs, int32_t needed, const Cluster& cluster, ResourceSum* sum) {
   int64_t pods = 0;
   for (const Candidates& run : runs) pods += run.pods;
   if (pods == needed || runs.size() == 1) {
@@ -38,15 +38,15 @@ void AddLeast(absl::Span<const Candidates> runs, int32_t needed, const Cluster& 
     }
     absl::c_sort(asks);
     int32_t left = needed;
-    for (const auto& [amount, of] : asks) {
-      sum->Add(resource, static_cast<WideSum>(amount) * std::min(left, of));
-      left -= std::min(left, of);
+    for (const auto& [amount, pods_of] : asks) {
+      sum->Add(resource, static_cast<WideSum>(amount) * std::min(left, pods_of));
+      left -= std::min(left, pods_of);
     }
   }
 }
 
-// Whether no queue rule applies to the claims now: a partially bound claim is completed, with its group, whatever
-// changed in its queue meanwhile (K-13).
+// Whether the claims are exempt from the rules of queues: a partially bound claim is completed, with its group, even if
+// its queue changed (K-13).
 bool AreExempt(const Claims& claims) {
   return absl::c_any_of(claims, [](const Claim* claim) { return claim->partially_bound(); });
 }
@@ -55,14 +55,14 @@ bool AreExempt(const Claims& claims) {
 
 ResourceSum Queues::Request(const Claim& claim) const {
   const std::vector<Candidates>& runs = gangs_->CandidateRuns(claim);
-  const bool whole = claim.active() == 0 && claim.count(MemberState::kSucceeded) == 0;
-  return MinimumDemand(claim, runs, eligibility_->Missing(claim), whole);
+  const bool unstarted = claim.active() == 0 && claim.count(MemberState::kSucceeded) == 0;
+  return MinimumDemand(claim, runs, eligibility_->Missing(claim), unstarted);
 }
 
 ResourceSum Queues::MinimumDemand(const Claim& claim, const std::vector<Candidates>& runs, int32_t needed,
-                                  bool whole) const {
+                                  bool unstarted) const {
   ResourceSum sum;
-  int32_t left = whole ? std::max(needed, claim.rules.total_number) : needed;
+  int32_t left = unstarted ? std::max(needed, claim.rules.total_number) : needed;
   // Members of higher priority are placed first (D-11); with subgroups, the subgroups decide the order.
   for (size_t begin = 0; begin < runs.size() && left > 0;) {
     size_t end = begin;
@@ -70,16 +70,16 @@ ResourceSum Queues::MinimumDemand(const Claim& claim, const std::vector<Candidat
     while (end < runs.size() && (!claim.rules.tree.empty() || runs[end].priority == runs[begin].priority)) {
       pods += runs[end++].pods;
     }
-    AddLeast(absl::MakeConstSpan(runs).subspan(begin, end - begin), std::min(left, pods), *cluster_, &sum);
+    AddSmallestRequests(absl::MakeConstSpan(runs).subspan(begin, end - begin), std::min(left, pods), *cluster_, &sum);
     left -= std::min(left, pods);
     begin = end;
   }
-  if (!whole) return sum;
-  // The requests of members that do not exist yet: the declared resources, else those of the smallest existing member.
+  if (!unstarted) return sum;
+  // Members that do not exist yet request the declared resources, otherwise those of the smallest existing member.
   if (left > 0 && !runs.empty() && claim.rules.min_resources.empty()) {
     std::vector<Candidates> assumed = runs;
     for (Candidates& run : assumed) run.pods = left;
-    AddLeast(assumed, left, *cluster_, &sum);
+    AddSmallestRequests(assumed, left, *cluster_, &sum);
   }
   for (const auto& [name, amount] : claim.rules.min_resources) {
     const ResourceId id = cluster_->names().Find(name);
@@ -90,10 +90,10 @@ ResourceSum Queues::MinimumDemand(const Claim& claim, const std::vector<Candidat
 
 void Queues::AddRequest(const Claim& claim, const ResourceSum& amounts, bool fresh, DemandByQueue* asked) const {
   for (QueueId queue = Of(claim); queue != kNoQueue; queue = tree_->at(queue).parent) {
-    QueueDemand& of = (*asked)[queue];
-    of.all.AddTimes(amounts, 1);
-    if (!claim.rules.preemptible) of.fixed.AddTimes(amounts, 1);
-    of.fresh += fresh ? 1 : 0;
+    QueueDemand& demand = (*asked)[queue];
+    demand.all.AddTimes(amounts, 1);
+    if (!claim.rules.preemptible) demand.fixed.AddTimes(amounts, 1);
+    demand.fresh += fresh ? 1 : 0;
   }
 }
 
@@ -149,8 +149,9 @@ ResourceSum Queues::DemandAtBarrier(const Claim& claim) const {
   }
   std::vector<Candidates> runs;
   for (const auto& [cls, count] : pods) runs.push_back({cls, 0, count});
-  const bool whole = claim.active() == 0;
-  return MinimumDemand(claim, runs, whole ? std::max(0, claim.rules.min_member) : eligibility_->Missing(claim), whole);
+  const bool unstarted = claim.active() == 0;
+  const int32_t needed = unstarted ? std::max(0, claim.rules.min_member) : eligibility_->Missing(claim);
+  return MinimumDemand(claim, runs, needed, unstarted);
 }
 
 ResourceSum Queues::WaitingUsage(const Claim& claim) const {
@@ -233,11 +234,11 @@ double Queues::CostShareOf(ClassId cls) const {
   return most;
 }
 
-// The queue nearest to the claim comes first. A permanent rejection is returned before a temporary reason.
+// Returns a permanent rejection by any queue, otherwise the reason of the refusing queue nearest to the claim.
 Reason Queues::CheckDemand(const Claims& claims, const DemandByQueue& asked, std::optional<QueueBound>* bound) const {
   Refusal first;
   for (auto each = asked.rbegin(); each != asked.rend(); ++each) {
-    Refusal refusal = TooMuch(claims, each->first, each->second);
+    Refusal refusal = CheckQueue(claims, each->first, each->second);
     const bool rejected = refusal.reason.code == ReasonCode::kQueueRejected;
     if (rejected || first.reason.none()) first = std::move(refusal);
     if (rejected) break;
@@ -255,21 +256,21 @@ std::string Queues::ReservationText() const {
   return absl::StrCat("; it ", ReservationRule(), ": capacity that becomes free is reserved for it");
 }
 
-// Of several claims with reserved demand, the first has it.
-Queues::QueueDemand Queues::ReservedFrom(const Claims& claims, QueueId queue, const Claim** holder) const {
+// Of several claims with reserved demand, the first in order may use it.
+Queues::QueueDemand Queues::ReservedByOthers(const Claims& claims, QueueId queue, const Claim** holder) const {
   QueueDemand sum;
-  // Policy `hold`: among claims that start, the order of queues decides (Before). Extra members wait behind the head by
-  // G-9, as under other policies.
+  // Under policy `hold`, the order between queues (Before) decides for claims that start; for extra members, G-9
+  // decides as under other policies.
   const bool in_order = !claims.front()->durable.satisfied && tree_->rules().head == HeadPolicy::kHold;
   if (claims.front()->below_minimum()) return sum;
   const QueueKey key = eligibility_->KeyOf(*claims.front());
-  const bool holds = absl::c_any_of(claims, [this](const Claim* claim) { return HasReservedDemand(*claim); });
+  const bool reserve = absl::c_any_of(claims, [this](const Claim* claim) { return HasReservedDemand(*claim); });
   for (const auto& [id, asked] : reserved_demand_) {
     const Claim& other = gangs_->claim(id);
     const auto of = asked.find(queue);
     if (of == asked.end() || absl::c_linear_search(claims, &other)) continue;
     const QueueKey other_key = eligibility_->KeyOf(other);
-    if (in_order ? !Before(other, *claims.front()) : holds ? !(other_key < key) : other_key.priority < key.priority) {
+    if (in_order ? !Before(other, *claims.front()) : reserve ? !(other_key < key) : other_key.priority < key.priority) {
       continue;
     }
     if (*holder == nullptr) *holder = &other;
@@ -280,12 +281,12 @@ Queues::QueueDemand Queues::ReservedFrom(const Claims& claims, QueueId queue, co
   return sum;
 }
 
-Queues::Refusal Queues::TooMuch(const Claims& claims, QueueId queue, const QueueDemand& asked) const {
+Queues::Refusal Queues::CheckQueue(const Claims& claims, QueueId queue, const QueueDemand& asked) const {
   const QueueSpec& spec = tree_->at(queue).spec;
   const Claim* holder = nullptr;
-  const QueueDemand reserved = reserved_demand_.empty() ? QueueDemand() : ReservedFrom(claims, queue, &holder);
+  const QueueDemand reserved = reserved_demand_.empty() ? QueueDemand() : ReservedByOthers(claims, queue, &holder);
   using Kind = QueueBound::Kind;
-  Refusal now;
+  Refusal temporary;
   for (const bool quota : {false, true}) {
     const Kind kind = quota ? Kind::kQuota : Kind::kLimit;
     const ResourceSum& wanted = quota ? asked.fixed : asked.all;
@@ -296,20 +297,20 @@ Queues::Refusal Queues::TooMuch(const Claims& claims, QueueId queue, const Queue
       const WideSum wants = id < 0 ? 0 : wanted.Get(id);
       if (wants == 0) continue;
       const WideSum has = used.Get(id);
-      const bool never = wants > most;
-      if (!never && (has + wants + held.Get(id) <= most || !now.reason.none())) continue;
+      const bool permanent = wants > most;
+      if (!permanent && (has + wants + held.Get(id) <= most || !temporary.reason.none())) continue;
       const std::string asks = absl::StrCat("asks for ", Format(resource, wants));
       const std::string bound = absl::StrCat(quota ? "quota" : "limit", " of queue ", spec.name, ", ",
                                              Format(resource, most), quota ? " for non-preemptible gangs" : "");
-      if (never) {
+      if (permanent) {
         return {{ReasonCode::kQueueRejected, absl::StrCat(asks, ", more than the ", bound)},
                 {spec.name, kind, /*permanent=*/true, resource, ClampToInt64(wants), 0}};
       }
-      now = {{ReasonCode::kQueueLimit,
-              absl::StrCat(asks, ", of the ", bound, ", ", FormatQuantity(resource, ClampToInt64(has)), " is used")},
-             {spec.name, kind, /*permanent=*/false, resource, ClampToInt64(wants), most}};
+      temporary = {{ReasonCode::kQueueLimit, absl::StrCat(asks, ", of the ", bound, ", ",
+                                                          FormatQuantity(resource, ClampToInt64(has)), " is used")},
+                   {spec.name, kind, /*permanent=*/false, resource, ClampToInt64(wants), most}};
       if (held.Get(id) == 0) continue;
-      absl::StrAppend(&now.reason.text, ", ", FormatQuantity(resource, ClampToInt64(held.Get(id))),
+      absl::StrAppend(&temporary.reason.text, ", ", FormatQuantity(resource, ClampToInt64(held.Get(id))),
                       " is reserved for gang ", holder->key, ", which ", ReservationRule());
     }
   }
@@ -321,15 +322,15 @@ Queues::Refusal Queues::TooMuch(const Claims& claims, QueueId queue, const Queue
   }
   const int32_t runs = running_[static_cast<size_t>(queue)];
   const int32_t may_run = spec.max_applications - reserved.fresh;
-  if (now.reason.none() && spec.max_applications > 0 && asked.fresh > 0 && runs + asked.fresh > may_run) {
-    now = {{ReasonCode::kQueueLimit, absl::StrCat("queue ", spec.name, " lets ", spec.max_applications,
-                                                  spec.max_applications == 1 ? " gang" : " gangs",
-                                                  " run at once (maxApplications), and ", runs, " run")},
-           {spec.name, Kind::kRunningGangs, /*permanent=*/false, "", 0, spec.max_applications}};
+  if (temporary.reason.none() && spec.max_applications > 0 && asked.fresh > 0 && runs + asked.fresh > may_run) {
+    temporary = {{ReasonCode::kQueueLimit, absl::StrCat("queue ", spec.name, " lets ", spec.max_applications,
+                                                        spec.max_applications == 1 ? " gang" : " gangs",
+                                                        " run at once (maxApplications), and ", runs, " run")},
+                 {spec.name, Kind::kRunningGangs, /*permanent=*/false, "", 0, spec.max_applications}};
     if (reserved.fresh > 0)
-      absl::StrAppend(&now.reason.text, "; gang ", holder->key, " is ahead of it and ", ReservationRule());
+      absl::StrAppend(&temporary.reason.text, "; gang ", holder->key, " is ahead of it and ", ReservationRule());
   }
-  return now;
+  return temporary;
 }
 
 }  // namespace muster

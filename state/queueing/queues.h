@@ -153,14 +153,14 @@ class Queues {
   };
   using DemandByQueue = absl::btree_map<QueueId, QueueDemand>;
 
-  // The least amounts that the missing part of its minimum needs; for a claim that does not run, its total.
+  // The least amounts that the missing members of its minimum need; for a claim that does not run, its total.
   [[nodiscard]] ResourceSum Request(const Claim& claim) const;
-  // The minimum demand of a claim whose members wait at the barrier one by one; and what those that wait use.
+  // The minimum demand of a claim whose members arrive at the barrier one by one, and what its waiting members use.
   [[nodiscard]] ResourceSum DemandAtBarrier(const Claim& claim) const;
   [[nodiscard]] ResourceSum WaitingUsage(const Claim& claim) const;
-  // `whole`: no member runs or succeeded. `runs`: members in order of priority.
+  // `unstarted`: no member is active or has succeeded. `runs`: members in order of priority.
   [[nodiscard]] ResourceSum MinimumDemand(const Claim& claim, const std::vector<Candidates>& runs, int32_t needed,
-                                          bool whole) const;
+                                          bool unstarted) const;
   [[nodiscard]] absl::string_view ReservationRule() const;
   // `fresh`: the claim counts as one that does not run yet.
   void AddRequest(const Claim& claim, const ResourceSum& amounts, bool fresh, DemandByQueue* asked) const;
@@ -171,10 +171,10 @@ class Queues {
   // `claims`: the claims with this demand.
   [[nodiscard]] Reason CheckDemand(const Claims& claims, const DemandByQueue& asked,
                                    std::optional<QueueBound>* bound = nullptr) const;
-  [[nodiscard]] Refusal TooMuch(const Claims& claims, QueueId queue, const QueueDemand& asked) const;
+  [[nodiscard]] Refusal CheckQueue(const Claims& claims, QueueId queue, const QueueDemand& asked) const;
   [[nodiscard]] DemandByQueue ComputeDemand(const Claims& claims, const Places* places = nullptr) const;
-  // The demand that is reserved in the queue against these claims; `holder`: the first claim that reserves it, if any.
-  [[nodiscard]] QueueDemand ReservedFrom(const Claims& claims, QueueId queue, const Claim** holder) const;
+  // The demand that other claims reserve in the queue against these. `holder`: the first of the others, if any.
+  [[nodiscard]] QueueDemand ReservedByOthers(const Claims& claims, QueueId queue, const Claim** holder) const;
   static void AddDemand(QueueId queue, const ResourceSum& amounts, Demand* demand);
   void SetDemand(const Claim& claim, Demand demand);
   // The part of the claim's demand that is in the queue and below it.
