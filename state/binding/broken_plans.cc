@@ -44,7 +44,7 @@ void BrokenPlans::OnPodCharged(const Pod& pod, NodeId node, ApplyContext* ctx) {
 
 bool BrokenPlans::AffectsOtherNodes(const Pod& pod) const {
   return pod.cls != kNoClass && r_.cluster->pod_class(pod.cls).has_pod_affinity &&
-         !r_.cluster->pod_affinity().Local(pod.cls) && r_.ledger->ChargeOf(pod.id).node != kNoNode;
+         !r_.cluster->pod_affinity().IsLocal(pod.cls) && r_.ledger->ChargeOf(pod.id).node != kNoNode;
 }
 
 void BrokenPlans::WithdrawElsewhere(bool all, ApplyContext* ctx) {

@@ -73,8 +73,8 @@ void Cluster::SetFacts(NodeId id, bool present, const NodeDescription& facts) {
   set_free(node.reserved);
   set_free(node.future_reserved);
   CountFree(node, 1);
-  pod_affinity_.NoteNode(id);
-  preferred_.NoteNode(id);
+  pod_affinity_.OnNodeChanged(id);
+  preferred_.OnNodeChanged(id);
 }
 
 void Cluster::SetFreshness(NodeId id, Freshness freshness) {

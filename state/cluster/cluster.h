@@ -209,7 +209,7 @@ class Cluster {
   // PodAffinity::Learn for the required rules and the preferences.
   bool Learn(const PodTemplate& shape) {
     const bool required = pod_affinity_.Learn(shape.pod_affinity);
-    return preferred_.Learn(Counted(shape.preferences)) || required;
+    return preferred_.Learn(PreferredTerms(shape.preferences)) || required;
   }
   // `labels`: in the form of PackLabels.
   [[nodiscard]] LabelIdentity LabelIdentityOf(absl::string_view name_space, absl::string_view labels) const;

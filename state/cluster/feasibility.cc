@@ -128,7 +128,7 @@ int32_t Cluster::UtilizationScore(NodeId id, ClassId cls) const {
 int64_t Cluster::PreferenceScore(NodeId id, ClassId cls) const {
   int64_t sum = 0;
   const std::vector<WeightedPodAffinityTerm>& terms = pod_class(cls).shape->preferences.pod_affinity;
-  for (size_t i = 0; i < terms.size(); ++i) sum += terms[i].weight * preferred_.Near(id, cls, i);
+  for (size_t i = 0; i < terms.size(); ++i) sum += terms[i].weight * preferred_.CountSelected(id, cls, i);
   return sum;
 }
 

@@ -125,7 +125,7 @@ const absl::btree_map<NodeId, int64_t>& PodAffinity::ChargedOf(ClassId cls, bool
 
 // --- terms ---
 
-bool PodAffinity::Means(const Term& term, const Known& known) {
+bool PodAffinity::Selects(const Term& term, const Known& known) {
   return absl::c_all_of(term.selectors,
                         [&](const PodSelector& selector) { return Matches(selector, known.name_space, known.labels); });
 }
@@ -140,12 +140,12 @@ const PodAffinity::Label* PodAffinity::AddLabel(const std::string& id, const std
   label.filter = std::move(nodes);
   label.domain_of.assign(static_cast<size_t>(cluster_->node_limit()), kNoDomain);
   for (NodeId node = 0; node < cluster_->node_limit(); ++node) {
-    label.domain_of[static_cast<size_t>(node)] = Place(node, &label);
+    label.domain_of[static_cast<size_t>(node)] = DomainOfLabel(node, &label);
   }
   return known.get();
 }
 
-DomainId PodAffinity::Place(NodeId node, Label* label) const {
+DomainId PodAffinity::DomainOfLabel(NodeId node, Label* label) const {
   const Node& of = cluster_->node(node);
   if (!of.present) return kNoDomain;
   const std::string* value = LabelOf(of.facts, label->name);
@@ -202,7 +202,7 @@ PodAffinity::TermId PodAffinity::AcquireTerm(const std::string& label, NodeFilte
 void PodAffinity::Connect(TermId id, ClassId cls) {
   Term& term = *terms_[static_cast<size_t>(id)];
   Known& known = *known_[static_cast<size_t>(cls)];
-  if (!Means(term, known) || !term.means.insert(cls).second) return;
+  if (!Selects(term, known) || !term.selected_classes.insert(cls).second) return;
   known.selected_by.insert(id);
   for (const bool future : {false, true}) {
     for (const auto& [node, pods] : ChargedOf(cls, future)) {
@@ -218,7 +218,7 @@ void PodAffinity::ReleaseTerm(TermId id, bool opens) {
   Term& term = *terms_[static_cast<size_t>(id)];
   term.openers -= opens ? 1 : 0;
   if (--term.users > 0) return;
-  for (const ClassId cls : term.means) known_[static_cast<size_t>(cls)]->selected_by.erase(id);
+  for (const ClassId cls : term.selected_classes) known_[static_cast<size_t>(cls)]->selected_by.erase(id);
   if (term.indexed.empty()) {
     not_indexed_.erase(id);
   } else if (const auto pair = by_pair_.find(term.indexed); pair->second.erase(id) > 0 && pair->second.empty()) {
@@ -235,7 +235,7 @@ void PodAffinity::ReleaseTerm(TermId id, bool opens) {
 
 bool PodAffinity::AddClass(ClassId cls, const PodClass& added) {
   const PodTemplate& shape = added.shape;
-  const PodAffinityRules rules = preferred_ ? Counted(shape.preferences) : shape.pod_affinity;
+  const PodAffinityRules rules = preferred_ ? PreferredTerms(shape.preferences) : shape.pod_affinity;
   const absl::string_view label_identity = preferred_ ? added.label_identity.preferred : added.label_identity.required;
   if (rules.empty() && label_identity.empty()) return false;
   if (static_cast<size_t>(cls) >= known_.size()) known_.resize(static_cast<size_t>(cls) + 1);
@@ -278,7 +278,7 @@ void PodAffinity::RemoveClass(ClassId cls) {
   for (const TermId id : known.affinity) ReleaseTerm(id, /*opens=*/true);
   for (const TermId id : known.anti) ReleaseTerm(id, /*opens=*/false);
   for (const Spread& each : known.spread) ReleaseTerm(each.term, /*opens=*/true);
-  for (const TermId id : known.selected_by) terms_[static_cast<size_t>(id)]->means.erase(cls);
+  for (const TermId id : known.selected_by) terms_[static_cast<size_t>(id)]->selected_classes.erase(cls);
   for (const auto& [key, value] : known.labels) {
     const auto pair = classes_by_pair_.find(Pair(key, value));
     pair->second.erase(cls);
@@ -289,14 +289,14 @@ void PodAffinity::RemoveClass(ClassId cls) {
 
 // --- nodes and charges ---
 
-void PodAffinity::NoteNode(NodeId node) {
+void PodAffinity::OnNodeChanged(NodeId node) {
   ++epoch_;
   for (const auto& known : labels_) {
     Label& label = *known.second;
     if (static_cast<size_t>(node) >= label.domain_of.size()) {
       label.domain_of.resize(static_cast<size_t>(node) + 1, kNoDomain);
     }
-    const DomainId now = Place(node, &label);
+    const DomainId now = DomainOfLabel(node, &label);
     DomainId& domain = label.domain_of[static_cast<size_t>(node)];
     if (domain == now) continue;
     const auto count = [&](int64_t sign) {
@@ -341,14 +341,14 @@ bool PodAffinity::Charge(NodeId node, ClassId cls, int64_t times, bool future) {
   return times > 0 && !future && absl::c_any_of(known.selected_by, [&](TermId id) { return TermAt(id).openers > 0; });
 }
 
-int64_t PodAffinity::Near(NodeId node, ClassId cls, size_t term) const {
+int64_t PodAffinity::CountSelected(NodeId node, ClassId cls, size_t term) const {
   const Term& of = TermAt(Of(cls).anti[term]);
   const DomainId domain = DomainOf(node, of);
   return domain == kNoDomain ? 0 : of.pods.In(domain) + of.future_pods.In(domain);
 }
 
 bool PodAffinity::SelectsItself(ClassId cls, size_t term) const {
-  return TermAt(Of(cls).anti[term]).means.contains(cls);
+  return TermAt(Of(cls).anti[term]).selected_classes.contains(cls);
 }
 
 void PodAffinity::Rebuild() {

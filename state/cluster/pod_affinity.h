@@ -1,10 +1,10 @@
-// Required inter-pod (anti-)affinity and hard topology spread (SPEC P-3), updated as the cluster is charged. A second
-// instance counts for preferences.
+// Required inter-pod affinity, anti-affinity and topology spread (SPEC P-3), updated as the cluster is charged. A
+// second instance counts the terms of preferences.
 //
-// It has only the classes with rules, or with labels that some selector could select; other labels of pods cost
-// nothing. Only label keys that some selector has named count: a *label identity* is a pod's namespace and its labels
-// with such keys. A *term* is a selection of pods and a node label. For each term and domain, the selected pods are
-// counted, and the pods that reject any of them (anti-affinity). A part of Cluster. Not thread-safe.
+// It has only the classes with rules, or with labels that some selector could select. Only label keys that some
+// selector has named count: a *label identity* is a pod's namespace and its labels with such keys. A *term* is a
+// selection of pods and a node label. For each term and domain, it counts the selected pods, and the pods that reject
+// selected pods by anti-affinity. A part of Cluster. Not thread-safe.
 #ifndef MUSTER_STATE_CLUSTER_POD_AFFINITY_H_
 #define MUSTER_STATE_CLUSTER_POD_AFFINITY_H_
 
@@ -27,25 +27,25 @@ namespace muster {
 class Cluster;
 struct PodClass;
 
-// Dense for one label: a value of it that some node has.
+// A value of one label that some node has. Numbers are dense for each label.
 using DomainId = int32_t;
 inline constexpr DomainId kNoDomain = -1;
 
 // The label with a different value on each node.
 inline constexpr absl::string_view kHostnameLabel = "kubernetes.io/hostname";
 
-// The node's label of this name; nullptr if it has none. The name of the node stands in for a missing host name label:
-// Kubernetes sets it on every node, but other announcers may not.
+// The node's label of this name; nullptr if it has none. The node's name replaces a missing host name label: Kubernetes
+// sets it on every node, but other announcers may not.
 [[nodiscard]] const std::string* LabelOf(const NodeDescription& node, const std::string& name);
 
 // The nodes that count for a topology spread, as in kube-scheduler's node inclusion policies
 // (k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread).
 struct NodeFilter {
-  std::vector<std::string> labels;  // a node has all of these
-  PodTemplate shape;                // node selector, affinity and tolerations only: a node meets the first two
-  bool taints = false;              // and has no taint that the pod does not tolerate
+  std::vector<std::string> labels;  // names of labels that the node has
+  PodTemplate shape;                // only its node selector and affinity, which the node meets, and its tolerations
+  bool taints = false;              // the node has no taint that the pod does not tolerate
 
-  // A text that is equal exactly for equal filters; empty: every node counts.
+  // Equal if and only if the filters are equal; empty: every node counts.
   [[nodiscard]] std::string Key() const;
   // Whether the node counts.
   [[nodiscard]] bool Has(const NodeDescription& node) const;
@@ -53,16 +53,16 @@ struct NodeFilter {
 
 class PodAffinity {
  public:
-  // For required rules or, if `preferred`, for the terms of preferences, in the form of Counted().
+  // For required rules or, if `preferred`, for the terms of preferences, in the form of PreferredTerms().
   explicit PodAffinity(const Cluster* cluster, bool preferred = false) : cluster_(cluster), preferred_(preferred) {}
   PodAffinity(const PodAffinity&) = delete;
   PodAffinity& operator=(const PodAffinity&) = delete;
 
   // --- labels ---
-  // From now on the labels that the rules name distinguish pods. True if known pods may have another label identity
+  // Adds the label keys that the rules name to label identities. True if known pods may have another label identity
   // now.
   bool Learn(const PodAffinityRules& rules);
-  // True if some selector so far could select pods by their labels.
+  // True if some selector that was learned selects pods.
   [[nodiscard]] bool any_learned() const { return selects_unlabelled_ || !keys_.empty(); }
   // True if some selector selects namespaces by labels.
   [[nodiscard]] bool by_namespaces() const { return keys_.contains(NamespaceKey("")); }
@@ -74,11 +74,11 @@ class PodAffinity {
                                             const Labels* of_namespace) const;
 
   // --- classes and nodes ---
-  // False, without a change, if the class has neither rules nor a label identity. REQUIRES: its rules are learned.
+  // No effect and false if the class has neither rules nor a label identity. REQUIRES: its rules are learned.
   bool AddClass(ClassId cls, const PodClass& added);
   void RemoveClass(ClassId cls);
   // The node's labels changed, or it was added or removed.
-  void NoteNode(NodeId node);
+  void OnNodeChanged(NodeId node);
 
   // --- charges ---
   // Adds `times` pods of the class to the node, or removes them. True if pods may fit somewhere now that did not
@@ -103,24 +103,24 @@ class PodAffinity {
   [[nodiscard]] bool HasFeasibleOrder(std::vector<AddedPods> added) const;
   // True if pods of the class require other pods, or each other.
   [[nodiscard]] bool RequiresAffinity(ClassId cls) const { return !Of(cls).affinity.empty(); }
-  // True if pods of the class need no other pods where they are: they have rules of anti-affinity only, or none.
+  // True if pods of the class depend on no other pods: they have only rules of anti-affinity, or none.
   [[nodiscard]] bool OnlyRepels(ClassId cls) const { return Of(cls).affinity.empty() && Of(cls).spread.empty(); }
   // The rule that excludes one more pod of the class: "pod anti-affinity (kubernetes.io/hostname)"; empty: none.
   [[nodiscard]] std::string Obstacle(NodeId node, ClassId cls) const;
   // True if a pod of the class and other pods affect each other within one node only.
-  [[nodiscard]] bool Local(ClassId cls) const;
+  [[nodiscard]] bool IsLocal(ClassId cls) const;
   // True if two pods of the class never share this node.
   [[nodiscard]] bool AtMostOneOn(NodeId node, ClassId cls) const;
   // True if a placed pod of `placed` may enable a pod of `cls`, which may be the same class.
   [[nodiscard]] bool MayEnable(ClassId placed, ClassId cls) const;
   // True if pods of the class exclude each other by several labels with domains that may overlap: the first feasible
   // node may then be a bad one.
-  [[nodiscard]] bool OverlappingTopology(ClassId cls) const;
+  [[nodiscard]] bool DomainsOverlap(ClassId cls) const;
   // The label with one domain for all pods of the class, while no selected pod exists elsewhere; empty: none.
   [[nodiscard]] std::string CoLocationKey(ClassId cls) const;
 
   // The number of pods in the node's domain that the class's anti-affinity term `term` selects, future ones included.
-  [[nodiscard]] int64_t Near(NodeId node, ClassId cls, size_t term) const;
+  [[nodiscard]] int64_t CountSelected(NodeId node, ClassId cls, size_t term) const;
   // Whether the term selects pods of the class itself.
   [[nodiscard]] bool SelectsItself(ClassId cls, size_t term) const;
 
@@ -167,11 +167,11 @@ class PodAffinity {
     std::string indexed;                 // a key and value that every selected pod has; empty: none
     bool by_labels = false;              // it selects namespaces by labels
     int32_t users = 0;                   // classes that name it
-    int32_t openers = 0;                 // the users that one more pod may enable
-    absl::btree_set<ClassId> means;
+    int32_t openers = 0;                 // classes that one more selected pod may enable
+    absl::btree_set<ClassId> selected_classes;
     DomainCounts pods;         // selected pods
-    DomainCounts holders;      // pods that reject selected ones in their domain
-    DomainCounts future_pods;  // both for pods of future reservations
+    DomainCounts holders;      // pods with this term of anti-affinity: they reject selected pods
+    DomainCounts future_pods;  // as `pods`, for pods of future reservations
     DomainCounts future_holders;
     int64_t version = 0;  // changes with `pods`
   };
@@ -206,20 +206,20 @@ class PodAffinity {
   [[nodiscard]] DomainId DomainOf(NodeId node, const Term& term) const;
   TermId AcquireTerm(const std::string& label, NodeFilter nodes, std::vector<PodSelector> selectors, bool opens);
   void ReleaseTerm(TermId id, bool opens);
-  [[nodiscard]] static bool Means(const Term& term, const Known& known);
+  [[nodiscard]] static bool Selects(const Term& term, const Known& known);
   void Connect(TermId id, ClassId cls);
   const Label* AddLabel(const std::string& id, const std::string& name, NodeFilter nodes);
-  [[nodiscard]] DomainId Place(NodeId node, Label* label) const;
+  [[nodiscard]] DomainId DomainOfLabel(NodeId node, Label* label) const;
   // Adds `times` pods of the class to the counts of its terms in the node's domains. `only`: for terms of this label;
   // nullptr: for all.
   void Count(NodeId node, const Known& known, int64_t times, bool future, const Label* only);
   [[nodiscard]] int64_t Least(const Spread& spread) const;
-  // False if the selected pods are not known because no namespace is. Such a term is not enforced here.
+  // False if the selected pods are not known, because no namespace is. Such a term is not enforced.
   [[nodiscard]] bool IsResolvable(const Term& term) const;
   [[nodiscard]] bool AffinitySatisfied(NodeId node, const Known& known, int64_t own) const;
   [[nodiscard]] int64_t SpreadRoom(NodeId node, const Spread& spread) const;
-  // The first rule that keeps a pod of the class off the node. `own`: 1 if the pod is charged there already, otherwise
-  // 0. A pod that is charged may stay beside pods of future reservations.
+  // The first rule that excludes a pod of the class from the node. `own`: 1 if the pod is charged there already,
+  // otherwise 0. A charged pod does not conflict with pods of future reservations.
   [[nodiscard]] Violation FindViolation(NodeId node, const Known& known, int64_t own) const;
 
   const Cluster* const cluster_;

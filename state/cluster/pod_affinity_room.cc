@@ -142,7 +142,7 @@ bool PodAffinity::HasFeasibleOrder(std::vector<AddedPods> added) const {
   return true;
 }
 
-bool PodAffinity::Local(ClassId cls) const {
+bool PodAffinity::IsLocal(ClassId cls) const {
   const Known& known = Of(cls);
   const auto local = [&](TermId id) { return TermAt(id).at->name == kHostnameLabel; };
   return known.affinity.empty() && known.spread.empty() && absl::c_all_of(known.anti, local) &&
@@ -157,12 +157,12 @@ bool PodAffinity::AtMostOneOn(NodeId node, ClassId cls) const {
 
 bool PodAffinity::MayEnable(ClassId placed, ClassId cls) const {
   const absl::btree_set<TermId>& selected_by = Of(placed).selected_by;
-  const auto means = [&](TermId id) { return selected_by.contains(id); };
-  return absl::c_any_of(Of(cls).affinity, means) ||
-         absl::c_any_of(Of(cls).spread, [&](const Spread& each) { return means(each.term); });
+  const auto selects = [&](TermId id) { return selected_by.contains(id); };
+  return absl::c_any_of(Of(cls).affinity, selects) ||
+         absl::c_any_of(Of(cls).spread, [&](const Spread& each) { return selects(each.term); });
 }
 
-bool PodAffinity::OverlappingTopology(ClassId cls) const {
+bool PodAffinity::DomainsOverlap(ClassId cls) const {
   const Known& known = Of(cls);
   absl::btree_set<absl::string_view> labels;
   for (const TermId id : known.anti) {

@@ -145,7 +145,7 @@ Labels UnpackLabels(absl::string_view packed) {
   return out;
 }
 
-PodAffinityRules Counted(const Preferences& preferences) {
+PodAffinityRules PreferredTerms(const Preferences& preferences) {
   PodAffinityRules out;
   for (const WeightedPodAffinityTerm& each : preferences.pod_affinity) out.anti_affinity.push_back(each.term);
   return out;

@@ -155,7 +155,7 @@ struct Preferences {
 
 // The terms of the preferred pod affinity, in order, as anti-affinity terms. They are only counted; nothing is
 // required.
-[[nodiscard]] PodAffinityRules Counted(const Preferences& preferences);
+[[nodiscard]] PodAffinityRules PreferredTerms(const Preferences& preferences);
 
 // --- the template ---
 // Everything that decides a pod's placement, except its label identity. Pods with equal templates and equal label

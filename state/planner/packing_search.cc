@@ -74,7 +74,7 @@ class Search {
     for (const Packing::Item& item : p_.items) {
       const PodClass& cls = cluster_.pod_class(item.cls);
       left_.push_back(item.pods);
-      wide_.push_back(cls.has_pod_affinity && !affinity.Local(item.cls) ? 1 : 0);
+      wide_.push_back(cls.has_pod_affinity && !affinity.IsLocal(item.cls) ? 1 : 0);
       const bool enabled =
           cls.has_pod_affinity && absl::c_any_of(p_.items, [&](const Packing::Item& other) {
             return cluster_.pod_class(other.cls).has_pod_affinity && affinity.MayEnable(other.cls, item.cls);

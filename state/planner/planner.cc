@@ -144,7 +144,7 @@ bool Proves(absl::Span<const Demand> demands, const Cluster& cluster) {
   return absl::c_all_of(classes, [&](ClassId cls) {
     if (alone) {
       const std::string key = affinity.CoLocationKey(cls);
-      return !affinity.OverlappingTopology(cls) && (key.empty() || InOneDomain(demands.front().region, key, cluster));
+      return !affinity.DomainsOverlap(cls) && (key.empty() || InOneDomain(demands.front().region, key, cluster));
     }
     return absl::c_none_of(classes, [&](ClassId placed) { return affinity.MayEnable(placed, cls); });
   });
@@ -167,7 +167,7 @@ GroupPlacement PlaceInTurn(absl::Span<const Demand> demands, const Trial& trial,
     }
     out.failed_demand = i;
     out.placed_pods = result.placed_pods;
-    // A caller that asks for a part of the cluster explains it itself.
+    // A caller that names a region explains the result itself.
     if (result.lacking != kNoClass && demand.region.everywhere()) {
       out.explanation = ExplainNoRoom(trial.cluster, result.lacking, demand.candidates.size() == 1 ? demand.needed : 0);
     }

@@ -213,7 +213,7 @@ class RepackSearch {
       const Item& item = items_[i];
       out.items.push_back({item.cls, item.pods, item.choice, static_cast<int32_t>(i)});
       wide = wide ||
-             (trial_.cluster.pod_class(item.cls).has_pod_affinity && !trial_.cluster.pod_affinity().Local(item.cls));
+             (trial_.cluster.pod_class(item.cls).has_pod_affinity && !trial_.cluster.pod_affinity().IsLocal(item.cls));
     }
     const std::vector<ResourceId> resources = out.Resources(trial_.cluster);
     std::vector<uint8_t> allowed;

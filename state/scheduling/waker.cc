@@ -102,7 +102,7 @@ WakeCondition Waker::WaitsFor(const Claim& claim, const Reason& reason) const {
   }
   // With pod affinity, the obstacle or the missing pod may be on another node.
   const bool local = absl::c_all_of(out.classes, [&](ClassId cls) {
-    return !r_.cluster->pod_class(cls).has_pod_affinity || r_.cluster->pod_affinity().Local(cls);
+    return !r_.cluster->pod_class(cls).has_pod_affinity || r_.cluster->pod_affinity().IsLocal(cls);
   });
   if (!local) return any_gain;
   if (out.classes.size() == 1 && claims.size() == 1) out.at_least = r_.eligibility->Missing(claim);
