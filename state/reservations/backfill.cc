@@ -19,7 +19,7 @@ const Claim* Backfill::FindHead(int32_t lane) const {
 std::vector<ClaimId> Backfill::BypassedBy(const Claim* claim, const Pod* pod, NodeId node) const {
   std::vector<ClaimId> bypassed;
   if (StarvationLimit() == 0 || !backlog_->AnyBlocked()) return bypassed;
-  QueueKey lone;
+  QueueKey lone;  // the position of a lone pod
   if (claim == nullptr) {
     lone = {false, pod->facts.priority, 0, pod->facts.created_ms,
             absl::StrCat(pod->facts.name_space, "/", pod->facts.name)};
@@ -69,12 +69,12 @@ int64_t Backfill::Deadline(const Claim& claim) const {
   if (wait == nullptr || wait->holds) return kNever;
   const State& state = states_.Of(claim.id);
   const int64_t retry_ms = std::max(state.searched_ms + kRetryIntervalMs, state.retry_ms);
-  // Without a reservation, no event reports that it no longer blocks: it is tried again at intervals.
+  // A head without a reservation is tried again at intervals: no event reports that it no longer blocks.
   if (blocking_.contains(claim.id)) return retry_ms;
-  // Whether it could run must be determined again.
+  // It is not known any more whether the claim could run: search again.
   const bool outdated = state.runnable == State::Runnable::kUnknown && state.searched_ms >= 0;
-  const bool first = Rules().head == HeadPolicy::kHold || queues_->HasReservedDemand(claim);
-  if (outdated && first && wait->queue) return retry_ms;
+  const bool reserves = Rules().head == HeadPolicy::kHold || queues_->HasReservedDemand(claim);
+  if (outdated && reserves && wait->queue) return retry_ms;
   if (StarvationLimit() == 0 || claim.durable.bypassed_since_ms == 0) return kNever;
   const bool has_reservation =
       future_reservations_->HasReservationOnRunning(claim) || (wait->queue && queues_->HasReservedDemand(claim));

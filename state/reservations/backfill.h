@@ -35,7 +35,7 @@ class Backfill {
         future_reservations_(future_reservations) {}
 
   // --- bypassing ---
-  // The heads that the claim bypasses for the first time by its start: those before it in order.
+  // The heads before the claim in order that its start bypasses for the first time.
   [[nodiscard]] std::vector<ClaimId> BypassedHeads(const Claim& claim) const {
     return BypassedBy(&claim, /*pod=*/nullptr, kNoNode);
   }
@@ -68,11 +68,11 @@ class Backfill {
   // claim behind it may start.
   void SetRunnable(const Claim& claim, bool runnable, bool blocking, int64_t now_ms);
   void MarkSearched(const Claim& claim, int64_t now_ms) { states_[claim.id].searched_ms = now_ms; }
-  // The verdict that the claim could not run may be outdated.
+  // Facts changed: a claim that could not run may be able to run now.
   void InvalidateRunnable(const Claim& claim) {
     if (states_.Of(claim.id).runnable == State::Runnable::kNo) states_[claim.id].runnable = State::Runnable::kUnknown;
   }
-  // The verdict that a claim could run may be outdated, for all claims with reserved demand in their queues.
+  // Facts changed: claims with reserved demand in their queues may no longer be able to run.
   void InvalidateReservingRunnable();
   // No other head that waits for room on nodes comes before the claim.
   [[nodiscard]] bool IsFirstHead(const Claim& claim) const;

@@ -48,8 +48,8 @@ const absl::btree_map<NodeId, FutureReservations::Ending>& FutureReservations::T
 
 int32_t FutureReservations::RoomAfterTermination(NodeId node, ClassId cls, int32_t limit) const {
   ResourceSum regained = cluster_->node(node).future_reserved;
-  if (const auto held = TerminatingByNode().find(node); held != TerminatingByNode().end()) {
-    for (const auto& [resource, amount] : held->second.amounts.entries()) regained.Add(resource, amount);
+  if (const auto ending = TerminatingByNode().find(node); ending != TerminatingByNode().end()) {
+    for (const auto& [resource, amount] : ending->second.amounts.entries()) regained.Add(resource, amount);
   }
   return cluster_->RoomAfterRelease(node, cls, regained, limit);
 }
@@ -60,7 +60,7 @@ int32_t FutureReservations::RoomAfterTermination(ClassId cls, int32_t limit) con
     if (room >= limit || cluster_->FindObstacle(node, cls) != Obstacle::kNone) return;
     room += RoomAfterTermination(node, cls, limit - room);
   };
-  for (const auto& [node, held] : TerminatingByNode()) add(node);
+  for (const auto& [node, ending] : TerminatingByNode()) add(node);
   for (const auto& [claim, reservation] : reservations_) {
     for (const Statement::Operation& place : reservation.places) add(place.node);
   }
@@ -120,11 +120,11 @@ std::vector<std::string> FutureReservations::OccupiedNodes(const Claim& claim) c
   for (const Statement::Operation& place : ReservedPlaces(claim)) {
     const Node& node = cluster_->node(place.node);
     const PodClass& cls = cluster_->pod_class(place.cls);
-    const bool short_of = absl::c_any_of(
+    const bool lacks_amount = absl::c_any_of(
         cls.request.entries(), [&](const auto& entry) { return entry.amount > 0 && node.free.Get(entry.id) < 0; });
-    if (short_of || !HasPortsAfter({}, node, cls.shape->host_ports)) names.insert(node.facts.name);
+    if (lacks_amount || !HasPortsAfter({}, node, cls.shape->host_ports)) names.insert(node.facts.name);
   }
-  if (names.empty()) return Nodes(claim);  // a terminating pod repels its pods
+  if (names.empty()) return Nodes(claim);  // by anti-affinity, a terminating pod rejects its pods
   return {names.begin(), names.end()};
 }
 
@@ -187,24 +187,25 @@ bool FutureReservations::ReservationFits(const Claim& claim) const {
 bool FutureReservations::ReservationFits(NodeId id, const Reservation& reservation) const {
   const Node& node = cluster_->node(id);
   if (reservation.waits_for == WaitsFor::kRunning) {
-    // Of two reservations on running pods, one may wait for the other: each must fit by itself.
+    // One reservation on running pods may wait for another one: each must fit alone.
     ResourceSum own;
     AddReserved(id, reservation, &own);
     return own.FitsIn(node.allocatable);
   }
-  const auto held = TerminatingByNode().find(id);
-  ResourceSum awaited;  // by reservations on running pods
-  ResourceSum sum;      // of those on terminating pods
+  const auto found = TerminatingByNode().find(id);
+  ResourceSum on_running;      // amounts of the reservations on running pods
+  ResourceSum on_terminating;  // amounts of the reservations on terminating pods
   for (const auto& [claim, each] : reservations_) {
-    AddReserved(id, each, each.waits_for == WaitsFor::kRunning ? &awaited : &sum);
+    AddReserved(id, each, each.waits_for == WaitsFor::kRunning ? &on_running : &on_terminating);
   }
   static const Ending kNothing;
-  const Ending& ending = held == TerminatingByNode().end() ? kNothing : held->second;
+  const Ending& ending = found == TerminatingByNode().end() ? kNothing : found->second;
   const bool ports = absl::c_all_of(reservation.places, [&](const Statement::Operation& place) {
     return place.node != id || HasPortsAfter(ending, node, cluster_->pod_class(place.cls).shape->host_ports);
   });
-  return ports && absl::c_all_of(sum.entries(), [&](const ResourceSum::Entry& entry) {
-           return entry.amount <= 0 || node.Left(entry.id) + awaited.Get(entry.id) + ending.amounts.Get(entry.id) >= 0;
+  return ports && absl::c_all_of(on_terminating.entries(), [&](const ResourceSum::Entry& entry) {
+           return entry.amount <= 0 ||
+                  node.Left(entry.id) + on_running.Get(entry.id) + ending.amounts.Get(entry.id) >= 0;
          });
 }
 
@@ -225,7 +226,7 @@ void FutureReservations::AddReserved(NodeId node, const Reservation& reservation
 void FutureReservations::ReleaseBroken(NodeId id) {
   terminating_by_node_.reset();
   if (cluster_->node(id).future_reserved_pods == 0) return;
-  std::vector<ClaimId> claims = ReservedGangs();
+  std::vector<ClaimId> claims = ReservedClaims();
   absl::c_sort(claims, [&](ClaimId a, ClaimId b) {  // the last in order is released first
     return eligibility_->KeyOf(gangs_->claim(b)) < eligibility_->KeyOf(gangs_->claim(a));
   });
@@ -241,7 +242,7 @@ void FutureReservations::ReleaseBroken(NodeId id) {
   }
 }
 
-std::vector<ClaimId> FutureReservations::ReservedGangs() const {
+std::vector<ClaimId> FutureReservations::ReservedClaims() const {
   std::vector<ClaimId> out;
   for (const auto& [claim, reservation] : reservations_) out.push_back(claim);
   return out;

@@ -1,13 +1,13 @@
-// Future reservations: capacity that terminating pods will free, reserved for claims that will fit into it (SPEC P-8).
+// Future reservations: reserves the capacity that terminating pods will free for claims that will fit then (SPEC P-8).
 //
 // If a claim does not fit now but would fit without the terminating pods, everything that it needs is reserved: the
 // part that is free already and the part that will become free. A reservation is not a plan: no pod is activated or
 // bound until all of it is free; then the claim is planned like any other. A reservation yields to claims before it in
-// order, to pods of higher priority, and to facts. It ends when the pods have not ended after kTerminationPatienceMs.
+// order and to pods of higher priority. It ends when a fact makes it impossible, and after kTerminationPatienceMs.
 //
-// For a starved claim, and for a head that must not be bypassed, capacity is reserved in the same way where pods still
-// run, until they end. Such a reservation yields only to claims of higher priority and to claims that end in
-// time.
+// For a starved claim, and for a head that must not be bypassed, capacity that running pods still use is reserved in
+// the same way, until they end. Such a reservation yields only to claims of higher priority and to claims that
+// will end before it starts.
 //
 // Invariant: the places of every reservation are charged to the cluster, except while a statement has released them
 // for a trial (Suspend). Not thread-safe.
@@ -41,26 +41,26 @@ class FutureReservations {
       : gangs_(gangs), eligibility_(eligibility), cluster_(cluster), ledger_(ledger), queues_(queues) {}
 
   // --- terminating pods ---
-  // Updates whether the pod is terminating: being deleted while it is on a node. Returns true if it was and no longer
-  // is: the caller must check the reservations on its node.
+  // Updates whether the pod is terminating: being deleted while it is on a node. Returns true if it no longer is: the
+  // caller must then check the reservations on its node.
   [[nodiscard]] bool TrackTerminating(const Pod& pod, int64_t now_ms);
   void Remove(const Pod& pod);
   // Some pod has been terminating for less than kTerminationPatienceMs.
   [[nodiscard]] bool HasTerminatingPods(int64_t now_ms) const;
   // How many pods of `cls` would fit on the node without its reservations and terminating pods, at most `limit`.
   [[nodiscard]] int32_t RoomAfterTermination(NodeId node, ClassId cls, int32_t limit) const;
-  // The sum over all nodes with terminating pods or reservations, at most `limit`; at least the true number, because a
-  // node may count several times.
+  // The sum over all nodes with terminating pods or reservations, at most `limit`. An upper bound: a node may count
+  // several times.
   [[nodiscard]] int32_t RoomAfterTermination(ClassId cls, int32_t limit) const;
   // The number of charge operations of EvictTerminating and its rollback.
   [[nodiscard]] int64_t EvictionCost() const { return 2 * static_cast<int64_t>(terminating_.size()); }
-  // Takes the terminating pods off the cluster for a trial: those for which Muster still waits.
+  // Evicts, for a trial, the pods that have been terminating for less than kTerminationPatienceMs.
   void EvictTerminating(int64_t now_ms, Statement* statement) const;
 
   // --- reservations of claims ---
   [[nodiscard]] bool HasReservation(const Claim& claim) const { return reservations_.contains(claim.id); }
   [[nodiscard]] bool HasAnyReservation() const { return !reservations_.empty(); }
-  // Some reservation has a known start, so that claims that end before it may use its capacity.
+  // Some reservation has a known start: claims that end before it may use its capacity.
   [[nodiscard]] bool HasTimedReservation() const;
   // What a reservation waits for. It decides which claims may use its capacity meanwhile, and when it ends.
   enum class WaitsFor : uint8_t { kTerminating, kRunning };
@@ -79,35 +79,34 @@ class FutureReservations {
   [[nodiscard]] int64_t Deadline(const Claim& claim) const { return Of(claim).until_ms; }
   // The nodes of its reservation, by name. REQUIRES: HasReservation.
   [[nodiscard]] std::vector<std::string> Nodes(const Claim& claim) const;
-  // Those of them where a part of the reservation is still in use by pods, by name; all of them if only pod affinity
-  // is in the way. REQUIRES: HasReservation.
+  // The nodes of its reservation where pods still use a part of it, by name; all its nodes if only pod affinity
+  // prevents the start. REQUIRES: HasReservation.
   [[nodiscard]] std::vector<std::string> OccupiedNodes(const Claim& claim) const;
 
   // The reservations that a claim may use while it is tried: its own and those that yield to it.
   struct Suspended {
     explicit Suspended(const FutureReservations& of) : statement(of.cluster_) {}
-    Statement statement;          // has released them, but for the first of these
-    std::vector<NodeId> own;      // nodes of its own reservation on terminating pods, which was removed
-    bool own_on_running = false;  // its own is on running pods: it stays unless the claim is placed
-    std::vector<ClaimId> others;  // in order
+    Statement statement;          // releases `others`, and the claim's own reservation if own_on_running
+    std::vector<NodeId> own;      // nodes of the claim's own reservation on terminating pods, which was removed
+    bool own_on_running = false;  // the claim's own reservation is on running pods: it stays unless the claim is placed
+    std::vector<ClaimId> others;  // claims with reservations that yield, in order
   };
   // The claim that is tried, as far as reservations depend on it.
   struct Claimant {
     int64_t ends_by_ms = kNever;  // when it would end if it started now; kNever: not known
-    // Which reservations on running pods yield to it. Without a rank above kAny it might wait for them forever.
+    // Which reservations on running pods yield to it. With rank kAny alone, it might wait for them forever.
     enum class Rank : uint8_t {
       kAny,               // those of lower priority
-      kStarved,           // it is starved itself: of two starved claims, the first in order (G-9) has the capacity
-      kBlocksQueue,       // no claim behind it in order starts while it waits
-      kBlocksQueueFirst,  // and no claim before it waits
+      kStarved,           // it is starved: also those of claims behind it in order (G-9)
+      kBlocksQueue,       // no claim behind it starts while it waits: those of claims behind it (Queues::Before)
+      kBlocksQueueFirst,  // the same, and no claim before it waits: all
     };
     Rank rank = Rank::kAny;
   };
-  // Takes them off the cluster, until Resume. REQUIRES: `suspended` is empty.
+  // Takes these reservations off the cluster, until Resume. REQUIRES: `suspended` is empty.
   void Suspend(const Claim& claim, const Claimant& as, Suspended* suspended);
-  // Rolls the statement back after the try. Other reservations that no longer fit are released and their claims
-  // touched. `placed`: the claim has a plan. `keeps_own`: the capacity of its removed reservation is not free for
-  // others.
+  // Rolls the statement back after the try. Releases other reservations that no longer fit and touches their claims.
+  // `placed`: the claim has a plan. `keeps_own`: a new reservation of the claim replaces the removed one.
   void Resume(const Claim& claim, bool placed, bool keeps_own, Suspended* suspended);
 
   // The claim's reservation fits on all its nodes: into free capacity and that of terminating pods, or, on running
@@ -115,7 +114,7 @@ class FutureReservations {
   [[nodiscard]] bool ReservationFits(const Claim& claim) const;
   // A fact changed the node: releases the reservations that no longer fit.
   void ReleaseBroken(NodeId node);
-  [[nodiscard]] std::vector<ClaimId> ReservedGangs() const;
+  [[nodiscard]] std::vector<ClaimId> ReservedClaims() const;
   // The places of its reservation: nodes, classes and numbers of pods.
   [[nodiscard]] absl::Span<const Statement::Operation> ReservedPlaces(const Claim& claim) const {
     return Of(claim).places;
@@ -140,23 +139,23 @@ class FutureReservations {
     const auto at = reservations_.find(claim.id);
     return at == reservations_.end() ? kNone : at->second;
   }
-  // The pod's charge, if its end can be anticipated; nullptr otherwise.
+  // The pod's charge as used capacity of a node that is present; nullptr: it has none.
   [[nodiscard]] const Ledger::PodCharge* ChargeOf(const Pod& pod) const;
   // What the terminating pods of a node will free.
   struct Ending {
     ResourceSum amounts;
     std::vector<HostPort> ports;
   };
-  // By node. Recomputed on the first use after a change, because thousands may end at once.
+  // By node. Recomputed on the first use after a change, because thousands of pods may end at once.
   [[nodiscard]] const absl::btree_map<NodeId, Ending>& TerminatingByNode() const;
-  // No pod or slot will use these ports on the node.
+  // Whether no pod or slot will use these ports of the node once its terminating pods have ended.
   [[nodiscard]] static bool HasPortsAfter(const Ending& ending, const Node& node, const std::vector<HostPort>& ports);
   // ReservationFits on one node: amounts and host ports. REQUIRES: all reservations are charged.
   [[nodiscard]] bool ReservationFits(NodeId node, const Reservation& reservation) const;
   // Whether the reservation of `owner` yields to the claim.
   [[nodiscard]] bool YieldsTo(const Claim& claim, const Claimant& as, ClaimId owner,
                               const Reservation& reservation) const;
-  // Adds what is reserved on the node.
+  // Adds the amounts of the reservation on the node to `sum`.
   void AddReserved(NodeId node, const Reservation& reservation, ResourceSum* sum) const;
   // Removes the reservation and discharges its places; `gained`: the capacity is free for others from now on.
   void Erase(ClaimId id, bool gained);

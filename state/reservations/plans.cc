@@ -80,7 +80,7 @@ Group Plans::PeersOf(const Gang& gang) const {
   return out;
 }
 
-std::vector<int32_t> Plans::ByLeaf(const Claim& claim, const Plan& plan) {
+std::vector<int32_t> Plans::CountByLeaf(const Claim& claim, const Plan& plan) {
   std::vector<int32_t> out(static_cast<size_t>(claim.rules.tree.leaves), 0);
   for (const Slot& slot : plan.slots) {
     // The tree may have changed since the plan was made.

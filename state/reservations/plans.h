@@ -1,4 +1,4 @@
-// Plans: a slot, capacity on a node for one pod, for every member that a claim's minimum still needs (SPEC P-11).
+// Plans: one slot - capacity for one pod on a node - for every member that a claim's minimum still needs (SPEC P-11).
 //
 // Invariants: a free, offered or held slot is promised in the ledger; for a committed slot, its pod is charged. A pod
 // has a slot only in a plan of its own claim, and slot and pod refer to each other. Not thread-safe.
@@ -29,7 +29,7 @@ enum class SlotState : uint8_t { kFree, kOffered, kHeld, kCommitted };
 struct Slot {
   ClassId cls = kNoClass;
   NodeId node = kNoNode;
-  int32_t priority = 0;  // D-11: of the member that it was planned for; members of lower priority do not take it
+  int32_t priority = 0;  // of the member that it was planned for; members of lower priority do not take it (D-11)
   SlotState state = SlotState::kFree;
   const Pod* pod = nullptr;
   int32_t leaf = 0;        // the subgroup that it was planned for (P-5)
@@ -52,15 +52,15 @@ struct Plan {
   int32_t future_slots = 0;  // slots for members that do not exist yet (P-7)
   int32_t bound = 0;         // committed slots whose binding succeeded
   bool committed = false;
-  bool uses_holds = true;          // its members wait as held binds; a submitted claim has no scheduler that asks
+  bool uses_holds = true;          // its members wait as held binds; false for a submitted claim
   int64_t activation_base_ms = 0;  // when the series of activations started
   int64_t next_activation_ms = kNever;
-  std::vector<std::string> peers;        // D-10: keys of the claims planned with this one, under the same id
-  int32_t missing_offers = 0;            // number of complete node lists without any slot's node (K-6)
+  std::vector<std::string> peers;        // D-10: keys of the other claims with a plan of this id
+  int32_t missing_offers = 0;            // number of complete offers without the node of any slot (K-6)
   int64_t suspect_deadline_ms = kNever;  // when suspected members that have not arrived become unplaceable (K-5)
   int64_t reactivate_ms = kNever;        // when members that were not offered their node are activated again
-  int32_t reactivations = 0;             // how often that was done
-  std::string shape;                     // the claim's domains and subgroups that it was made for (P-4, P-5)
+  int32_t reactivations = 0;             // number of such activations so far
+  std::string shape;                     // the claim's domains and subgroups when it was made (P-4, P-5)
 
   [[nodiscard]] int32_t size() const { return static_cast<int32_t>(slots.size()); }
   // Slots for members that exist.
@@ -75,7 +75,7 @@ struct Plan {
 class FreeSlots {
  public:
   explicit FreeSlots(const Plan& plan);
-  // Takes a slot for the pod, of the highest priority that it may take, and returns its index; -1: there is none.
+  // Takes the slot of the highest priority that the pod may take and returns its index; -1: there is none.
   [[nodiscard]] int32_t TakeFor(const Pod& pod);
   // All slots were taken.
   [[nodiscard]] bool empty() const { return left_ == 0; }
@@ -102,15 +102,15 @@ class Plans {
   [[nodiscard]] const Slot* SlotOf(const Pod& pod) const;
   // Index into its claim's plan; -1: none.
   [[nodiscard]] int32_t SlotIndex(const Pod& pod) const { return slots_.Of(pod.id).index; }
-  // The claims with a part of the same plan, this claim first. REQUIRES: the claim has a plan.
+  // The gang and its peers, the gang first. REQUIRES: the gang has a plan.
   [[nodiscard]] Group PeersOf(const Gang& gang) const;
   // The pod may take some free slot of its claim's plan.
   [[nodiscard]] bool HasSlotFor(const Pod& pod) const { return FindSlotFor(pod) >= 0; }
   // The first free slot on the node with IsFor(pod); -1: none.
   [[nodiscard]] static int32_t FindFree(const Plan& plan, const Pod& pod, NodeId node);
-  // The number of its slots by leaf. REQUIRES: the claim has subgroups.
-  [[nodiscard]] static std::vector<int32_t> ByLeaf(const Claim& claim, const Plan& plan);
-  // Held binds that plans may need at once (K-4).
+  // The number of the plan's slots, by leaf. REQUIRES: the claim has subgroups.
+  [[nodiscard]] static std::vector<int32_t> CountByLeaf(const Claim& claim, const Plan& plan);
+  // The number of held binds that all plans may need at once (K-4).
   [[nodiscard]] int32_t promised_holds() const { return promised_holds_; }
 
   // --- numbers ---
@@ -121,13 +121,13 @@ class Plans {
   void RestoreNextId(int64_t next) { next_id_ = reserved_ = next; }
 
   // --- life cycle of a plan ---
-  // Takes over the operations that a statement reserved; their parts are leaves.
+  // Makes a plan of operations that a statement has reserved. The part of an operation is its leaf.
   void Make(const Claim& claim, int64_t id, int64_t now_ms, absl::Span<const Statement::Operation> operations,
             const std::vector<Candidates>& candidates, int32_t lowest_priority, bool uses_holds);
   void SetPeers(const Claim& claim, std::vector<std::string> peers) { MutablePlan(claim).peers = std::move(peers); }
   // The plan is committed as a whole; its slots are committed one by one (CommitSlot).
   void Commit(const Claim& claim);
-  // The caller takes the plan of a submitted claim: removes the plan and returns its slots.
+  // Removes the plan of a submitted claim and returns its slots, which its caller takes.
   [[nodiscard]] std::vector<Slot> ReleaseAll(const Claim& claim);
   // Releases every slot that is not committed; returns their previous state, pods included.
   [[nodiscard]] std::vector<Slot> ReleaseUncommitted(const Claim& claim);
@@ -142,7 +142,7 @@ class Plans {
   // The pod waits at the barrier with its slot, or no longer does.
   void MarkHeld(const Pod& pod);
   void ClearHeld(const Pod& pod);
-  // Commits the slot of the pod: the caller charges the pod instead. Also for a repaired member (G-13).
+  // Commits the slot of the pod, also of a repaired member (G-13). The slot is no longer charged: charge the pod.
   void CommitSlot(const Pod& pod);
   // Moves a slot that is not committed to another node.
   void Move(const Claim& claim, int32_t slot, NodeId to);

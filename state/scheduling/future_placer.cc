@@ -157,7 +157,7 @@ std::vector<Statement::Operation> FuturePlacer::PlaceAfterRelease(const Claim& c
                                                                   const FutureReservations::Suspended& suspended,
                                                                   int64_t now_ms, int64_t* starts_ms) {
   std::vector<ProjectedRelease::ReservedRoom> reserved;  // of claims that this claim may not overtake
-  for (const ClaimId id : r_.future_reservations->ReservedGangs()) {
+  for (const ClaimId id : r_.future_reservations->ReservedClaims()) {
     if (id == claim.id || absl::c_linear_search(suspended.others, id)) continue;
     reserved.push_back({&r_.gangs->claim(id), r_.future_reservations->ReservedPlaces(r_.gangs->claim(id))});
   }

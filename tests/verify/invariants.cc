@@ -176,7 +176,7 @@ absl::Status CheckSets(const Gangs& gangs, const Nominations& nominations, const
 // by terminating pods.
 absl::Status CheckFutureReservations(const FutureReservations& future_reservations, const Gangs& gangs,
                                      const Backlog& backlog, const Plans& plans) {
-  for (const GangId id : future_reservations.ReservedGangs()) {
+  for (const GangId id : future_reservations.ReservedClaims()) {
     const Gang& gang = gangs.gang(id);
     if (plans.Of(gang) != nullptr || backlog.queued(id) == nullptr) {
       return Broken(gang.key, " has a future reservation and does not wait for it");
@@ -286,7 +286,7 @@ absl::StatusOr<int32_t> CheckPlan(const Gang& gang, const Plan& plan, const Plan
   if (bound != plan.bound) return Broken(gang.key, " counts ", plan.bound, " bound, has ", bound);
   if (held != plan.held) return Broken(gang.key, " counts ", plan.held, " held slots, has ", held);
   if (plan.committed) return held;
-  if (!eligibility.ServedBy(gang, plan.size(), Plans::ByLeaf(gang, plan))) {
+  if (!eligibility.ServedBy(gang, plan.size(), Plans::CountByLeaf(gang, plan))) {
     return Broken(gang.key, " has ", plan.size(), " slots and misses ", eligibility.Missing(gang));
   }
   // No partial gang is committed: a plan is committed as a whole or has no committed slot.
@@ -420,7 +420,7 @@ absl::Status CheckInvariants(const Machine& machine) {
   absl::Status reservations =
       CheckFutureReservations(rooms.future_reservations, rooms.gangs, rooms.backlog, rooms.plans);
   if (!reservations.ok()) return reservations;
-  for (const GangId id : rooms.future_reservations.ReservedGangs()) {
+  for (const GangId id : rooms.future_reservations.ReservedClaims()) {
     for (const Statement::Operation& place : rooms.future_reservations.ReservedPlaces(rooms.gangs.gang(id))) {
       for (int32_t i = 0; i < place.pods; ++i) expected.Promise(place.node, place.cls, ChargeKind::kFutureReserved);
     }
