@@ -11,8 +11,8 @@
 namespace muster {
 namespace {
 
-// Bits of the first number in the demand key of a group. Placer::DemandKey uses those below.
-enum GroupNeedsKind : uint8_t { kGrouped = 4, kHasReservation = 8 };
+// Bits of the first number in the demand key of a group. Placer::DemandKey uses the lower bits.
+enum GroupKeyBits : uint8_t { kGrouped = 4, kHasReservation = 8 };
 
 std::string ListNodes(const std::vector<std::string>& nodes) {
   constexpr size_t kMaxListed = 3;
@@ -34,8 +34,8 @@ std::string FuturePlacer::GroupDemandKey(const Claim& claim, int64_t now_ms) con
   for (const Claim* each : claims) AppendBytes(r_.placer->DemandKey(*each), &out);
   if (!reserved) return out;
   // Claims with the same demand may differ in which future reservations they may use, and for how long.
-  const int64_t over = r_.future_reservations->HasTimedReservation() ? ProjectedEnd(claims, now_ms) : kNever;
-  AppendNumbers(&out, RankOf(claim, now_ms), over == kNever ? kNever : over - now_ms);
+  const int64_t end_ms = r_.future_reservations->HasTimedReservation() ? ProjectedEnd(claims, now_ms) : kNever;
+  AppendNumbers(&out, RankOf(claim, now_ms), end_ms == kNever ? kNever : end_ms - now_ms);
   if (r_.future_reservations->HasReservation(claim)) AppendBytes(claim.key, &out);
   return out;
 }
@@ -46,9 +46,9 @@ bool FuturePlacer::Reserve(const Claim& claim, const Claims& claims, const Futur
     DescribeReservation(claim, /*on_running=*/true, reason);
     return false;
   }
-  const bool cluster = reason->code != ReasonCode::kTooManyHolds && !Queues::IsQueueReason(*reason);
-  if (cluster && ReserveAfterTermination(claim, claims, charge_budget, now_ms)) {
-    // Under policy `hold`, it blocks the claims behind it like any head that waits for running work.
+  const bool lacks_capacity = reason->code != ReasonCode::kTooManyHolds && !Queues::IsQueueReason(*reason);
+  if (lacks_capacity && ReserveAfterTermination(claim, claims, charge_budget, now_ms)) {
+    // Under policy `hold`, the claim then blocks the claims behind it, like a head that waits for running pods.
     if (r_.queues->tree().rules().head == HeadPolicy::kHold) {
       r_.backfill->SetRunnable(claim, /*runnable=*/true, /*blocking=*/false, now_ms);
     }
@@ -95,12 +95,12 @@ FutureReservations::Claimant::Rank FuturePlacer::RankOf(const Claim& claim, int6
 }
 
 int64_t FuturePlacer::ProjectedEnd(const Claims& claims, int64_t now_ms) {
-  int64_t release_ms = now_ms;
+  int64_t end_ms = now_ms;
   for (const Claim* claim : claims) {
     if (claim->rules.duration_ms == 0) return kNever;
-    release_ms = std::max(release_ms, now_ms + claim->rules.duration_ms);
+    end_ms = std::max(end_ms, now_ms + claim->rules.duration_ms);
   }
-  return release_ms;
+  return end_ms;
 }
 
 bool FuturePlacer::ReserveAfterRunning(const Claim& claim, const Claims& claims,
@@ -109,8 +109,8 @@ bool FuturePlacer::ReserveAfterRunning(const Claim& claim, const Claims& claims,
   const bool hold = r_.queues->tree().rules().head == HeadPolicy::kHold;
   if (Queues::IsQueueReason(*reason)) {
     if (reason->code == ReasonCode::kQueueRejected) return false;
-    const bool first = hold && !r_.queues->IsReservedForOthers(claim);
-    if (!starved && !first) return false;
+    const bool first_of_queue = hold && !r_.queues->IsReservedForOthers(claim);
+    if (!starved && !first_of_queue) return false;
     if (!IsRunnable(claim, claims, suspended, now_ms)) {
       if (r_.backfill->Of(claim).runnable == Backfill::State::Runnable::kNo) r_.queues->ReleaseDemand(claim);
       return false;
@@ -133,7 +133,7 @@ bool FuturePlacer::ReserveAfterRunning(const Claim& claim, const Claims& claims,
     r_.backfill->MarkSearched(claim, now_ms);
   } else {
     r_.backfill->SetRunnable(claim, !places.empty(), /*blocking=*/!can_reserve && !places.empty(), now_ms);
-    // A claim that could not run even if nothing else ran reserves no demand in its queues.
+    // A claim that would not fit even if nothing else ran reserves no demand in its queues.
     places.empty() ? r_.queues->ReleaseDemand(claim) : r_.queues->ReserveDemand(claim);
   }
   if (places.empty() || !can_reserve) return false;
@@ -142,7 +142,7 @@ bool FuturePlacer::ReserveAfterRunning(const Claim& claim, const Claims& claims,
   return true;
 }
 
-// Whether a claim that only its queues hold back would fit on the nodes if nothing else ran.
+// Whether a claim that its queues refuse would fit on the nodes if nothing else ran.
 bool FuturePlacer::IsRunnable(const Claim& claim, const Claims& claims, const FutureReservations::Suspended& suspended,
                               int64_t now_ms) {
   const bool known = r_.backfill->Of(claim).runnable == Backfill::State::Runnable::kYes;
@@ -161,13 +161,13 @@ std::vector<Statement::Operation> FuturePlacer::PlaceAfterRelease(const Claim& c
     if (id == claim.id || absl::c_linear_search(suspended.others, id)) continue;
     reserved.push_back({&r_.gangs->claim(id), r_.future_reservations->ReservedPlaces(r_.gangs->claim(id))});
   }
-  constexpr size_t kFirstPart = 64;
+  constexpr size_t kFirstPart = 64;  // the first try releases this part of the running work
   ProjectedRelease running(*r_.gangs, *r_.plans, *r_.ledger, reserved, *r_.cluster, now_ms);
   Statement released(r_.cluster);
   r_.nominations->Allocate(&released);
   std::vector<Statement::Operation> places;
-  const auto fits = [&](size_t over) {
-    running.ReleaseFirst(over, &released);
+  const auto fits = [&](size_t ended) {
+    running.ReleaseFirst(ended, &released);
     std::vector<Statement::Operation> found = r_.placer->FindPlaces(claims, tries_);
     if (found.empty()) return false;
     places = std::move(found);

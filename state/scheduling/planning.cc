@@ -6,10 +6,10 @@
 namespace muster {
 namespace {
 
-// How many woken claims that would not fit a round may skip, per claim that it may try.
-constexpr int32_t kLooksPerGang = 4;
-// The largest number of charges that one round suspends and resumes to look at what terminating pods hold (P-8). It
-// costs a few milliseconds and fills a part of the cluster's log.
+// The number of woken claims without room that a round may skip, for each claim that it may try.
+constexpr int32_t kSkipsPerGang = 4;
+// The largest number of charge operations that one round spends on future reservations of terminating pods (P-8). They
+// cost a few milliseconds and fill a part of the cluster's log.
 constexpr int64_t kMaxSuspendedCharges = 16'384;
 
 }  // namespace
@@ -28,26 +28,26 @@ std::optional<int32_t> Planning::Next() const {
   const std::optional<int32_t> next = r_.queues->any() ? r_.backlog->Next(before) : r_.backlog->Next();
   const Claim* head = next.has_value() ? r_.backfill->FindBlockingHead(r_.gangs->claim(*next)) : nullptr;
   if (head == nullptr) return next;
-  // Only the head itself may be next, or a claim before it in its own queue. Between queues the order is not
-  // transitive, because fair shares depend on the requests of each claim.
-  const std::optional<int32_t> beside = r_.backlog->NextIn(r_.backlog->lane(head->id));
-  const bool behind = beside.has_value() && *beside != head->id && before(head->id, *beside);
-  return behind ? std::nullopt : beside;
+  // Only the head or a claim before it in its own lane may be next. Claims of other lanes are not compared: between
+  // queues the order is not transitive, because fair shares depend on the requests of each claim.
+  const std::optional<int32_t> first = r_.backlog->NextIn(r_.backlog->lane(head->id));
+  const bool behind = first.has_value() && *first != head->id && before(head->id, *first);
+  return behind ? std::nullopt : first;
 }
 
 void Planning::Round(int32_t max_gangs, ApplyContext* ctx) {
   if (!r_.sources->complete()) return;
   r_.queues->BeginRound();
   r_.waker->Wake();
-  int32_t looks = kLooksPerGang * max_gangs;
+  int32_t skips_left = kSkipsPerGang * max_gangs;
   int64_t charge_budget = kMaxSuspendedCharges;
   for (int32_t tried = 0; tried < max_gangs; ++tried) {
     std::optional<int32_t> next = Next();
-    // A claim goes on waiting if other claims have taken the capacity for which it was woken.
+    // A woken claim sleeps again if other claims have taken the capacity for which it was woken.
     while (next.has_value() && r_.backlog->wake_condition(*next) != nullptr && !r_.backlog->is_forced_retry(*next) &&
            !r_.waker->MayFit(*r_.backlog->wake_condition(*next))) {
       r_.backlog->Sleep(r_.backlog->needs_of(*next));
-      if (--looks == 0) return;  // the next round goes on
+      if (--skips_left == 0) return;  // the next round continues
       next = Next();
     }
     if (!next.has_value()) return;
@@ -65,14 +65,14 @@ void Planning::Round(int32_t max_gangs, ApplyContext* ctx) {
 bool Planning::Try(const Claim& claim, int64_t* charge_budget, ApplyContext* ctx) {
   std::string needs = GroupDemandKey(claim, ctx->now_ms());
   if (const WakeCondition* asleep = r_.backlog->SleepingCondition(needs); asleep != nullptr) {
-    // P-9: an identical claim failed and nothing changed since that could help.
+    // P-9: a claim with the same demand did not fit, and nothing changed since that could help.
     const ClaimId first = *r_.backlog->FirstOf(needs);
     Block(claim, needs, *asleep, r_.backlog->why(first), r_.backlog->details(first));
     return false;
   }
   if (r_.backlog->needs_of(claim.id) == needs) r_.backlog->Sleep(needs);
   const Claims claims = r_.eligibility->PlacedTogether(claim);
-  const std::vector<ClaimId> passed = r_.backfill->BypassedHeads(claim);
+  const std::vector<ClaimId> bypassed = r_.backfill->BypassedHeads(claim);
   FutureReservations::Suspended suspended(*r_.future_reservations);
   r_.future_reservations->Suspend(
       claim, {FuturePlacer::ProjectedEnd(claims, ctx->now_ms()), r_.future_placer->RankOf(claim, ctx->now_ms())},
@@ -81,7 +81,7 @@ bool Planning::Try(const Claim& claim, int64_t* charge_budget, ApplyContext* ctx
   Reason reason = r_.plan_maker->Make(claims, &details, ctx);
   if (reason.none()) {
     r_.future_reservations->Resume(claim, /*placed=*/true, /*keeps_own=*/false, &suspended);
-    r_.backfill->MarkBypassed(passed, ctx->now_ms());
+    r_.backfill->MarkBypassed(bypassed, ctx->now_ms());
     return true;
   }
   const bool reserved = r_.future_placer->Reserve(claim, claims, suspended, charge_budget, ctx->now_ms(), &reason);

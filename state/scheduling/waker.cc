@@ -15,32 +15,32 @@ void Waker::Wake() {
   const bool freed = std::exchange(freed_position_, r_.ledger->times_freed()) != r_.ledger->times_freed();
   if (freed) r_.queues->TouchRefused();
   if (!r_.backlog->AnyBlocked()) return;
-  const bool missed = position < r_.cluster->log_start();
+  const bool missed = position < r_.cluster->log_start();  // the log no longer has every change
   absl::flat_hash_set<NodeId> seen;
   std::vector<NodeId> gained;
   bool facts_changed = missed;
-  bool lost = missed;
+  bool constraints_changed = missed;
   for (int64_t at = missed ? end : position; at < end; ++at) {
     const ClusterChange& change = r_.cluster->log_at(at);
-    lost = lost || change.constraints;
+    constraints_changed = constraints_changed || change.constraints;
     if (!change.gained) continue;
     facts_changed = facts_changed || change.constraints;
     if (seen.insert(change.node).second) gained.push_back(change.node);
   }
-  if (lost) r_.backfill->InvalidateReservingRunnable();
+  if (constraints_changed) r_.backfill->InvalidateReservingRunnable();
   if (!missed && gained.empty() && !freed) return;
   const auto helps = [&](const WakeCondition& wait_for) {
-    const bool touches = absl::c_any_of(gained, [&](NodeId node) {
+    const bool any_room = absl::c_any_of(gained, [&](NodeId node) {
       return absl::c_any_of(wait_for.classes, [&](ClassId cls) {
         return r_.cluster->FindObstacle(node, cls) == Obstacle::kNone &&
                (r_.cluster->Room(node, cls, 1) > 0 || r_.future_reservations->RoomAfterTermination(node, cls, 1) > 0);
       });
     });
-    return touches && (facts_changed || MayFit(wait_for));
+    return any_room && (facts_changed || MayFit(wait_for));
   };
-  // Many claims wait for the same number of pods of one class: compute each answer once.
+  // Many claims wait for the same number of pods of the same class: compute each answer once.
   absl::flat_hash_map<std::pair<ClassId, int32_t>, bool> known;
-  std::pair<ClassId, int32_t> last(-1, -1);
+  std::pair<ClassId, int32_t> last_asked(-1, -1);
   bool last_answer = false;
   r_.backlog->Wake(facts_changed, [&](const WakeCondition& wait_for, int32_t first) {
     if (wait_for.queue) {
@@ -50,24 +50,24 @@ void Waker::Wake() {
         r_.backfill->InvalidateRunnable(claim);
         r_.gangs->Touch(claim);
       }
-      return QueueVerdictChanged(first);  // even if the queue rejects the last placement, it may allow another
+      return QueueVerdictChanged(first);  // the queue may refuse the last placement and allow another one
     }
     if (missed) return true;
     if (gained.empty()) return false;
     if (wait_for.classes.empty()) return true;
     if (wait_for.classes.size() > 1) return helps(wait_for);
     const std::pair<ClassId, int32_t> asked(wait_for.classes.front(), wait_for.at_least);
-    if (asked != last) {
+    if (asked != last_asked) {
       const auto [answer, fresh] = known.try_emplace(asked, false);
       if (fresh) answer->second = helps(wait_for);
-      last = asked;
+      last_asked = asked;
       last_answer = answer->second;
     }
     return last_answer;
   });
 }
 
-// Whether the claim's queue now admits it, or rejects it because of another limit, which its reason must name.
+// Whether the queues now allow the claim, or refuse it for another limit or quota, which its reason must then name.
 bool Waker::QueueVerdictChanged(ClaimId blocked) const {
   std::optional<QueueBound> bound;
   const Reason now = r_.queues->Check(r_.eligibility->PlacedTogether(r_.gangs->claim(blocked)), &bound);
@@ -100,7 +100,7 @@ WakeCondition Waker::WaitsFor(const Claim& claim, const Reason& reason) const {
       if (!absl::c_linear_search(out.classes, run.cls)) out.classes.push_back(run.cls);
     }
   }
-  // With pod affinity, the obstacle or the missing pod may be on another node.
+  // With pod affinity, a change on another node may help.
   const bool local = absl::c_all_of(out.classes, [&](ClassId cls) {
     return !r_.cluster->pod_class(cls).has_pod_affinity || r_.cluster->pod_affinity().IsLocal(cls);
   });

@@ -28,7 +28,7 @@ class Waker {
  public:
   explicit Waker(const WakerRooms& rooms) : r_(rooms) {}
 
-  // The change that the claim waits for, which was not placed for `reason`.
+  // The change that the claim waits for after a try that failed for `reason`.
   [[nodiscard]] WakeCondition WaitsFor(const Claim& claim, const Reason& reason) const;
   // Wakes the claims that wait for capacity that became free since the last call.
   void Wake();
