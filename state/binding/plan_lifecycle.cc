@@ -83,7 +83,7 @@ void PlanLifecycle::WithdrawOutdated(const Gang& gang, ApplyContext* ctx) {
   const Plan* plan = r_.plans->Of(gang);
   if (plan == nullptr || plan->committed) return;
   Reason reason = r_.eligibility->PlanReason(gang, ctx->now_ms());
-  if (reason.none() && !r_.eligibility->ServedBy(gang, plan->size(), Plans::CountByLeaf(gang, *plan))) {
+  if (reason.none() && !r_.eligibility->MatchesMissing(gang, plan->size(), Plans::CountByLeaf(gang, *plan))) {
     reason = {ReasonCode::kWithdrawn, "the number of missing members changed"};
   }
   if (reason.none() && plan->shape != ShapeOf(gang.rules)) {

@@ -98,9 +98,9 @@ int32_t Eligibility::Missing(const Claim& claim) const {
   return Quorum(claim.rules.min_member, claim.rules.match_policy, counts).Missing(finishing);
 }
 
-bool Eligibility::ServedBy(const Gang& gang, int32_t places, const std::vector<int32_t>& by_leaf) const {
-  if (gang.rules.tree.empty()) return places == Missing(gang);
-  return gang.quorum().ServedBy(gang.durable.satisfied, by_leaf);
+bool Eligibility::MatchesMissing(const Gang& gang, int32_t slots, const std::vector<int32_t>& by_leaf) const {
+  if (gang.rules.tree.empty()) return slots == Missing(gang);
+  return gang.quorum().MetWith(gang.durable.satisfied, by_leaf);
 }
 
 bool Eligibility::SchedulesIndividually(const Gang& gang) const {
@@ -108,7 +108,7 @@ bool Eligibility::SchedulesIndividually(const Gang& gang) const {
   return gang.rules.group.empty() || gang.once_satisfied() || GroupReason(gang).none();
 }
 
-// The same for the gang without its group.
+// SchedulesIndividually for the gang without its group.
 bool Eligibility::SchedulesIndividuallyAlone(const Gang& gang) const {
   if (gang.rules.min_member < 0 || gang.durable.evicting || gang.objects.size() > 1) return false;
   if (gang.once_satisfied()) return true;
@@ -140,7 +140,7 @@ QueueKey Eligibility::KeyOf(const Claim& claim) const {
 
 Reason Eligibility::ChildrenReason(const Gang& gang) const {
   const Quorum quorum = gang.quorum();
-  if (quorum.Enough()) return {};
+  if (quorum.HasEnoughChildren()) return {};
   std::string text = gang.rules.tree.empty()
                          ? absl::StrCat(quorum.Children(), " of ", gang.rules.min_member, " pods exist")
                          : quorum.DescribeMissingChildren();
@@ -209,7 +209,7 @@ Reason Eligibility::MembersReason(const Gang& gang) const {
   // started without them.
   const int32_t all_future = gang.rules.tree.empty() ? 0 : gang.quorum().FutureMembers();
   const bool some = gang.partially_bound() ||
-                    (all_future > 0 ? gang.quorum().AnyUsefulMember(gang.durable.satisfied) : plannable > 0);
+                    (all_future > 0 ? gang.quorum().HasUsefulMember(gang.durable.satisfied) : plannable > 0);
   const int32_t future = some ? all_future : 0;
   if (plannable + future >= missing && (some || missing == 0) &&
       (missing == 0 || gang.rules.tree.empty() || gang.quorum().Placeable(gang.durable.satisfied))) {

@@ -1,8 +1,8 @@
 // Whether a gang may start, alone and with its group, and what is in its way (SPEC G-1, G-5, G-8 to G-11, D-10, D-11).
 //
-// Pure questions about the state in Gangs; the only own state is a cached snapshot of each group. A group exists only
+// Answers questions about the state in Gangs; its only state is a cached snapshot of each group. A group exists only
 // while every gang in it lists the same set of gangs, itself included. One gang of a group represents it in the queue:
-// the first by key that still needs places. Not thread-safe.
+// the first by key that still needs slots. Not thread-safe.
 #ifndef MUSTER_STATE_GANGS_ELIGIBILITY_H_
 #define MUSTER_STATE_GANGS_ELIGIBILITY_H_
 
@@ -23,7 +23,7 @@ using Group = absl::InlinedVector<const Gang*, 4>;
 
 class Eligibility {
  public:
-  // `cross_namespace_groups`: D-10's switch.
+  // `cross_namespace_groups`: groups of several namespaces may exist (D-10).
   Eligibility(const Gangs* gangs, const QueueTree* queues, bool cross_namespace_groups)
       : gangs_(gangs), queues_(queues), cross_namespace_groups_(cross_namespace_groups) {}
 
@@ -32,7 +32,7 @@ class Eligibility {
   [[nodiscard]] Reason PodReason(const Pod& pod) const;
   // Why the gang itself cannot start, by a plan or pod by pod.
   [[nodiscard]] Reason StructureReason(const Gang& gang) const;
-  // G-1, then back-off.
+  // Why the gang may not start now: G-1, then back-off.
   [[nodiscard]] Reason GateReason(const Gang& gang, int64_t now_ms) const;
   // GateReason, then what only a plan needs: enough members that Muster may place, in every gang of the group.
   [[nodiscard]] Reason PlanReason(const Gang& gang, int64_t now_ms) const;
@@ -42,12 +42,12 @@ class Eligibility {
   [[nodiscard]] Reason BarrierReason(const Gang& gang) const;
 
   // --- counts ---
-  // How many places the minimum still needs (G-11).
+  // The number of slots that the minimum still needs (G-11).
   [[nodiscard]] int32_t Missing(const Claim& claim) const;
-  // Whether `places` more places are exactly what the minimum needs. With subgroups: whether `by_leaf`, the places of
-  // each leaf, satisfies enough subgroups.
-  [[nodiscard]] bool ServedBy(const Gang& gang, int32_t places, const std::vector<int32_t>& by_leaf) const;
-  // The minimum needs no more places: the members are scheduled one by one (G-8).
+  // Whether `slots` is exactly the number of slots that the minimum still needs. With subgroups: whether `by_leaf`, the
+  // slots of each leaf, satisfies enough subgroups.
+  [[nodiscard]] bool MatchesMissing(const Gang& gang, int32_t slots, const std::vector<int32_t>& by_leaf) const;
+  // The minimum needs no more slots: the members are scheduled one by one (G-8).
   [[nodiscard]] bool SchedulesIndividually(const Gang& gang) const;
   // Whether Muster places the pod's gang as a whole.
   [[nodiscard]] bool IsPlacedAsGang(const Pod& pod) const {
@@ -61,7 +61,7 @@ class Eligibility {
   // --- groups (D-10) ---
   // The gang and the gangs that start with it; the gang alone while its group does not exist.
   [[nodiscard]] Group GroupOf(const Gang& gang) const;
-  // The gangs of its group that still need places.
+  // The gangs of its group that still need slots, in order of keys.
   [[nodiscard]] Group Unplaced(const Gang& gang) const;
   // The claims that are placed together with this one: Unplaced of its gang.
   [[nodiscard]] Claims PlacedTogether(const Claim& claim) const;
@@ -78,15 +78,15 @@ class Eligibility {
     const Gang* gang = nullptr;  // nullptr: no gang
     Reason reason;
   };
-  // Cached facts about one group, so that a question does not visit every gang of it. Recomputed on the first question
-  // after any gang changed.
+  // Cached facts about one group: a question need not visit every gang. Recomputed on the first question after any gang
+  // changed.
   struct GroupSnapshot {
     int64_t changes = -1;                 // Gangs::changes() when it was computed
     Reason disagreement;                  // why the group does not exist; if set, the fields below are empty
     Group gangs;                          // in order of keys
-    Group unplaced;                       // the gangs that still need places
-    Blocker lacks;                        // the first gang that G-1 blocks
-    Blocker short_of;                     // the first unplaced gang with too few members that Muster may place
+    Group unplaced;                       // the gangs that still need slots, in order of keys
+    Blocker not_startable;                // the first gang that G-1 blocks
+    Blocker short_of_members;             // the first unplaced gang with too few members that Muster may place
     const Gang* submitted = nullptr;      // the first unplaced gang that was submitted as a whole
     const Gang* not_submitted = nullptr;  // the first unplaced gang that was not
     const Gang* by_callers = nullptr;     // the first unplaced gang that its own scheduler places
@@ -108,7 +108,7 @@ class Eligibility {
   // REQUIRES: the gang lists a group that names it, and the group is in one namespace or may cross namespaces.
   [[nodiscard]] const GroupSnapshot& SnapshotOf(const Gang& gang) const;
   void RecomputeSnapshot(const Gang& gang, const std::vector<std::string>& ids, GroupSnapshot* snapshot) const;
-  void Fold(const Gang& gang, GroupSnapshot* snapshot) const;
+  void AddUnplaced(const Gang& gang, GroupSnapshot* snapshot) const;
   [[nodiscard]] Reason Disagreement(const Gang& gang, const std::vector<std::string>& ids) const;
 
   const Gangs* gangs_;

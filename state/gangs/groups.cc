@@ -74,17 +74,17 @@ void Eligibility::RecomputeSnapshot(const Gang& gang, const std::vector<std::str
     snapshot->gangs.push_back(&each);
     const bool placed = SchedulesIndividuallyAlone(each);
     snapshot->partially_bound = snapshot->partially_bound || each.partially_bound();
-    if (!placed) Fold(each, snapshot);
+    if (!placed) AddUnplaced(each, snapshot);
     snapshot->quorum = snapshot->quorum && (each.once_satisfied() || each.quorum().Met());
-    if (snapshot->lacks.gang != nullptr) continue;
-    snapshot->lacks.reason = StructureReason(each);
-    if (snapshot->lacks.reason.none() && !placed) snapshot->lacks.reason = ChildrenReason(each);
-    if (!snapshot->lacks.reason.none()) snapshot->lacks.gang = &each;
+    if (snapshot->not_startable.gang != nullptr) continue;
+    snapshot->not_startable.reason = StructureReason(each);
+    if (snapshot->not_startable.reason.none() && !placed) snapshot->not_startable.reason = ChildrenReason(each);
+    if (!snapshot->not_startable.reason.none()) snapshot->not_startable.gang = &each;
   }
 }
 
-// Adds an unplaced gang of the group to the snapshot.
-void Eligibility::Fold(const Gang& gang, GroupSnapshot* snapshot) const {
+// Adds a gang that still needs slots to the snapshot.
+void Eligibility::AddUnplaced(const Gang& gang, GroupSnapshot* snapshot) const {
   if (snapshot->unplaced.empty()) {
     snapshot->key = {false, Priority(gang), gang.durable.requeues, gang.created_ms, ""};
   } else {
@@ -98,9 +98,9 @@ void Eligibility::Fold(const Gang& gang, GroupSnapshot* snapshot) const {
   if (snapshot->by_callers == nullptr && gang.by_callers > 0 && gang.plannable == 0) snapshot->by_callers = &gang;
   if (snapshot->by_plan == nullptr && gang.by_callers == 0 && gang.plannable > 0) snapshot->by_plan = &gang;
   snapshot->last_retry_ms = std::max(snapshot->last_retry_ms, gang.retry_at_ms);
-  if (snapshot->short_of.gang != nullptr) return;
-  snapshot->short_of.reason = MembersReason(gang);
-  if (!snapshot->short_of.reason.none()) snapshot->short_of.gang = &gang;
+  if (snapshot->short_of_members.gang != nullptr) return;
+  snapshot->short_of_members.reason = MembersReason(gang);
+  if (!snapshot->short_of_members.reason.none()) snapshot->short_of_members.gang = &gang;
 }
 
 Group Eligibility::GroupOf(const Gang& gang) const {
@@ -120,13 +120,13 @@ Reason Eligibility::GroupMatesReason(const Gang& gang) const {
   const GroupSnapshot* snapshot = FreshSnapshot(gang);
   if (snapshot == nullptr) return {};
   const Gang* other = gang.submitted ? snapshot->not_submitted : snapshot->submitted;
-  const Gang* lacks = snapshot->lacks.gang;
-  if (other != nullptr && (lacks == nullptr || other->key <= lacks->key)) {
+  const Gang* blocker = snapshot->not_startable.gang;
+  if (other != nullptr && (blocker == nullptr || other->key <= blocker->key)) {
     return About(ReasonCode::kGroupDisagrees, other->key, " was ", other->submitted ? "" : "not ",
                  "submitted as a whole; all gangs of a group must be, or none");
   }
-  if (lacks == nullptr) return {};
-  return About(snapshot->lacks.reason.code, lacks->key, ": ", snapshot->lacks.reason.text);
+  if (blocker == nullptr) return {};
+  return About(snapshot->not_startable.reason.code, blocker->key, ": ", snapshot->not_startable.reason.text);
 }
 
 std::string Eligibility::GroupHint(const Gang& gang) const {
@@ -152,7 +152,7 @@ Reason Eligibility::GroupMatesMembersReason(const Gang& gang, int64_t now_ms) co
                  " is placed pod by pod by a scheduler of its own, gang ", snapshot->by_plan->key,
                  " as a whole by Muster; all gangs of a group must be placed alike");
   }
-  const Gang* culprit = snapshot->short_of.gang;
+  const Gang* culprit = snapshot->short_of_members.gang;
   if (snapshot->last_retry_ms > now_ms) {
     for (const Gang* peer : snapshot->unplaced) {
       if (peer == culprit) break;
@@ -160,7 +160,7 @@ Reason Eligibility::GroupMatesMembersReason(const Gang& gang, int64_t now_ms) co
     }
   }
   if (culprit == nullptr) return {};
-  return About(snapshot->short_of.reason.code, culprit->key, ": ", snapshot->short_of.reason.text);
+  return About(snapshot->short_of_members.reason.code, culprit->key, ": ", snapshot->short_of_members.reason.text);
 }
 
 bool Eligibility::GroupQuorum(const Gang& gang) const {

@@ -56,7 +56,7 @@ struct Pod {
   int64_t last_cycle = 0;       // G-2: the last cycle in which it had its turn
   int64_t passed_ms = kNever;   // since when its turn is under way (PreFilter passed); kNever: it is not (G-2)
   int64_t counted_attempt = 0;  // the cycle in which its gang's `attempted` counts it; 0: none
-  bool counted_gated = false;   // these three: whether the gang's count of that name includes it
+  bool counted_gated = false;   // this and the next two: its gang's count of that name includes it
   bool counted_plannable = false;
   bool counted_by_callers = false;
   int32_t counted_leaf = -1;  // the leaf whose counts include it; -1: none
@@ -105,9 +105,9 @@ struct DurableGangState {
   int64_t held_ms = 0;     // G-6: how long earlier plans held capacity
   int32_t requeues = 0;
   int64_t cycle = 1;                  // G-2: the schedule cycle, for callers that schedule pods one by one
-  bool cycle_valid = true;            // false: a member found no node; no member passes until all had their turn
+  bool cycle_valid = true;            // false: a member found no node; no member passes until each had its turn
   std::string incarnation;            // identity among gangs of its name: UID of its PodGroup or first member
-  int64_t bypassed_since_ms = 0;      // since when it has been bypassed while it waits; 0: it was not
+  int64_t bypassed_since_ms = 0;      // when it was first bypassed while it waits; 0: it was not
   int64_t started_ms = 0;             // when it started, if it declares how long it runs; 0: not known
   int64_t future_slots_until_ms = 0;  // after its start: until when future slots stay reserved (P-7); 0: none are
   std::vector<std::string> failed;    // UIDs of failed members that policy `all` was applied to (G-13); sorted
@@ -116,19 +116,19 @@ struct DurableGangState {
 
 // Hashes of the state of a gang that the other gangs of its group depend on (D-10).
 struct GroupDigest {
-  uint64_t declared = 0;  // its declarations of itself and of its group
-  uint64_t decides = 0;   // whether the other gangs may start with it
+  uint64_t declared = 0;  // that it exists, and the group that it lists
+  uint64_t decides = 0;   // what decides whether the other gangs may start with it
   uint64_t explains = 0;  // its progress, which only explanations use
 };
 
-// What waits, is ordered, planned, reserved and charged to a queue as one (SPEC P-2, G-9, Q-2): pods of which a minimum
-// starts together. A gang is a claim, also one that was submitted (S-1). The rooms from queueing/ to scheduling/ know
-// claims only. The fields that decisions read of most claims come first: with ten thousand of them, each cache line
-// read is a fetch.
+// A claim: pods that wait, are planned and are charged to a queue as a whole, and of which a minimum starts together
+// (SPEC P-2, G-9, Q-2). Every gang is a claim, also a submitted one (S-1). The components from queueing/ to scheduling/
+// use claims only. The fields that decisions read of most claims come first: there are thousands of claims, and each
+// cache line is a fetch.
 struct Claim {
   ClaimId id = -1;
   int32_t gated = 0;               // pending members with a scheduling gate that is not Muster's
-  int32_t plannable = 0;           // pending members that Muster may place, without the rule of one priority
+  int32_t plannable = 0;           // pending members that Muster may place; ignores the rule of one priority
   bool submitted = false;          // submitted as a whole and not confirmed yet (S-1)
   bool partial_abandoned = false;  // partially bound, and its completion was abandoned (K-13)
   DurableGangState durable;
@@ -149,7 +149,7 @@ struct Claim {
   [[nodiscard]] int32_t active() const {
     return count(MemberState::kCommitted) + count(MemberState::kBound) + count(MemberState::kRunning);
   }
-  // K-13: some member has a node, and the gang was never complete; it is completed before anything new is planned.
+  // K-13: some member has a node, and the gang was never satisfied. It is completed before any new claim is planned.
   [[nodiscard]] bool partially_bound() const {
     return !durable.satisfied && !partial_abandoned && active() > 0 && rules.min_member != 0;
   }
@@ -174,8 +174,8 @@ struct Claim {
     for (const MemberCounts& leaf : leaves) present.push_back(leaf.active + leaf.succeeded);
     return quorum().SatisfiedBy(present);
   }
-  // The gang met its minimum once and has lost members since. It may take its capacity back before demand that is
-  // reserved for other gangs: otherwise gangs that wait for this gang to end would wait forever (G-13, Q-6).
+  // The gang met its minimum once and has lost members since. It comes before demand that is reserved for other gangs:
+  // otherwise gangs that wait until this gang ends would wait forever (G-13, Q-6).
   [[nodiscard]] bool below_minimum() const { return durable.satisfied && active() > 0 && !whole(); }
   [[nodiscard]] Quorum quorum() const {
     const MemberCounts counts{count(MemberState::kPending),   gated,    count(MemberState::kWaiting), active(),
@@ -194,7 +194,7 @@ struct Claim {
 };
 using Claims = absl::InlinedVector<const Claim*, 4>;
 
-// A claim that users declare as a gang, and the state of its declarations and of what its users receive.
+// A claim that users declare as a gang, with its declarations and the reasons that its users receive.
 struct Gang : Claim {
   using Base = Claim;  // recorded too (state/base/members.h)
 

@@ -288,15 +288,16 @@ GroupDigest Explanations::ComputeGroupDigest(const Gang& gang, int64_t now_ms) c
   news.declared = hash({1, r_.gangs->groups().SerialOf(gang.id)}).value();
   const bool placeable =
       gang.rules.tree.empty() ? plannable + waiting >= missing : gang.quorum().Placeable(gang.durable.satisfied);
-  news.decides =
-      hash({code, gang.quorum().Enough(), placeable, plannable > 0, gang.by_callers > 0, gang.retry_at_ms > now_ms,
-            r_.eligibility->SchedulesIndividually(gang), gang.submitted, plan == nullptr ? 0 : plan->id, waiting > 0,
-            gang.partially_bound(), gang.durable.satisfied, gang.once_satisfied() || gang.quorum().Met()})
-          .value();
+  news.decides = hash({code, gang.quorum().HasEnoughChildren(), placeable, plannable > 0, gang.by_callers > 0,
+                       gang.retry_at_ms > now_ms, r_.eligibility->SchedulesIndividually(gang), gang.submitted,
+                       plan == nullptr ? 0 : plan->id, waiting > 0, gang.partially_bound(), gang.durable.satisfied,
+                       gang.once_satisfied() || gang.quorum().Met()})
+                     .value();
   StateHasher explains = hash({gang.rules.min_member, children, gang.gated, missing, plannable, waiting,
                                r_.eligibility->Priority(gang), gang.created_ms, gang.durable.requeues});
   explains.Add(structure.text);
-  if (!gang.rules.tree.empty() && !gang.quorum().Enough()) explains.Add(gang.quorum().DescribeMissingChildren());
+  if (!gang.rules.tree.empty() && !gang.quorum().HasEnoughChildren())
+    explains.Add(gang.quorum().DescribeMissingChildren());
   explains.Add(r_.backlog->why(gang.id).text);
   explains.Add(r_.planning->DemandKey(gang));
   explains.Add(blocked_by_);

@@ -32,11 +32,11 @@ int32_t Quorum::MissingOfTree(bool was_satisfied) const {
   return static_cast<int32_t>(tree_->Least(lacks));
 }
 
-bool Quorum::ServedBy(bool was_satisfied, const std::vector<int32_t>& more) const {
+bool Quorum::MetWith(bool was_satisfied, const std::vector<int32_t>& more) const {
   return Satisfied([&](const Subgroup& leaf) { return Counted(leaf, was_satisfied) + more[Index(leaf)]; });
 }
 
-bool Quorum::AnyUsefulMember(bool was_satisfied) const {
+bool Quorum::HasUsefulMember(bool was_satisfied) const {
   std::vector<uint8_t> serves = SatisfiedNodes([&](const Subgroup& leaf) { return Counted(leaf, was_satisfied); });
   for (size_t i = 0; i < serves.size(); ++i) {  // parents come first
     const Subgroup& node = tree_->nodes[i];
@@ -64,7 +64,7 @@ std::vector<int32_t> Quorum::FutureMembersByLeaf() const {
 bool Quorum::Placeable(bool was_satisfied) const {
   std::vector<int32_t> more = FutureMembersByLeaf();
   for (size_t leaf = 0; leaf < more.size(); ++leaf) more[leaf] += (*leaves_)[leaf].waiting + (*leaves_)[leaf].plannable;
-  return ServedBy(was_satisfied, more);
+  return MetWith(was_satisfied, more);
 }
 
 std::string Quorum::Lacks(CountOf count_of, const char* what) const {

@@ -46,9 +46,8 @@ class Quorum {
   [[nodiscard]] int32_t Children() const {
     return counts_.active + counts_.waiting + counts_.pending - counts_.gated + Succeeded();
   }
-  // G-5: the members that count towards the minimum at the barrier. A once-satisfied gang asks only before it is
-  // satisfied: its members with a node belong to an incomplete start, which lacks only the remaining members (G-11,
-  // K-13).
+  // G-5: the members that count towards the minimum at the barrier. Under policy once-satisfied, active members count:
+  // they belong to an incomplete start, which needs only the remaining members (G-11, K-13).
   [[nodiscard]] int32_t Present() const {
     if (policy_ == MatchPolicy::kOnlyWaiting) return counts_.waiting;
     return counts_.waiting + counts_.active + Succeeded();
@@ -59,7 +58,7 @@ class Quorum {
     return minimum_ >= 0 && Present() >= minimum_;
   }
   // G-1: true if there are enough children for every minimum.
-  [[nodiscard]] bool Enough() const {
+  [[nodiscard]] bool HasEnoughChildren() const {
     if (tree_ == nullptr) return Children() >= minimum_;
     const std::vector<int32_t> future = FutureMembersByLeaf();
     return Satisfied([&](const Subgroup& leaf) { return QuorumOf(leaf).Children() + future[Index(leaf)]; });
@@ -69,22 +68,22 @@ class Quorum {
   [[nodiscard]] std::vector<int32_t> FutureMembersByLeaf() const;
   // The sum over all leaves; 0 without subgroups.
   [[nodiscard]] int32_t FutureMembers() const { return ahead_ ? absl::c_accumulate(FutureMembersByLeaf(), 0) : 0; }
-  // True if the minimum would be met by the members that have a node, as far as Missing counts them, together with all
-  // that wait or may be placed. REQUIRES: there are subgroups.
+  // True if the minimum would be met by the members that Missing counts and all members that wait or may be placed.
+  // REQUIRES: there are subgroups.
   [[nodiscard]] bool Placeable(bool was_satisfied) const;
-  // True if a member that waits or may be placed is useful: its subgroup is short of members, and so are all subgroups
-  // above it. REQUIRES: there are subgroups.
-  [[nodiscard]] bool AnyUsefulMember(bool was_satisfied) const;
-  // True if the minimum would be met by `more` members, by leaf, in addition to those that Missing counts. REQUIRES:
-  // there are subgroups.
-  [[nodiscard]] bool ServedBy(bool was_satisfied, const std::vector<int32_t>& more) const;
+  // True if some member that waits or may be placed helps to meet the minimum: its subgroup lacks members, and so do
+  // all subgroups above it. REQUIRES: there are subgroups.
+  [[nodiscard]] bool HasUsefulMember(bool was_satisfied) const;
+  // True if the minimum would be met by the members that Missing counts and `more` members, by leaf. REQUIRES: there
+  // are subgroups.
+  [[nodiscard]] bool MetWith(bool was_satisfied, const std::vector<int32_t>& more) const;
   // True if the minimum is met by these numbers of members that have a node or have ended, by leaf. REQUIRES: there are
   // subgroups.
   [[nodiscard]] bool SatisfiedBy(const std::vector<int32_t>& by_leaf) const {
     return Satisfied([&](const Subgroup& leaf) { return by_leaf[Index(leaf)]; });
   }
-  // G-11: the number of slots that the minimum still needs. `was_satisfied`: the gang was satisfied before. Policy
-  // only-waiting then counts no member that has started; before, it does, in order to complete an interrupted start
+  // G-11: the number of slots that the minimum still needs. `was_satisfied`: the gang was satisfied before. Under
+  // policy only-waiting, members that have started count only before that, so that an interrupted start is completed
   // (K-13).
   [[nodiscard]] int32_t Missing(bool was_satisfied) const {
     if (tree_ != nullptr) return MissingOfTree(was_satisfied);
@@ -95,7 +94,7 @@ class Quorum {
   // The quorum of one leaf. REQUIRES: it is a leaf of the tree.
   [[nodiscard]] Quorum QuorumOf(const Subgroup& leaf) const { return {leaf.minimum, policy_, (*leaves_)[Index(leaf)]}; }
   // Names the subgroups with too few children: "1 of 2 subgroups ready; decode: 1 of 3 pods exist". REQUIRES: not
-  // Enough.
+  // HasEnoughChildren.
   [[nodiscard]] std::string DescribeMissingChildren() const;
   // As DescribeMissingChildren, for the members that wait. REQUIRES: not Met.
   [[nodiscard]] std::string DescribeMissingPresent() const;

@@ -32,7 +32,7 @@ GangPhase PhaseOf(const Gang& gang, const Plan* plan) {
     if (gang.active() + succeeded + future_slots >= min) return GangPhase::kScheduled;
     if (gang.durable.satisfied) return GangPhase::kUnknown;
   }
-  const bool enough = gang.rules.min_member >= 0 && gang.quorum().Enough();
+  const bool enough = gang.rules.min_member >= 0 && gang.quorum().HasEnoughChildren();
   return enough ? GangPhase::kPreScheduling : GangPhase::kPending;
 }
 

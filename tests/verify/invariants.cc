@@ -286,7 +286,7 @@ absl::StatusOr<int32_t> CheckPlan(const Gang& gang, const Plan& plan, const Plan
   if (bound != plan.bound) return Broken(gang.key, " counts ", plan.bound, " bound, has ", bound);
   if (held != plan.held) return Broken(gang.key, " counts ", plan.held, " held slots, has ", held);
   if (plan.committed) return held;
-  if (!eligibility.ServedBy(gang, plan.size(), Plans::CountByLeaf(gang, plan))) {
+  if (!eligibility.MatchesMissing(gang, plan.size(), Plans::CountByLeaf(gang, plan))) {
     return Broken(gang.key, " has ", plan.size(), " slots and misses ", eligibility.Missing(gang));
   }
   // No partial gang is committed: a plan is committed as a whole or has no committed slot.
