@@ -1,12 +1,12 @@
-// Makes decisions durable between the engine and the store, in order and off the engine's thread. What depends on a
+// Makes the engine's decisions durable in the store, in order, without blocking the engine's thread. What depends on a
 // decision (answers, effects, the published view) is released after its records are durable (SPEC S-2).
 //
-// Deliveries are numbered in the order of Add. A thread takes all gathered deliveries, commits their records in one
-// commit and delivers them in order. Meanwhile the next ones gather. If some have gathered when a commit ends, their
-// commit begins at once, and a second thread delivers what is committed.
+// Deliveries are numbered in the order of Add. A thread takes all queued deliveries, commits their records in one
+// commit and delivers them in order. Meanwhile others are queued. If the queue is not empty when a commit ends, the
+// next commit begins at once, and a second thread delivers what is committed.
 //
-// If the store fails, the same records are tried again; only what depends on them waits. Add delivers at once on the
-// caller's thread in two cases: the store does not wait for a disk, or there are no records and no commit is running.
+// If the store fails, the same records are tried again; only what depends on them waits. Add delivers at once, on the
+// caller's thread, if the store does not wait for a disk, or if there are no records and no commit is running.
 #ifndef MUSTER_SERVICE_ENGINE_COMMITTER_H_
 #define MUSTER_SERVICE_ENGINE_COMMITTER_H_
 
@@ -24,14 +24,14 @@
 
 namespace muster {
 
-// The result for the records that a delivery depends on.
+// What became of the records that a delivery depends on.
 enum class Stored : uint8_t { kDurable, kStopping, kFenced };
 
 // Add is called from one thread; everything else is thread-safe.
 class Committer {
  public:
   using Deliver = std::function<void(Stored)>;
-  // Each uses about 10 KB of memory, whether its caller still waits or not.
+  // Each waiting call uses about 10 KB of memory, even if its caller has left.
   static constexpr size_t kMaxWaitingCallers = 50'000;
 
   // `backlog`: the number of records that may wait for the store before the engine refuses commands that may need more.
@@ -42,21 +42,21 @@ class Committer {
 
   // Takes over the store and returns its records.
   [[nodiscard]] absl::StatusOr<std::vector<Record>> Start();
-  // From now on, if the store accepts nothing for the grace time, the rest is delivered as not stored.
+  // From now on, if the store accepts nothing for `grace`, all remaining deliveries receive kStopping.
   void StartGracePeriod();
   // Delivers everything added, without waiting for callers, and ends the thread. REQUIRES: no Add afterwards.
   void Stop();
 
   // `callers`: the number of callers that wait for the delivery.
   void Add(std::vector<Record> records, size_t callers, Deliver deliver);
-  // Commits what has gathered, or what failed the last time, and delivers it unless the store fails. Returns false if
-  // there is nothing to commit. Stepped only.
+  // Stepped only: commits what is queued, or what failed the last time, and delivers it unless the store fails. Returns
+  // false if there is nothing to commit.
   bool TryOnce();
 
   [[nodiscard]] int store_format() const { return store_->format(); }
   [[nodiscard]] std::string store_name() const { return store_->name(); }
   [[nodiscard]] bool full() const { return waiting_records_ >= backlog_; }
-  // So many callers wait that no more are accepted.
+  // kMaxWaitingCallers callers wait: no more are accepted.
   [[nodiscard]] bool too_many_callers() const { return waiting_callers_ >= kMaxWaitingCallers; }
   // Another process has the store: nothing will be stored any more.
   [[nodiscard]] bool fenced() const { return stored_ == Stored::kFenced; }
@@ -83,11 +83,11 @@ class Committer {
   void Run();
   void RunDelivery();
   // Waits before a commit until as many callers wait as were answered last, or none arrives for a moment, or the time
-  // of one commit has passed. Reason: an answered caller usually calls again at once. It would just miss this commit
-  // and wait for two. If so many callers arrive that this takes longer than a commit, there is no wait: one part of
-  // them calls while the commit of the other part runs.
+  // of one commit has passed. Reason: an answered caller usually calls again at once; without the wait it would just
+  // miss this commit and wait for two. If callers arrive for longer than a commit takes, there is no wait: some of them
+  // then call while the commit of the others runs.
   void AwaitCallers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes what has gathered. Returns false if nothing has.
+  // Moves what is queued to gathered_. Returns false if the queue is empty.
   bool Gather() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DeliverGathered(Stored stored);
   void DeliverAll(Finished* finished);
@@ -110,8 +110,8 @@ class Committer {
   size_t gathered_callers_ = 0;
   absl::Time last_commit_end_;           // end of the last commit, on the steady clock
   absl::Duration last_commit_duration_;  // its duration, bounded by kMaxCallerWait
-  int futile_waits_ = 0;                 // waits in a row for which callers were missing
-  int commits_without_wait_ = 0;         // commits without a wait, because of futile_waits_
+  int futile_waits_ = 0;                 // consecutive waits that ended with too few callers
+  int commits_without_wait_ = 0;         // commits that did not wait, because of futile_waits_
 
   mutable Mutex mutex_;
   CondVar changed_;

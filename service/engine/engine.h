@@ -1,6 +1,6 @@
-// The single writer around the machine: a bounded mailbox, one thread, and the order that keeps promises: apply in
-// memory -> the batch's records durable -> publish the read view -> reply and send effects. While one batch becomes
-// durable, the next ones are applied (see Committer).
+// The single writer around the machine: a bounded mailbox and one thread. For each batch of commands, in this order:
+// apply in memory -> make the records durable -> publish the read view -> reply and send effects. While one batch
+// becomes durable, the next ones are applied (see Committer).
 #ifndef MUSTER_SERVICE_ENGINE_ENGINE_H_
 #define MUSTER_SERVICE_ENGINE_ENGINE_H_
 
@@ -30,9 +30,9 @@
 namespace muster {
 
 struct EngineOptions {
-  size_t mailbox_capacity = 16'384;                       // commands; beyond it a call fails with "overloaded"
+  size_t mailbox_capacity = 16'384;                       // commands; a call beyond it fails with "overloaded"
   size_t batch = 256;                                     // commands applied per commit
-  int32_t gangs_per_round = 32;                           // planned between two batches, at most
+  int32_t gangs_per_round = 32;                           // the largest number planned between two batches
   absl::Duration planning_slice = absl::Milliseconds(1);  // time limit for that; the last gang is planned to its end
   absl::Duration store_grace = absl::Seconds(5);          // how long a failing store may delay Stop
   // records that may wait for the store; one snapshot of a large cluster needs as many
@@ -51,14 +51,14 @@ struct EngineStats {
   uint64_t commands = 0;
   uint64_t batches = 0;
   uint64_t rejected = 0;      // answered "overloaded"
-  std::string store_error;    // why the store accepts nothing and answers wait; empty: it accepts
+  std::string store_error;    // why the store accepts nothing, so that answers wait; empty: it accepts
   int64_t store_waiting = 0;  // batches that wait for the store
   int64_t commits = 0;
-  int64_t spans_skipped = 0;  // decisions without a span: too many in a second
+  int64_t spans_skipped = 0;  // decisions without a span: beyond the limit of spans per second
 };
 
-// Thread-safe. Stop (or destroy) it before the store and the effect sink. Callbacks run on a thread of the engine,
-// those of one call in order, and must not block.
+// Thread-safe. Stop or destroy it before the store and the effect sink. Callbacks run on a thread of the engine, those
+// of one call in order, and must not block.
 class Engine : public DecisionPort {
  public:
   using Listener = std::function<void(const ViewChange&)>;
@@ -66,14 +66,14 @@ class Engine : public DecisionPort {
   Engine(const MachineSettings& settings, EngineOptions options, Store* store, EffectSink* effects);
   ~Engine() override;
 
-  // Loads the store, starts the thread, and returns when readers see what was loaded. The error names the record that
+  // Loads the store, starts the thread, and returns when the loaded state is published. The error names the record that
   // cannot be read.
   [[nodiscard]] absl::Status Start();
-  // Answers every hold that is not committed and accepts only outcomes of bindings from now on. Returns when every
-  // committed call has its final answer (K-4), or at `end`. Then stop the parts that send to the API server, and call
+  // From now on accepts only outcomes of bindings. Answers every hold that is not committed. Returns when every
+  // committed call has its final answer (K-4), or at `end`. Next, stop the parts that send to the API server, then call
   // Stop.
   void Drain(std::chrono::steady_clock::time_point end);
-  // Answers every held call, finishes what was submitted, and ends the thread.
+  // Answers every held call, applies the commands that were submitted, and ends the thread.
   void Stop();
 
   absl::StatusOr<Reply> Ask(Command command, absl::Duration patience) override;
@@ -93,7 +93,7 @@ class Engine : public DecisionPort {
   // ends the wait early.
   HoldToken AskPermit(Permit permit, std::chrono::steady_clock::time_point deadline, ReplyCallback done,
                       HoldCallback answered);
-  // The caller of a Permit is gone. Never refused: there are at most as many of these as Permits that wait.
+  // The caller of a Permit is gone. Accepted even if the mailbox is full: each waiting Permit causes at most one.
   void OnPermitCallerGone(const std::string& uid, HoldToken token);
 
   [[nodiscard]] const MachineSettings& settings() const { return settings_; }
@@ -105,20 +105,20 @@ class Engine : public DecisionPort {
   // Stepped only: applies a batch of what waits, plans, and delivers the results. Destroying the object without Stop
   // simulates a crash.
   void Step();
-  // Stepped only: does once the work of the thread that commits. Returns false if there is none.
+  // Stepped only: commits once, as the thread that commits would. Returns false if there is nothing to commit.
   bool TryCommit() { return committer_.TryOnce(); }
   // Stepped only: whether Step has work.
   [[nodiscard]] bool StepDue() const;
 
-  // Reads on the engine's thread. The first `step` runs in order with commands; further steps run after each batch of
-  // commands while `step` returns false, so a long read does not delay commands. Then `done` is called once.
-  // ResourceExhausted and Unavailable are returned at once, as for Ask.
+  // Reads on the engine's thread. The first `step` runs in order with commands. While `step` returns false, it runs
+  // again after each batch of commands, so that a long read does not delay commands. Then `done` is called once, when
+  // all that was read is durable. ResourceExhausted and Unavailable are returned at once, as for Ask.
   using ReadStep = std::function<bool(const Machine&)>;
   void ReadDurable(ReadStep step, std::function<void(const absl::Status&)> done);
-  // As ReadDurable, for answers on which no caller builds: current states and reasons. What it reads need not be
-  // durable, so it is answered even while the store accepts nothing.
+  // As ReadDurable, for answers that promise nothing: current states and reasons. What it reads need not be durable, so
+  // it is answered even while the store accepts nothing.
   void ReadLatest(ReadStep step, std::function<void(const absl::Status&)> done);
-  // As ReadDurable and ReadLatest, in one step; wait for the result. REQUIRES: not called on the engine's thread.
+  // As ReadDurable and ReadLatest, in one step; return after `read`. REQUIRES: not called on the engine's thread.
   [[nodiscard]] absl::Status ReadDurableSync(const std::function<void(const Machine&)>& read);
   [[nodiscard]] absl::Status ReadLatestSync(const std::function<void(const Machine&)>& read);
 
@@ -138,7 +138,7 @@ class Engine : public DecisionPort {
     std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
     std::shared_ptr<Span> span = nullptr;
     AppliedCallback applied = nullptr;
-    bool must_be_durable = true;  // for a read
+    bool must_be_durable = true;  // of a read: what it reads
   };
   struct Held {
     HoldCallback answered;
