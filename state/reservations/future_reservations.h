@@ -41,8 +41,8 @@ class FutureReservations {
       : gangs_(gangs), eligibility_(eligibility), cluster_(cluster), ledger_(ledger), queues_(queues) {}
 
   // --- terminating pods ---
-  // Updates whether the pod is terminating: being deleted while it is on a node. Returns true if it no longer is: the
-  // caller must then check the reservations on its node.
+  // Updates whether the pod is terminating: being deleted while it is on a node. Returns true if it was terminating and
+  // no longer is: the caller must then check the reservations on its node.
   [[nodiscard]] bool TrackTerminating(const Pod& pod, int64_t now_ms);
   void Remove(const Pod& pod);
   // Some pod has been terminating for less than kTerminationPatienceMs.
