@@ -8,8 +8,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "state/api/apply_context.h"
 #include "state/base/hash.h"
 #include "state/base/text.h"
+#include "state/cluster/cluster.h"
+#include "state/gangs/gangs.h"
+#include "state/reservations/plans.h"
 
 namespace muster {
 namespace {

@@ -15,11 +15,13 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
-#include "state/api/apply_context.h"
+#include "state/api/effects.h"
 #include "state/base/by_id.h"
-#include "state/cluster/cluster.h"
-#include "state/gangs/gangs.h"
-#include "state/reservations/plans.h"
+#include "state/base/components.h"
+#include "state/base/reason.h"
+#include "state/base/time.h"
+#include "state/gangs/types.h"
+#include "state/model/ids.h"
 
 namespace muster {
 

@@ -7,6 +7,15 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "state/base/check.h"
+#include "state/binding/activations.h"
+#include "state/binding/broken_plans.h"
+#include "state/binding/plan_lifecycle.h"
+#include "state/binding/pod_lifecycle.h"
+#include "state/binding/repair.h"
+#include "state/gangs/gangs.h"
+#include "state/persistence/records.h"
+#include "state/reservations/backfill.h"
+#include "state/reservations/plans.h"
 
 namespace muster {
 namespace {

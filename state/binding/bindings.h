@@ -9,15 +9,16 @@
 #include <tuple>
 
 #include "absl/strings/string_view.h"
+#include "state/api/commands.h"
 #include "state/base/by_id.h"
-#include "state/binding/broken_plans.h"
-#include "state/binding/plan_lifecycle.h"
-#include "state/binding/pod_lifecycle.h"
-#include "state/binding/repair.h"
-#include "state/persistence/records.h"
-#include "state/reservations/backfill.h"
+#include "state/base/components.h"
+#include "state/base/reason.h"
+#include "state/gangs/types.h"
+#include "state/model/ids.h"
 
 namespace muster {
+
+struct Commitment;
 
 struct BindingSettings {
   int64_t hold_limit_ms = 0;    // K-5

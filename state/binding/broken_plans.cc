@@ -4,7 +4,15 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "state/api/apply_context.h"
 #include "state/base/check.h"
+#include "state/binding/plan_lifecycle.h"
+#include "state/cluster/ledger.h"
+#include "state/gangs/gangs.h"
+#include "state/queueing/backlog.h"
+#include "state/reservations/future_reservations.h"
+#include "state/reservations/nominations.h"
+#include "state/reservations/plans.h"
 
 namespace muster {
 

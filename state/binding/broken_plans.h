@@ -3,12 +3,10 @@
 #ifndef MUSTER_STATE_BINDING_BROKEN_PLANS_H_
 #define MUSTER_STATE_BINDING_BROKEN_PLANS_H_
 
-#include "state/binding/plan_lifecycle.h"
-#include "state/cluster/ledger.h"
-#include "state/queueing/backlog.h"
+#include "state/base/components.h"
+#include "state/gangs/types.h"
+#include "state/model/ids.h"
 #include "state/reservations/domains.h"
-#include "state/reservations/future_reservations.h"
-#include "state/reservations/nominations.h"
 
 namespace muster {
 

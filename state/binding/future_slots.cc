@@ -5,7 +5,12 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "state/binding/activations.h"
 #include "state/binding/plan_lifecycle.h"
+#include "state/binding/pod_lifecycle.h"
+#include "state/gangs/gangs.h"
+#include "state/queueing/queues.h"
+#include "state/reservations/plans.h"
 
 namespace muster {
 

@@ -9,6 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "state/base/check.h"
 #include "state/base/text.h"
+#include "state/binding/activations.h"
+#include "state/binding/pod_lifecycle.h"
+#include "state/binding/wait_clock.h"
+#include "state/queueing/queues.h"
+#include "state/reservations/plans.h"
+#include "state/reservations/submissions.h"
 
 namespace muster {
 namespace {

@@ -10,13 +10,15 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "state/binding/pod_lifecycle.h"
-#include "state/binding/wait_clock.h"
+#include "state/base/components.h"
+#include "state/base/reason.h"
+#include "state/cluster/statement.h"
 #include "state/queueing/backlog.h"
-#include "state/queueing/queues.h"
-#include "state/reservations/submissions.h"
 
 namespace muster {
+
+class FreeSlots;
+struct Plan;
 
 struct PlanLifecycleRooms {
   const Cluster* cluster;

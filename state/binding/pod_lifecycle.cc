@@ -7,6 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "state/base/check.h"
 #include "state/base/enum_names.h"
+#include "state/binding/activations.h"
+#include "state/gangs/gangs.h"
+#include "state/queueing/backlog.h"
+#include "state/reservations/deadlines.h"
+#include "state/reservations/future_reservations.h"
+#include "state/reservations/nominations.h"
+#include "state/reservations/plans.h"
 
 namespace muster {
 

@@ -20,17 +20,10 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
 #include "absl/strings/string_view.h"
-#include "state/api/apply_context.h"
 #include "state/base/by_id.h"
-#include "state/binding/activations.h"
-#include "state/cluster/ledger.h"
-#include "state/gangs/gangs.h"
+#include "state/base/components.h"
+#include "state/gangs/eligibility.h"
 #include "state/persistence/records.h"
-#include "state/queueing/backlog.h"
-#include "state/reservations/deadlines.h"
-#include "state/reservations/future_reservations.h"
-#include "state/reservations/nominations.h"
-#include "state/reservations/plans.h"
 
 namespace muster {
 

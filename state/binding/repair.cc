@@ -6,7 +6,12 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "state/api/apply_context.h"
 #include "state/base/text.h"
+#include "state/binding/activations.h"
+#include "state/binding/plan_lifecycle.h"
+#include "state/gangs/gangs.h"
+#include "state/reservations/plans.h"
 
 namespace muster {
 namespace {

@@ -12,7 +12,9 @@
 
 #include "absl/strings/string_view.h"
 #include "state/base/by_id.h"
-#include "state/binding/plan_lifecycle.h"
+#include "state/base/components.h"
+#include "state/base/time.h"
+#include "state/gangs/types.h"
 
 namespace muster {
 

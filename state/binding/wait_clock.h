@@ -9,7 +9,10 @@
 #include <tuple>
 
 #include "state/base/by_id.h"
+#include "state/base/components.h"
+#include "state/base/time.h"
 #include "state/gangs/gangs.h"
+#include "state/gangs/types.h"
 
 namespace muster {
 

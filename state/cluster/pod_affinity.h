@@ -18,13 +18,13 @@
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "state/base/components.h"
 #include "state/model/facts.h"
 #include "state/model/ids.h"
 #include "state/model/pod_template.h"
 
 namespace muster {
 
-class Cluster;
 struct PodClass;
 
 // A value of one label that some node has. Numbers are dense for each label.

@@ -4,7 +4,10 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "state/cluster/ledger.h"
 #include "state/frontends/extender_frontend.h"
+#include "state/gangs/gangs.h"
+#include "state/reservations/plans.h"
 
 namespace muster {
 namespace {

@@ -3,6 +3,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "state/api/apply_context.h"
+#include "state/binding/activations.h"
+#include "state/binding/bindings.h"
+#include "state/binding/pod_lifecycle.h"
+#include "state/gangs/gangs.h"
+#include "state/gangs/sources.h"
+#include "state/reservations/plans.h"
 
 namespace muster {
 namespace {

@@ -11,12 +11,21 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
-#include "state/binding/bindings.h"
-#include "state/cluster/class_index.h"
+#include "state/api/effects.h"
+#include "state/base/components.h"
+#include "state/base/reason.h"
+#include "state/base/resources.h"
+#include "state/base/time.h"
+#include "state/gangs/types.h"
+#include "state/model/ids.h"
 #include "state/reservations/domains.h"
-#include "state/views/wait_reasons.h"
 
 namespace muster {
+
+class NodeOffer;
+struct Bind;
+struct Filter;
+struct Preempt;
 
 struct CapacityGuardRooms {
   const Cluster* cluster;

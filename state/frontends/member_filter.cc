@@ -3,7 +3,16 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "state/api/apply_context.h"
+#include "state/binding/activations.h"
+#include "state/binding/plan_lifecycle.h"
+#include "state/binding/pod_lifecycle.h"
+#include "state/cluster/class_index.h"
 #include "state/frontends/extender_frontend.h"
+#include "state/gangs/gangs.h"
+#include "state/queueing/queues.h"
+#include "state/reservations/plans.h"
+#include "state/views/wait_reasons.h"
 
 namespace muster {
 namespace {

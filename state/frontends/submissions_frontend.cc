@@ -8,6 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "state/base/checked.h"
 #include "state/base/problem.h"
+#include "state/binding/activations.h"
+#include "state/binding/plan_lifecycle.h"
+#include "state/reservations/submissions.h"
+#include "state/views/reader.h"
+#include "state/views/wait_reasons.h"
 
 namespace muster {
 namespace {

@@ -12,11 +12,16 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "state/binding/bindings.h"
-#include "state/reservations/submissions.h"
-#include "state/views/reader.h"
+#include "state/api/effects.h"
+#include "state/base/components.h"
+#include "state/base/reason.h"
+#include "state/model/facts.h"
 
 namespace muster {
+
+class SubmissionReader;
+struct ConfirmGang;
+struct SubmitGang;
 
 struct SubmissionSettings {
   int64_t ttl_ms = 0;           // the TTL of a submitted gang that names none

@@ -1,7 +1,14 @@
 // Nodes at the barrier, for pods whose callers choose them: which gangs make way for others (SPEC P-6).
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "state/binding/bindings.h"
+#include "state/binding/plan_lifecycle.h"
+#include "state/binding/pod_lifecycle.h"
+#include "state/cluster/cluster.h"
 #include "state/frontends/verbs_frontend.h"
+#include "state/gangs/gangs.h"
+#include "state/queueing/queues.h"
+#include "state/reservations/nominations.h"
 
 namespace muster {
 namespace {

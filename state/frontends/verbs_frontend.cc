@@ -6,7 +6,16 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "state/base/problem.h"
+#include "state/binding/bindings.h"
+#include "state/binding/plan_lifecycle.h"
+#include "state/binding/pod_lifecycle.h"
+#include "state/cluster/class_index.h"
+#include "state/cluster/topology.h"
+#include "state/gangs/gangs.h"
 #include "state/planner/explain_no_room.h"
+#include "state/queueing/queues.h"
+#include "state/reservations/domains.h"
+#include "state/reservations/plans.h"
 
 namespace muster {
 namespace {

@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "state/binding/bindings.h"
-#include "state/binding/pod_lifecycle.h"
-#include "state/cluster/class_index.h"
-#include "state/views/wait_reasons.h"
+#include "state/api/commands.h"
+#include "state/api/effects.h"
+#include "state/base/components.h"
+#include "state/base/reason.h"
+#include "state/model/ids.h"
 
 namespace muster {
 

@@ -4,7 +4,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "state/base/check.h"
+#include "state/binding/bindings.h"
+#include "state/binding/pod_lifecycle.h"
+#include "state/binding/wait_clock.h"
+#include "state/cluster/cluster.h"
 #include "state/frontends/verbs_frontend.h"
+#include "state/reservations/domains.h"
+#include "state/reservations/plans.h"
+#include "state/views/wait_reasons.h"
 
 namespace muster {
 namespace {

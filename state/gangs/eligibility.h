@@ -11,9 +11,11 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "state/gangs/gangs.h"
+#include "state/base/by_id.h"
+#include "state/base/components.h"
+#include "state/base/reason.h"
+#include "state/gangs/types.h"
 #include "state/model/ids.h"
-#include "state/model/queue.h"
 
 namespace muster {
 

@@ -4,6 +4,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "state/gangs/eligibility.h"
+#include "state/gangs/gangs.h"
+#include "state/gangs/group_register.h"
 
 namespace muster {
 namespace {

@@ -14,6 +14,7 @@
 #include "absl/container/btree_set.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
+#include "state/base/components.h"
 #include "state/base/reason.h"
 #include "state/base/time.h"
 #include "state/model/facts.h"
@@ -36,8 +37,6 @@ enum class MemberState : uint8_t {
 };
 inline constexpr size_t kMemberStates = 8;
 [[nodiscard]] absl::string_view ToString(MemberState state);
-
-struct Gang;
 
 // The fields that decisions read of most pods come first, in one cache line; the facts are large.
 struct Pod {

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "state/gangs/gangs.h"
+#include "state/reservations/submissions.h"
 
 namespace muster {
 

@@ -7,10 +7,8 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "state/api/apply_context.h"
-#include "state/gangs/gangs.h"
+#include "state/base/components.h"
 #include "state/persistence/records.h"
-#include "state/reservations/submissions.h"
 
 namespace muster {
 

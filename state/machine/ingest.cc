@@ -12,6 +12,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "state/base/problem.h"
+#include "state/binding/broken_plans.h"
+#include "state/binding/plan_lifecycle.h"
+#include "state/cluster/ledger.h"
+#include "state/gangs/gangs.h"
+#include "state/gangs/refused_facts.h"
+#include "state/gangs/sources.h"
+#include "state/machine/fact_recorder.h"
+#include "state/machine/pod_facts.h"
 
 namespace muster {
 

@@ -7,8 +7,13 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "state/gangs/refused_facts.h"
-#include "state/machine/pod_facts.h"
+#include "state/api/commands.h"
+#include "state/base/components.h"
+#include "state/cluster/cluster.h"
+#include "state/model/facts.h"
+#include "state/model/gang.h"
+#include "state/model/ids.h"
+#include "state/persistence/records.h"
 
 namespace muster {
 

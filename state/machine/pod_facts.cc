@@ -7,6 +7,16 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "state/base/check.h"
+#include "state/binding/activations.h"
+#include "state/binding/bindings.h"
+#include "state/binding/broken_plans.h"
+#include "state/binding/plan_lifecycle.h"
+#include "state/binding/pod_lifecycle.h"
+#include "state/gangs/gangs.h"
+#include "state/gangs/sources.h"
+#include "state/machine/fact_recorder.h"
+#include "state/queueing/queues.h"
+#include "state/scheduling/planning.h"
 
 namespace muster {
 

@@ -8,11 +8,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "state/binding/bindings.h"
-#include "state/gangs/sources.h"
-#include "state/machine/fact_recorder.h"
-#include "state/persistence/records.h"
-#include "state/scheduling/planning.h"
+#include "state/base/components.h"
+#include "state/model/facts.h"
+#include "state/model/ids.h"
+#include "state/model/pod_template.h"
 
 namespace muster {
 

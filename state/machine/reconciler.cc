@@ -8,7 +8,18 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "state/base/hash.h"
+#include "state/binding/activations.h"
+#include "state/binding/bindings.h"
+#include "state/binding/plan_lifecycle.h"
+#include "state/binding/repair.h"
+#include "state/gangs/gangs.h"
+#include "state/gangs/sources.h"
 #include "state/persistence/records.h"
+#include "state/reservations/backfill.h"
+#include "state/reservations/deadlines.h"
+#include "state/reservations/plans.h"
+#include "state/scheduling/planning.h"
+#include "state/views/wait_reasons.h"
 
 namespace muster {
 

@@ -8,10 +8,8 @@
 #include <string>
 #include <tuple>
 
-#include "state/binding/bindings.h"
-#include "state/reservations/deadlines.h"
-#include "state/scheduling/planning.h"
-#include "state/views/wait_reasons.h"
+#include "state/base/components.h"
+#include "state/gangs/types.h"
 
 namespace muster {
 

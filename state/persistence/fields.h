@@ -16,7 +16,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "state/api/effects.h"
-#include "state/base/shared.h"
 
 namespace muster {
 

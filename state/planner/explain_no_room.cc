@@ -11,6 +11,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "state/base/resources.h"
+#include "state/cluster/cluster.h"
+#include "state/model/facts.h"
+#include "state/model/pod_template.h"
 
 namespace muster {
 namespace {

@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <string>
 
-#include "state/cluster/cluster.h"
+#include "state/base/components.h"
+#include "state/model/ids.h"
 
 namespace muster {
 

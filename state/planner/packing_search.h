@@ -11,8 +11,9 @@
 #include <limits>
 #include <vector>
 
-#include "state/cluster/cluster.h"
-#include "state/cluster/statement.h"
+#include "state/base/components.h"
+#include "state/base/resources.h"
+#include "state/model/ids.h"
 
 namespace muster {
 

@@ -6,6 +6,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
+#include "state/cluster/class_index.h"
 #include "state/planner/repack_search.h"
 
 namespace muster {

@@ -9,8 +9,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
-#include "state/cluster/class_index.h"
-#include "state/cluster/cluster.h"
+#include "state/base/components.h"
 #include "state/cluster/statement.h"
 #include "state/cluster/topology.h"
 #include "state/planner/explain_no_room.h"

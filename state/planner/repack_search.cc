@@ -12,6 +12,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "state/base/check.h"
+#include "state/cluster/class_index.h"
 #include "state/planner/packing_search.h"
 
 namespace muster {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "state/cluster/topology.h"
+#include "state/base/components.h"
 #include "state/model/subgroups.h"
 #include "state/planner/planner.h"
 

@@ -10,6 +10,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
+#include "state/cluster/pod_affinity.h"
+#include "state/cluster/statement.h"
+#include "state/cluster/topology.h"
+#include "state/planner/planner.h"
+#include "state/planner/tree_demand.h"
 
 namespace muster {
 namespace {

@@ -13,11 +13,13 @@
 #include <cstdint>
 
 #include "absl/container/flat_hash_map.h"
-#include "state/cluster/topology.h"
-#include "state/planner/planner.h"
-#include "state/planner/tree_demand.h"
+#include "state/base/components.h"
+#include "state/planner/explain_no_room.h"
 
 namespace muster {
+
+struct TreeDemand;
+struct Trial;
 
 struct TreePlacement {
   bool placed = false;

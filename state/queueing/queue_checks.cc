@@ -8,6 +8,8 @@
 #include "absl/container/btree_set.h"
 #include "absl/strings/str_cat.h"
 #include "state/base/quantity.h"
+#include "state/gangs/eligibility.h"
+#include "state/gangs/gangs.h"
 #include "state/queueing/queues.h"
 
 namespace muster {

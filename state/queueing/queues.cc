@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "state/gangs/eligibility.h"
+#include "state/gangs/gangs.h"
 #include "state/queueing/fair_share.h"
 
 namespace muster {

@@ -18,10 +18,11 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "state/base/by_id.h"
+#include "state/base/components.h"
 #include "state/base/resources.h"
 #include "state/cluster/ledger.h"
 #include "state/cluster/statement.h"
-#include "state/gangs/eligibility.h"
+#include "state/gangs/types.h"
 #include "state/model/queue.h"
 
 namespace muster {

@@ -4,6 +4,9 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "state/gangs/gangs.h"
+#include "state/queueing/backlog.h"
+#include "state/reservations/future_reservations.h"
 
 namespace muster {
 

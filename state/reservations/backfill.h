@@ -14,10 +14,10 @@
 
 #include "absl/container/btree_set.h"
 #include "state/base/by_id.h"
-#include "state/gangs/gangs.h"
-#include "state/queueing/backlog.h"
+#include "state/base/components.h"
+#include "state/model/ids.h"
+#include "state/model/queue.h"
 #include "state/queueing/queues.h"
-#include "state/reservations/future_reservations.h"
 
 namespace muster {
 

@@ -4,6 +4,9 @@
 #include <string>
 
 #include "absl/algorithm/container.h"
+#include "state/cluster/ledger.h"
+#include "state/gangs/types.h"
+#include "state/reservations/plans.h"
 
 namespace muster {
 namespace {

@@ -9,10 +9,8 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "state/cluster/ledger.h"
+#include "state/base/components.h"
 #include "state/cluster/topology.h"
-#include "state/gangs/types.h"
-#include "state/reservations/plans.h"
 
 namespace muster {
 

@@ -6,6 +6,9 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/btree_set.h"
 #include "state/base/check.h"
+#include "state/gangs/eligibility.h"
+#include "state/gangs/gangs.h"
+#include "state/queueing/queues.h"
 
 namespace muster {
 

@@ -22,14 +22,15 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/types/span.h"
-#include "state/cluster/cluster.h"
+#include "state/base/components.h"
+#include "state/base/time.h"
 #include "state/cluster/ledger.h"
 #include "state/cluster/statement.h"
-#include "state/gangs/eligibility.h"
-#include "state/gangs/gangs.h"
-#include "state/queueing/queues.h"
+#include "state/gangs/types.h"
 
 namespace muster {
+
+struct Node;
 
 class FutureReservations {
  public:

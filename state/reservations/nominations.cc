@@ -1,6 +1,10 @@
 #include "state/reservations/nominations.h"
 
 #include "absl/algorithm/container.h"
+#include "state/cluster/cluster.h"
+#include "state/cluster/statement.h"
+#include "state/gangs/gangs.h"
+#include "state/queueing/queues.h"
 
 namespace muster {
 

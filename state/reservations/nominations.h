@@ -8,11 +8,9 @@
 
 #include "absl/container/btree_set.h"
 #include "absl/functional/function_ref.h"
-#include "state/cluster/cluster.h"
-#include "state/cluster/ledger.h"
-#include "state/cluster/statement.h"
-#include "state/gangs/gangs.h"
-#include "state/queueing/queues.h"
+#include "state/base/components.h"
+#include "state/gangs/types.h"
+#include "state/model/ids.h"
 
 namespace muster {
 

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "state/base/check.h"
+#include "state/cluster/ledger.h"
+#include "state/gangs/gangs.h"
 #include "state/persistence/records.h"
 
 namespace muster {

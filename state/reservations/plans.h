@@ -14,12 +14,10 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/types/span.h"
-#include "state/api/apply_context.h"
 #include "state/base/by_id.h"
-#include "state/cluster/ledger.h"
+#include "state/base/components.h"
 #include "state/cluster/statement.h"
 #include "state/gangs/eligibility.h"
-#include "state/gangs/gangs.h"
 
 namespace muster {
 

@@ -6,6 +6,9 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
+#include "state/cluster/ledger.h"
+#include "state/gangs/gangs.h"
+#include "state/reservations/plans.h"
 
 namespace muster {
 

@@ -14,11 +14,10 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
+#include "state/base/components.h"
+#include "state/base/time.h"
 #include "state/cluster/cluster.h"
-#include "state/cluster/ledger.h"
 #include "state/cluster/statement.h"
-#include "state/gangs/gangs.h"
-#include "state/reservations/plans.h"
 
 namespace muster {
 

@@ -6,6 +6,8 @@
 
 #include "state/base/check.h"
 #include "state/base/enum_names.h"
+#include "state/gangs/gangs.h"
+#include "state/reservations/deadlines.h"
 
 namespace muster {
 namespace {

@@ -16,8 +16,9 @@
 #include "absl/strings/string_view.h"
 #include "state/api/effects.h"
 #include "state/base/by_id.h"
-#include "state/gangs/gangs.h"
-#include "state/reservations/deadlines.h"
+#include "state/base/components.h"
+#include "state/base/time.h"
+#include "state/gangs/types.h"
 
 namespace muster {
 

@@ -7,6 +7,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "state/base/varint.h"
+#include "state/gangs/eligibility.h"
+#include "state/gangs/gangs.h"
+#include "state/queueing/queues.h"
+#include "state/reservations/backfill.h"
+#include "state/reservations/nominations.h"
 
 namespace muster {
 namespace {

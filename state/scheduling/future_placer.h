@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "state/reservations/backfill.h"
-#include "state/reservations/nominations.h"
-#include "state/reservations/projected_release.h"
+#include "state/base/components.h"
+#include "state/reservations/future_reservations.h"
 #include "state/scheduling/placer.h"
 
 namespace muster {

@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "state/cluster/class_index.h"
+#include "state/base/components.h"
 #include "state/cluster/statement.h"
-#include "state/planner/tree_planner.h"
-#include "state/queueing/queues.h"
+#include "state/gangs/types.h"
+#include "state/model/queue.h"
+#include "state/planner/planner.h"
 
 namespace muster {
 

@@ -8,7 +8,13 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "state/api/apply_context.h"
 #include "state/base/check.h"
+#include "state/binding/plan_lifecycle.h"
+#include "state/gangs/gangs.h"
+#include "state/queueing/queues.h"
+#include "state/reservations/nominations.h"
+#include "state/reservations/plans.h"
 
 namespace muster {
 namespace {

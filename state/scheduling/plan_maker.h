@@ -8,10 +8,13 @@
 #include <tuple>
 
 #include "absl/types/span.h"
-#include "state/binding/plan_lifecycle.h"
+#include "state/base/by_id.h"
+#include "state/base/components.h"
 #include "state/scheduling/placer.h"
 
 namespace muster {
+
+struct BlockDetails;
 
 struct PlanningSettings {
   int32_t max_holds = 0;  // the largest number of held binds at a time (K-4)

@@ -3,6 +3,13 @@
 #include <utility>
 #include <vector>
 
+#include "state/api/apply_context.h"
+#include "state/gangs/eligibility.h"
+#include "state/gangs/gangs.h"
+#include "state/gangs/sources.h"
+#include "state/reservations/backfill.h"
+#include "state/scheduling/waker.h"
+
 namespace muster {
 namespace {
 

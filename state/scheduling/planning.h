@@ -10,12 +10,16 @@
 #include <optional>
 #include <string>
 
-#include "state/gangs/sources.h"
+#include "state/base/components.h"
+#include "state/base/reason.h"
+#include "state/gangs/types.h"
+#include "state/queueing/backlog.h"
 #include "state/scheduling/future_placer.h"
 #include "state/scheduling/plan_maker.h"
-#include "state/scheduling/waker.h"
 
 namespace muster {
+
+struct PlanningStats;
 
 struct PlanningRooms {
   Gangs* gangs;

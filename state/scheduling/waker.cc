@@ -6,6 +6,12 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "state/cluster/class_index.h"
+#include "state/gangs/eligibility.h"
+#include "state/gangs/gangs.h"
+#include "state/reservations/backfill.h"
+#include "state/reservations/future_reservations.h"
+#include "state/reservations/nominations.h"
 
 namespace muster {
 

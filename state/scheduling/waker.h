@@ -5,11 +5,15 @@
 #include <cstdint>
 #include <tuple>
 
-#include "state/cluster/class_index.h"
-#include "state/reservations/backfill.h"
-#include "state/reservations/nominations.h"
+#include "state/base/components.h"
+#include "state/cluster/cluster.h"
+#include "state/cluster/ledger.h"
+#include "state/model/ids.h"
+#include "state/queueing/backlog.h"
 
 namespace muster {
+
+struct Reason;
 
 struct WakerRooms {
   const Cluster* cluster;

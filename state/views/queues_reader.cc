@@ -5,6 +5,7 @@
 
 #include "absl/container/btree_map.h"
 #include "state/views/reader.h"
+#include "state/views/wait_reasons.h"
 
 namespace muster {
 namespace {

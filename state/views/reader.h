@@ -16,16 +16,17 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "state/base/components.h"
+#include "state/gangs/gangs.h"
 #include "state/gangs/refused_facts.h"
-#include "state/gangs/sources.h"
-#include "state/queueing/backlog.h"
 #include "state/queueing/queues.h"
-#include "state/reservations/submissions.h"
+#include "state/reservations/plans.h"
 #include "state/scheduling/planning.h"
 #include "state/views/view.h"
-#include "state/views/wait_reasons.h"
 
 namespace muster {
+
+struct PlanningStats;
 
 struct GangReaderRooms {
   const Cluster* cluster;

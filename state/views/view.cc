@@ -5,8 +5,13 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "state/binding/activations.h"
+#include "state/binding/wait_clock.h"
+#include "state/gangs/sources.h"
 #include "state/planner/explain_no_room.h"
+#include "state/reservations/submissions.h"
 #include "state/views/reader.h"
+#include "state/views/wait_reasons.h"
 
 namespace muster {
 namespace {

@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "state/base/reason.h"
 #include "state/base/resources.h"
-#include "state/binding/bindings.h"
+#include "state/binding/pod_lifecycle.h"
 #include "state/gangs/types.h"
 
 namespace muster {

@@ -5,6 +5,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "state/binding/activations.h"
+#include "state/gangs/sources.h"
+#include "state/queueing/backlog.h"
+#include "state/queueing/queues.h"
+#include "state/reservations/backfill.h"
+#include "state/reservations/plans.h"
 
 namespace muster {
 

@@ -2,15 +2,12 @@
 #ifndef MUSTER_STATE_VIEWS_WAIT_REASONS_H_
 #define MUSTER_STATE_VIEWS_WAIT_REASONS_H_
 
-#include "state/binding/activations.h"
-#include "state/gangs/eligibility.h"
-#include "state/gangs/sources.h"
-#include "state/queueing/backlog.h"
-#include "state/queueing/queues.h"
-#include "state/reservations/backfill.h"
-#include "state/reservations/plans.h"
+#include "state/base/components.h"
+#include "state/base/reason.h"
 
 namespace muster {
+
+struct Plan;
 
 struct WaitReasonsRooms {
   const Eligibility* eligibility;

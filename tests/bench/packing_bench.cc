@@ -19,6 +19,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "state/cluster/class_index.h"
 #include "state/planner/planner.h"
 
 namespace muster {

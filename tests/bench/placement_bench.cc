@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "state/cluster/class_index.h"
 #include "state/planner/planner.h"
 
 namespace muster {

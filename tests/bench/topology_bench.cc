@@ -9,6 +9,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "state/cluster/class_index.h"
+#include "state/cluster/cluster.h"
+#include "state/cluster/pod_affinity.h"
+#include "state/cluster/statement.h"
+#include "state/cluster/topology.h"
+#include "state/model/facts.h"
+#include "state/model/pod_template.h"
+#include "state/model/subgroups.h"
+#include "state/planner/tree_demand.h"
 #include "state/planner/tree_planner.h"
 
 namespace muster {

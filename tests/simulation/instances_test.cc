@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 
+#include "state/cluster/class_index.h"
 #include "tests/simulation/judge.h"
 #include "tests/support/cluster_hash.h"
 #include "tests/support/share.h"

@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "state/cluster/class_index.h"
+
 namespace muster {
 namespace {
 

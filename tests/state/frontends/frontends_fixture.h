@@ -3,9 +3,17 @@
 #ifndef MUSTER_TESTS_STATE_FRONTENDS_FRONTENDS_FIXTURE_H_
 #define MUSTER_TESTS_STATE_FRONTENDS_FRONTENDS_FIXTURE_H_
 
+#include "state/binding/broken_plans.h"
+#include "state/binding/repair.h"
+#include "state/cluster/class_index.h"
 #include "state/frontends/extender_frontend.h"
 #include "state/frontends/submissions_frontend.h"
 #include "state/frontends/verbs_frontend.h"
+#include "state/reservations/backfill.h"
+#include "state/reservations/deadlines.h"
+#include "state/reservations/submissions.h"
+#include "state/scheduling/waker.h"
+#include "state/views/reader.h"
 #include "tests/support/rooms_fixture.h"
 
 namespace muster {

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "state/gangs/eligibility.h"
 #include "state/gangs/gangs.h"
+#include "state/model/queue.h"
 
 namespace muster {
 

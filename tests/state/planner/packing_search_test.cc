@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "state/cluster/statement.h"
 #include "tests/support/share.h"
 #include "tests/support/small_cluster.h"
 

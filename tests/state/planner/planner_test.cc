@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "state/cluster/class_index.h"
 #include "state/cluster/statement.h"
 #include "state/planner/explain_no_room.h"
 #include "tests/support/small_cluster.h"

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "state/cluster/class_index.h"
 #include "state/planner/planner.h"
 #include "tests/support/cluster_hash.h"
 #include "tests/support/small_cluster.h"

@@ -13,6 +13,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "state/cluster/class_index.h"
+#include "state/cluster/statement.h"
+#include "state/cluster/topology.h"
+#include "state/planner/tree_demand.h"
 #include "tests/support/small_cluster.h"
 
 namespace muster {
