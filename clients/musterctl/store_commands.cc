@@ -17,7 +17,6 @@
 #include "clients/musterctl/output.h"
 #include "muster/store/v1/records.pb.h"
 #include "service/store/sqlite_store.h"
-#include "state/persistence/answers.h"
 #include "state/persistence/records.h"
 
 namespace muster {

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "k8s-extender/dialects/dialects.h"
+#include "k8s-extender/dialects/owners.h"
 
 namespace muster {
 namespace {

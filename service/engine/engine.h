@@ -23,7 +23,7 @@
 #include "service/store/store.h"
 #include "state/api/port.h"
 #include "state/machine/machine.h"
-#include "state/persistence/answers.h"
+#include "state/persistence/records.h"
 #include "support/clock.h"
 #include "support/sync.h"
 

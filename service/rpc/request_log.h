@@ -12,7 +12,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
-#include "state/persistence/answers.h"
+#include "state/persistence/records.h"
 #include "support/sync.h"
 
 namespace muster {

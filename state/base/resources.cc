@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "state/base/by_id.h"
 #include "state/base/quantity.h"
 
 namespace muster {
@@ -49,12 +50,7 @@ absl::StatusOr<ResourceVector> ResourceNames::ToVector(const ResourceList& list)
     if (amount == 0) continue;
     ResourceId id = Find(name);
     if (id < 0) {
-      if (unused_.empty()) {
-        unused_.push_back(static_cast<ResourceId>(names_.size()));
-        names_.emplace_back();
-      }
-      id = unused_.back();
-      unused_.pop_back();
+      id = TakeId(&unused_, &names_);
       names_[static_cast<size_t>(id)].name = name;
       ids_.emplace(name, id);
     }

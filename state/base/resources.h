@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -24,6 +25,24 @@
 #include "state/base/check.h"
 
 namespace muster {
+
+// --- checked arithmetic: an overflow gives nullopt, never a wrapped value (SPEC section 1) ---
+
+// The sum; nullopt if it does not fit an int64.
+[[nodiscard]] inline std::optional<int64_t> CheckedAdd(int64_t a, int64_t b) {
+  int64_t out;
+  if (__builtin_add_overflow(a, b, &out)) return std::nullopt;
+  return out;
+}
+
+// The product; nullopt if it does not fit an int64.
+[[nodiscard]] inline std::optional<int64_t> CheckedMul(int64_t a, int64_t b) {
+  int64_t out;
+  if (__builtin_mul_overflow(a, b, &out)) return std::nullopt;
+  return out;
+}
+
+// --- amounts ---
 
 // Resource name -> amount >= 0. Ordered, so that output and hashes have one order.
 using ResourceList = absl::btree_map<std::string, int64_t>;

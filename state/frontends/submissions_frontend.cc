@@ -6,9 +6,9 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "state/base/checked.h"
 #include "state/base/problem.h"
 #include "state/binding/activations.h"
+#include "state/binding/bindings.h"
 #include "state/binding/plan_lifecycle.h"
 #include "state/reservations/submissions.h"
 #include "state/views/reader.h"

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "state/base/checked.h"
 #include "state/base/text.h"
 #include "state/gangs/gangs.h"
 #include "state/model/queue.h"

@@ -19,6 +19,7 @@
 #include "state/api/commands.h"
 #include "state/api/effects.h"
 #include "state/binding/activations.h"
+#include "state/binding/bindings.h"
 #include "state/binding/broken_plans.h"
 #include "state/binding/plan_lifecycle.h"
 #include "state/binding/repair.h"

@@ -20,6 +20,10 @@ namespace proto = store::v1;
 
 void Convert(Pair<Reason, proto::Reason> /*types*/, auto& value, auto& message) { MUSTER_FIELDS(code, text); }
 
+void Convert(Pair<DurableAnswer, proto::AnswerRecord> /*types*/, auto& value, auto& message) {
+  MUSTER_FIELDS(fingerprint, code, message, details, response);
+}
+
 // --- a pod's template ---
 
 void Convert(Pair<SelectorRequirement, proto::Template::Requirement> /*types*/, auto& value, auto& message) {
@@ -441,6 +445,37 @@ void RestoredRecords::DiscardUnclaimed(const std::vector<std::string>& taken, Ap
   }
   for (const auto& [plan, start] : std::exchange(starts_, {})) DeleteStartRecord(plan, ctx);
   for (const auto& [key, kept] : std::exchange(gangs_, {})) DeleteGangRecord(key, ctx);
+}
+
+// --- answers by request id ---
+
+constexpr char kAnswer[] = "answer";
+constexpr int32_t kAnswerFormat = 1;
+
+Record AnswerRecord(const DurableAnswer& answer) {
+  return {.kind = kAnswer,
+          .key = answer.key,
+          .format = kAnswerFormat,
+          .value = MessageOf<proto::AnswerRecord>(answer).SerializeAsString()};
+}
+
+Record AnswerDeletion(std::string key) { return {.kind = kAnswer, .key = std::move(key), .format = kAnswerFormat}; }
+
+absl::StatusOr<std::vector<DurableAnswer>> TakeAnswers(std::vector<Record>* records) {
+  const auto first = std::stable_partition(records->begin(), records->end(),
+                                           [](const Record& record) { return record.kind != kAnswer; });
+  std::vector<DurableAnswer> answers;
+  for (auto record = first; record != records->end(); ++record) {
+    DurableAnswer& answer = answers.emplace_back();
+    answer.key = record->key;
+    if (record->format != kAnswerFormat || !ReadRecord<proto::AnswerRecord>(*record, &answer).ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("record \"", RecordName(*record), "\", format ", record->format,
+                                                     ": not a readable AnswerRecord; run the version of Muster that "
+                                                     "wrote it, or a newer one"));
+    }
+  }
+  records->erase(first, records->end());
+  return answers;
 }
 
 }  // namespace muster

@@ -13,6 +13,7 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "state/api/apply_context.h"
@@ -65,6 +66,16 @@ struct Announcer {
   int64_t stale_since_ms = 0;  // since when it is silent; 0: it is not
 };
 
+// The answer to a request, by its id (SPEC S-1). No rule of the core reads it.
+struct DurableAnswer {
+  std::string key;           // caller, method and request id
+  uint64_t fingerprint = 0;  // of the request
+  int32_t code = 0;          // gRPC status code
+  std::string message;
+  std::string details;
+  std::string response;  // serialised
+};
+
 // The facts that an earlier process received.
 struct DurableFacts {
   std::vector<NodeDescription> nodes;
@@ -107,6 +118,13 @@ void DeleteObjectRecord(GangDialect dialect, absl::string_view name_space, absl:
 void WriteAnnouncerRecord(const Announcer& announcer, ApplyContext* ctx);
 void WriteSubmissionRecord(const DurableSubmission& submission, ApplyContext* ctx);
 void DeleteSubmissionRecord(absl::string_view id, ApplyContext* ctx);
+
+// --- answers by request id (thread-safe) ---
+[[nodiscard]] Record AnswerRecord(const DurableAnswer& answer);
+// The record that deletes the answer from the store.
+[[nodiscard]] Record AnswerDeletion(std::string key);
+// Moves the answers out of the store's records. InvalidArgument: names an answer that cannot be read.
+[[nodiscard]] absl::StatusOr<std::vector<DurableAnswer>> TakeAnswers(std::vector<Record>* records);
 
 // Records of an earlier process, until the gangs and pods that they are about are announced. Not thread-safe.
 class RestoredRecords {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "state/base/check.h"
-#include "state/base/checked.h"
+#include "state/base/resources.h"
 
 namespace muster {
 namespace {

@@ -12,6 +12,7 @@
 #include "state/queueing/queues.h"
 #include "state/reservations/backfill.h"
 #include "state/reservations/nominations.h"
+#include "state/reservations/projected_release.h"
 
 namespace muster {
 namespace {

@@ -7,11 +7,11 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "state/base/checked.h"
 #include "state/base/varint.h"
 #include "state/gangs/eligibility.h"
 #include "state/gangs/gangs.h"
 #include "state/planner/tree_demand.h"
+#include "state/planner/tree_planner.h"
 #include "state/queueing/queues.h"
 #include "state/reservations/domains.h"
 

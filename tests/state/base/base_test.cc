@@ -8,11 +8,11 @@
 
 #include "state/base/by_id.h"
 #include "state/base/check.h"
-#include "state/base/checked.h"
 #include "state/base/enum_names.h"
 #include "state/base/hash.h"
 #include "state/base/problem.h"
 #include "state/base/reason.h"
+#include "state/base/resources.h"
 #include "state/base/shared.h"
 #include "state/base/text.h"
 
@@ -76,7 +76,7 @@ TEST(EnumNamesTest, ValuesAndNames_MapBothWays) {
 }
 
 template <typename... Values>
-uint64_t HashOf(const Values&... values) {
+uint64_t HashValues(const Values&... values) {
   StateHasher hasher;
   (hasher.Add(values), ...);
   return hasher.value();
@@ -84,37 +84,37 @@ uint64_t HashOf(const Values&... values) {
 
 // Equal input has the same hash on every machine and in every build: these values never change.
 TEST(StateHasherTest, EqualInput_HasFixedHash) {
-  EXPECT_EQ(HashOf(), 0x6d7573746572U);
-  EXPECT_EQ(HashOf(uint64_t{0}), UINT64_C(0x4bb626fc0867b61b));
-  EXPECT_EQ(HashOf(uint64_t{1}), UINT64_C(0x4dc117743611fdf4));
-  EXPECT_EQ(HashOf(int64_t{-1}), UINT64_C(0x4c6477241a18733e));
-  EXPECT_EQ(HashOf(absl::string_view()), UINT64_C(0xf31d45da778ebdb0));
-  EXPECT_EQ(HashOf(absl::string_view("node-a")), UINT64_C(0xc2137a2a132f9681));
-  EXPECT_EQ(HashOf(absl::string_view("\xff")), UINT64_C(0xc0e65bef51ba7b69)) << "bytes are unsigned";
-  EXPECT_EQ(HashOf(1, 2, absl::string_view("x")), UINT64_C(0xfc3f9dcadfe95362));
+  EXPECT_EQ(HashValues(), 0x6d7573746572U);
+  EXPECT_EQ(HashValues(uint64_t{0}), UINT64_C(0x4bb626fc0867b61b));
+  EXPECT_EQ(HashValues(uint64_t{1}), UINT64_C(0x4dc117743611fdf4));
+  EXPECT_EQ(HashValues(int64_t{-1}), UINT64_C(0x4c6477241a18733e));
+  EXPECT_EQ(HashValues(absl::string_view()), UINT64_C(0xf31d45da778ebdb0));
+  EXPECT_EQ(HashValues(absl::string_view("node-a")), UINT64_C(0xc2137a2a132f9681));
+  EXPECT_EQ(HashValues(absl::string_view("\xff")), UINT64_C(0xc0e65bef51ba7b69)) << "bytes are unsigned";
+  EXPECT_EQ(HashValues(1, 2, absl::string_view("x")), UINT64_C(0xfc3f9dcadfe95362));
 }
 
 TEST(StateHasherTest, EqualNumbers_HashAlikeForEveryType) {
-  EXPECT_EQ(HashOf(1), HashOf(uint64_t{1}));
-  EXPECT_EQ(HashOf(int64_t{1}), HashOf(uint64_t{1}));
-  EXPECT_EQ(HashOf(true), HashOf(uint64_t{1}));
-  EXPECT_EQ(HashOf(false), HashOf(uint64_t{0}));
-  EXPECT_EQ(HashOf(-1), HashOf(int64_t{-1})) << "a negative int is the same number as a negative int64";
+  EXPECT_EQ(HashValues(1), HashValues(uint64_t{1}));
+  EXPECT_EQ(HashValues(int64_t{1}), HashValues(uint64_t{1}));
+  EXPECT_EQ(HashValues(true), HashValues(uint64_t{1}));
+  EXPECT_EQ(HashValues(false), HashValues(uint64_t{0}));
+  EXPECT_EQ(HashValues(-1), HashValues(int64_t{-1})) << "a negative int is the same number as a negative int64";
 }
 
 TEST(StateHasherTest, DifferentInput_HashesDiffer) {
   const std::set<uint64_t> values = {
-      HashOf(),
-      HashOf(0),
-      HashOf(0, 0),
-      HashOf(1, 2),
-      HashOf(2, 1),
-      HashOf(absl::string_view()),
-      HashOf(absl::string_view("a"), absl::string_view("bc")),
-      HashOf(absl::string_view("ab"), absl::string_view("c")),
-      HashOf(absl::string_view("abc"), absl::string_view()),
-      HashOf(absl::string_view("abc")),
-      HashOf(absl::string_view("acb")),
+      HashValues(),
+      HashValues(0),
+      HashValues(0, 0),
+      HashValues(1, 2),
+      HashValues(2, 1),
+      HashValues(absl::string_view()),
+      HashValues(absl::string_view("a"), absl::string_view("bc")),
+      HashValues(absl::string_view("ab"), absl::string_view("c")),
+      HashValues(absl::string_view("abc"), absl::string_view()),
+      HashValues(absl::string_view("abc")),
+      HashValues(absl::string_view("acb")),
   };
   EXPECT_EQ(values.size(), 11U);
 }
