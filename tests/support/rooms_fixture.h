@@ -24,6 +24,8 @@
 #include "state/persistence/records.h"
 #include "state/reservations/backfill.h"
 #include "state/reservations/deadlines.h"
+#include "state/reservations/nominations.h"
+#include "state/reservations/plans.h"
 #include "state/reservations/submissions.h"
 #include "state/scheduling/planning.h"
 #include "state/scheduling/waker.h"

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "state/gangs/gangs.h"
 
 namespace muster {
 namespace {
