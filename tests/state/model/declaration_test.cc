@@ -79,7 +79,7 @@ Declaration One() {
   d.stale_grace_ms = 13;
   d.preemptible = false;
   d.duration_ms = 15;
-  d.groups = {"d/z", "d/a", "d/z"};
+  d.groups = {"d/a", "d/z"};
   return d;
 }
 Declaration Two() {
@@ -162,7 +162,8 @@ TEST(ResolveRulesTest, Annotations_OverridePodGroupPerField) {
     const auto resolve = [&](const Declaration* annotations, const Declaration* object) {
       return field.print(ResolveRules(annotations, object, GangDialect::kKoordinator, defaults));
     };
-    const Declaration one = One();
+    Declaration one = One();
+    one.groups = {"d/z", "d/a", "d/z"};  // D-10: in order, each once
     const Declaration two = Two();
     EXPECT_EQ(resolve(&one, &two), field.one);
     EXPECT_EQ(resolve(&two, &one), field.two);
