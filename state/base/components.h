@@ -7,7 +7,7 @@ namespace muster {
 
 class Cluster;
 class ClassIndex;
-class Topology;
+class Topology;  // NOLINT(bugprone-forward-declaration-namespace): a record has this name too
 class Ledger;
 class Gangs;
 class QueueTree;

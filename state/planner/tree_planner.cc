@@ -347,6 +347,7 @@ class TreePlanner {
       return;
     }
     std::vector<std::pair<int64_t, absl::string_view>> closest;  // pods without room, and the domain's name
+    closest.reserve(domains.size());
     for (const DomainId domain : domains) {
       closest.emplace_back(needed - rooms.Pods(demand, domain), level.names[static_cast<size_t>(domain)]);
     }
