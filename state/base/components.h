@@ -39,7 +39,7 @@ class FuturePlacer;
 class PlanMaker;
 class Planning;
 class GangFacts;
-class PodFacts;
+class PodFacts;  // NOLINT(bugprone-forward-declaration-namespace): a message has this name too
 
 class ApplyContext;
 struct Claim;
