@@ -197,12 +197,12 @@ class ResourceNames {
   [[nodiscard]] absl::StatusOr<ResourceVector> ToVector(const ResourceList& list);
   // REQUIRES: `vector` came from ToVector, or has the same ids, and was not released.
   void Release(const ResourceVector& vector);
-  // Omits zero amounts.
-  template <typename T>
-  [[nodiscard]] ResourceList ToList(const Amounts<T>& amounts) const {
-    ResourceList out;
+  // Omits zero amounts. `List`: a container of pairs of name and amount.
+  template <typename List = ResourceList, typename T>
+  [[nodiscard]] List ToList(const Amounts<T>& amounts) const {
+    List out;
     for (const auto& [id, amount] : amounts.entries()) {
-      if (amount != 0) out.emplace(Name(id), ClampToInt64(amount));
+      if (amount != 0) out.insert(out.end(), {Name(id), ClampToInt64(amount)});
     }
     return out;
   }

@@ -105,11 +105,11 @@ void PlanLifecycle::WithdrawOutdated(const Gang& gang, ApplyContext* ctx) {
 bool PlanLifecycle::PeersChanged(const Gang& gang) const {
   const std::vector<std::string>& planned = r_.plans->Of(gang)->peers;
   if (gang.rules.group.empty()) return !planned.empty();
-  std::vector<std::string> now;
+  auto other = planned.begin();
   for (const Gang* each : r_.eligibility->Unplaced(gang)) {
-    if (each != &gang) now.push_back(each->key);
+    if (each != &gang && (other == planned.end() || *other++ != each->key)) return true;
   }
-  return now != planned;
+  return other != planned.end();
 }
 
 void PlanLifecycle::OnObjectRemoved(const Gang& gang, ApplyContext* ctx) {

@@ -302,12 +302,12 @@ NodeView FactReader::ViewNode(NodeId id) const {
   view.name = node.facts.name;
   view.present = node.present;
   view.unschedulable = node.facts.unschedulable;
-  view.allocatable = names.ToList(node.allocatable);
-  view.used = names.ToList(node.used);
+  view.allocatable = names.ToList<NodeView::NamedAmounts>(node.allocatable);
+  view.used = names.ToList<NodeView::NamedAmounts>(node.used);
   ResourceSum promised = node.reserved;
   promised.AddTimes(node.future_reserved, 1);
-  view.reserved = names.ToList(promised);
-  view.free = names.ToList(node.free);
+  view.reserved = names.ToList<NodeView::NamedAmounts>(promised);
+  view.free = names.ToList<NodeView::NamedAmounts>(node.free);
   if (node.freshness != Freshness::kCurrent) view.stale_since_ms = sources_->stale_since_ms();
   view.expired = node.freshness == Freshness::kExpired;
   view.refused = refused_->NodeRefusalReason(view.name);

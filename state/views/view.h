@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -140,17 +141,17 @@ struct PodView {
 
 // Amounts of zero are not listed.
 struct NodeView {
+  using NamedAmounts = absl::InlinedVector<std::pair<std::string, int64_t>, 4>;  // by resource, without zero amounts
   std::string name;
   bool present = false;
   bool unschedulable = false;
-  ResourceList allocatable;
-  ResourceList used;
-  ResourceList reserved;
-  ResourceList free;
-  int64_t stale_since_ms =
-      kNever;            // since when its facts are only those of an earlier process; kNever: they are current
-  bool expired = false;  // it is stale for too long: nothing new is placed on it
-  std::string refused;   // why its last announcement was refused; empty: it was not
+  NamedAmounts allocatable;
+  NamedAmounts used;
+  NamedAmounts reserved;
+  NamedAmounts free;
+  int64_t stale_since_ms = kNever;  // since when its facts are those of an earlier process; kNever: they are current
+  bool expired = false;             // it is stale for too long: nothing new is placed on it
+  std::string refused;              // why its last announcement was refused; empty: it was not
 };
 
 }  // namespace muster

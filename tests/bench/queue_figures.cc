@@ -61,7 +61,8 @@ void Freed(int gangs, int queues, int shapes) {
     total.push_back(freed + planning.total_ms);
     longest.push_back(planning.longest_ms);
     const NodeView node = world.ViewNode(absl::StrCat("node-", run));
-    if (node.reserved.at("nvidia.com/gpu") != 1) std::abort();  // no gang has it, or more than one
+    if (ResourceList(node.reserved.begin(), node.reserved.end())["nvidia.com/gpu"] != 1)
+      std::abort();  // no gang has it, or more than one
   });
   const std::string which = absl::StrCat("one freed GPU among ", gangs / 1000, ",000 gangs of 1 of ", shapes,
                                          shapes == 1 ? " template" : " templates", " in ", queues, " queues");

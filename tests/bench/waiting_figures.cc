@@ -111,7 +111,8 @@ void Guarded() {
   std::vector<std::string> of_large;
   for (int i = 0; of_large.size() < 500; i += 19) {
     const NodeView node = world.ViewNode(absl::StrCat("node-", i));
-    if (node.reserved.at("cpu") == 1000) of_large.push_back(node.name);  // one large member, not eight small ones
+    if (ResourceList(node.reserved.begin(), node.reserved.end())["cpu"] == 1000)
+      of_large.push_back(node.name);  // one large member, not eight small ones
   }
   const auto offer = std::make_shared<const NodeOffer>(std::move(of_large));
   for (int i = 0; i < kGuarded; ++i) world.Apply(UpsertPod{World::Plain(absl::StrCat("p-", i), 1)});

@@ -412,8 +412,8 @@ std::string CoreTarget::Usage() {
   for (NodeId id = 0; id < machine_->rooms().cluster.node_limit(); ++id) {
     if (!machine_->rooms().cluster.node(id).known) continue;
     const NodeView view = machine_->reader().facts.ViewNode(id);
-    lines.push_back(absl::StrCat(view.name, ": used {", FormatResources(view.used), "} reserved {",
-                                 FormatResources(view.reserved), "}"));
+    lines.push_back(absl::StrCat(view.name, ": used {", FormatResources({view.used.begin(), view.used.end()}),
+                                 "} reserved {", FormatResources({view.reserved.begin(), view.reserved.end()}), "}"));
   }
   std::sort(lines.begin(), lines.end());
   return WriteLines(lines);

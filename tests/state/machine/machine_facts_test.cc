@@ -6,6 +6,8 @@
 namespace muster {
 namespace {
 
+int64_t Cpu(const NodeView::NamedAmounts& amounts) { return ResourceList(amounts.begin(), amounts.end()).at("cpu"); }
+
 class MachineFacts : public WholeMachine {
  protected:
   MachineFacts() { Apply(UpsertNode{SmallNode("n", 4)}); }
@@ -103,10 +105,10 @@ TEST_F(MachineFacts, Views_NodeAndGang_ShowTheFacts) {
   const NodeView node = machine_.reader().facts.ViewNode(machine_.rooms().cluster.FindNode("n"));
   EXPECT_EQ(node.name, "n");
   EXPECT_TRUE(node.present);
-  EXPECT_EQ(node.allocatable.at("cpu"), 4);
-  EXPECT_EQ(node.used.at("cpu"), 1);
-  EXPECT_EQ(node.reserved.at("cpu"), 2);
-  EXPECT_EQ(node.free.at("cpu"), 1);
+  EXPECT_EQ(Cpu(node.allocatable), 4);
+  EXPECT_EQ(Cpu(node.used), 1);
+  EXPECT_EQ(Cpu(node.reserved), 2);
+  EXPECT_EQ(Cpu(node.free), 1);
   GangObject object;
   object.name_space = "d";
   object.name = "o";
@@ -151,7 +153,7 @@ TEST_F(MachineFacts, RefusedNode_IsShownUntilAcceptedOrRemoved) {
   machine_.TakeChanged(&gangs, &nodes);
   EXPECT_EQ(nodes, (Lines{"n", "never"}));
   EXPECT_EQ(machine_.reader().facts.ViewNode("n")->refused, "another reason");
-  EXPECT_EQ(machine_.reader().facts.ViewNode("n")->allocatable.at("cpu"), 4) << "what was known stands";
+  EXPECT_EQ(Cpu(machine_.reader().facts.ViewNode("n")->allocatable), 4) << "what was known stands";
   ASSERT_TRUE(machine_.reader().facts.ViewNode("never").has_value());
   EXPECT_FALSE(machine_.reader().facts.ViewNode("never")->present);
   EXPECT_EQ(machine_.reader().facts.ViewNode("never")->name, "never");
@@ -160,7 +162,7 @@ TEST_F(MachineFacts, RefusedNode_IsShownUntilAcceptedOrRemoved) {
   PodDescription pod = Lone("a", 1);
   pod.node_name = "never";
   Apply(UpsertPod{pod});
-  EXPECT_EQ(machine_.reader().facts.ViewNode("never")->used.at("cpu"), 1);
+  EXPECT_EQ(Cpu(machine_.reader().facts.ViewNode("never")->used), 1);
   EXPECT_NE(machine_.reader().facts.ViewNode("never")->refused, "");
   Apply(RemovePod{"a"});
   Apply(RemoveNode{"never"});
