@@ -16,6 +16,10 @@
 namespace muster {
 namespace {
 
+int64_t AmountOf(const NodeView::NamedAmounts& amounts, const char* resource) {
+  return ResourceList(amounts.begin(), amounts.end()).at(resource);
+}
+
 class RefusedFactsShown : public Rpc {
  protected:
   // Announces as an informer does, which gets no reply.
@@ -40,7 +44,7 @@ TEST_F(RefusedFactsShown, RefusedUpdate_RetainsKnownNodeWithWarning) {
   const auto node = engine_.view()->nodes.Find("n");
   ASSERT_NE(node, nullptr);
   EXPECT_TRUE(node->present);
-  EXPECT_EQ(node->allocatable.at("cpu"), 2'000);
+  EXPECT_EQ(AmountOf(node->allocatable, "cpu"), 2'000);
   EXPECT_TRUE(absl::StrContains(node->refused, "resource cpu")) << node->refused;
   std::string printed = GetNodes();
   EXPECT_TRUE(absl::StrContains(printed, "Warning: the last announcement of node n was refused: resource cpu"))
@@ -152,8 +156,8 @@ TEST_F(RefusedFactsShown, FractionalDevice_IsRounded) {
   ASSERT_TRUE(client_->UpdateFacts(update).ok());
   const auto node = engine_.view()->nodes.Find("m");
   ASSERT_NE(node, nullptr);
-  EXPECT_EQ(node->allocatable.at("nvidia.com/gpu"), 1);
-  EXPECT_EQ(node->allocatable.at("cpu"), 1'500);
+  EXPECT_EQ(AmountOf(node->allocatable, "nvidia.com/gpu"), 1);
+  EXPECT_EQ(AmountOf(node->allocatable, "cpu"), 1'500);
   v1::SubmitGangRequest submit;
   submit.mutable_gang()->set_name("half");
   submit.mutable_gang()->set_min_member(2);
