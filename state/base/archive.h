@@ -300,7 +300,8 @@ void AddLayout(StateHasher* hasher) {
     hasher->Add("owner");
     AddLayout<std::remove_const_t<typename T::element_type>>(hasher);
   } else if constexpr (requires { typename T::value_type; }) {  // maps, sets, sequences, arrays, optionals
-    hasher->Add("parts");
+    hasher->Add(Optional<T> ? "optional" : "parts");
+    if constexpr (kIsArray<T>) hasher->Add(std::tuple_size_v<T>);  // its size is not serialised
     AddLayout<std::remove_const_t<typename T::value_type>>(hasher);
   } else if constexpr (kIsVariant<T>) {
     [&]<size_t... i>(std::index_sequence<i...>) { (AddLayout<std::variant_alternative_t<i, T>>(hasher), ...); }

@@ -1,11 +1,18 @@
 // muster_base: names, names of enums, hashes, checked arithmetic, reasons and ById.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <tuple>
+#include <type_traits>
+#include <variant>
 #include <vector>
 
+#include "state/base/archive.h"
 #include "state/base/by_id.h"
 #include "state/base/check.h"
 #include "state/base/enum_names.h"
@@ -117,6 +124,45 @@ TEST(StateHasherTest, DifferentInput_HashesDiffer) {
       HashValues(absl::string_view("acb")),
   };
   EXPECT_EQ(values.size(), 11U);
+}
+
+struct One {
+  int32_t a = 0;
+};
+struct Two {
+  int32_t a = 0;
+  int32_t b = 0;
+};
+template <typename Number>
+struct Parent {
+  Number a = 0;
+  static constexpr auto Recorded() { return std::tuple(&Parent::a); }
+};
+template <typename Number>
+struct Child : Parent<Number> {
+  using Base = Parent<Number>;
+  int32_t b = 0;
+  static constexpr auto Recorded() { return std::tuple(&Child::b); }
+};
+
+template <typename... Types>
+std::set<uint64_t> LayoutsOf() {
+  const auto layout = []<typename Type>(std::type_identity<Type>) {
+    StateHasher hasher;
+    archive::AddLayout<Type>(&hasher);
+    return hasher.value();
+  };
+  return {layout(std::type_identity<Types>())...};
+}
+
+// S-3: a recording that was written with other types is refused.
+TEST(ArchiveTest, DifferentTypes_HaveDifferentLayouts) {
+  const std::set<uint64_t> layouts =
+      LayoutsOf<int32_t, int64_t, uint32_t, std::string, int*, std::vector<std::string>, std::optional<std::string>,
+                std::unique_ptr<std::string>, std::array<std::string, 2>, std::array<std::string, 3>,
+                std::variant<int32_t, std::string>, std::variant<std::string, int32_t>, std::monostate, One, Two,
+                Parent<int32_t>, Child<int32_t>, Child<int64_t>>();
+  EXPECT_EQ(layouts.size(), 17U) << "One and Parent<int32_t> are serialised alike";
 }
 
 TEST(ReasonTest, Codes_HaveUniqueNames) {
