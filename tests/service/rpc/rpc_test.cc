@@ -411,7 +411,7 @@ std::vector<int64_t> MissedByTwo(MusterClient* client, int64_t after) {
 TEST_F(Rpc, Events_ReportDecisions) {
   const EventLog::Page before = events_.After(0);
   const int64_t after = before.events.empty() ? 0 : before.events.back()->sequence;
-  events_.Carry({EventOf(ReasonCode::kNoRoom, "no room"), EvictPod{{"e", "x", "u-x"}, "its gang starts anew"}});
+  events_.Carry({EventOf(ReasonCode::kNoRoom, "no room"), EvictPod{{"e", "x", "u-x"}, "its gang starts again"}});
   v1::ListEventsRequest list_after;
   list_after.set_after_sequence(after);
   const auto list = client_->ListEvents(list_after);
