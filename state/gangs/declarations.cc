@@ -67,15 +67,17 @@ bool Gangs::Adopt(const Pod& pod) {
 }
 
 bool Gangs::TransferDeclaration(const Gang& gang) {
-  const std::vector<const Pod*> members = gang.AllMembers();
-  const auto source = absl::c_find_if(members, [&](const Pod* pod) {
-    const GangMembership& membership = pod->facts.gang;
-    return membership.declares && membership.declaration == *gang.annotations &&
-           membership.declared_in() == gang.declared_as;
-  });
-  if (source == members.end()) return false;
-  MutateTracked(gang).declared_by = (*source)->facts.uid;
-  return true;
+  for (const MemberSet& members : gang.members) {
+    const auto source = absl::c_find_if(members, [&](const Pod* pod) {
+      const GangMembership& membership = pod->facts.gang;
+      return membership.declares && membership.declaration == *gang.annotations &&
+             membership.declared_in() == gang.declared_as;
+    });
+    if (source == members.end()) continue;
+    MutateTracked(gang).declared_by = (*source)->facts.uid;
+    return true;
+  }
+  return false;
 }
 
 // The pod whose declaration was in force comes first, then the others in order of creation (D-9).

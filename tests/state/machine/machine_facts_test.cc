@@ -1,4 +1,8 @@
 // SPEC K-13, D-9, D-12, Q-7, S-1, S-6: announced facts about nodes and pods, and their effect on all components.
+#include <algorithm>
+#include <ctime>
+#include <limits>
+
 #include "tests/state/machine/machine_fixture.h"
 #include "tests/verify/hash.h"
 #include "tests/verify/invariants.h"
@@ -53,6 +57,27 @@ TEST_F(MachineFacts, Facts_OneInvalid_AreRefusedAsAWhole) {
   EXPECT_TRUE(out_.status.ok()) << "the same pod twice";
   EXPECT_EQ(machine_.reader().FindPod("known"), nullptr);
 }
+
+// CPU time to announce and to remove a gang of `members`, for each of them, at best of three.
+double CpuPerMember(int32_t members) {
+  std::vector<Command> commands;
+  for (int32_t i = 0; i < members; ++i) commands.push_back(UpsertPod{Member(absl::StrCat("p", i), "g", members)});
+  for (int32_t i = 0; i < members; ++i) commands.push_back(RemovePod{absl::StrCat("p", i)});
+  double best = std::numeric_limits<double>::max();
+  for (int run = 0; run < 3; ++run) {
+    Machine machine{MachineSettings()};
+    const std::clock_t start = std::clock();
+    for (const Command& command : commands) {
+      Outcome outcome;
+      machine.Apply(command, kT0, &outcome);
+    }
+    best = std::min(best, static_cast<double>(std::clock() - start) / members);
+  }
+  return best;
+}
+
+// A walk over all members for each pod of a gang would cost many times as much.
+TEST(MachineCost, PodOfLargeGang_CostsAsMuchAsOfSmallGang) { EXPECT_LT(CpuPerMember(20'000), 4 * CpuPerMember(500)); }
 
 // Otherwise each of 100,000 pods of one template would take half a kilobyte more.
 TEST_F(MachineFacts, EqualPods_ShareTheirLongFacts) {
