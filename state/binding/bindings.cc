@@ -38,7 +38,8 @@ void Bindings::ArriveAtBarrier(const Pod& pod, NodeId node, HoldToken token, App
   pods.AddHold(pod, token);
   pods.SetNode(pod, node);
   pods.SetAnswerBy(pod, by_permit ? kNever : ctx->now_ms() + settings_.answer_limit_ms);
-  if (!pods.MarkArrived(pod)) {
+  const int64_t plan = r_.plans->Of(gang)->id;
+  if (pods.SetArrivedPlan(pod, plan) != plan) {
     for (const Gang* peer : r_.plans->PeersOf(gang)) r_.plans->OnArrival(*peer, ctx->now_ms());
   }
   if (r_.plans->Of(gang)->committed) return CommitPod(pod, node, ctx);  // G-13: a repaired member of a committed plan
@@ -245,7 +246,7 @@ void Bindings::OnBindRefused(const Pod& pod, absl::string_view message, ApplyCon
     r_.gangs->SetRootCause(*pod.gang, reason.text);
     r_.repair->Begin(*pod.gang, ctx->now_ms());
   }
-  pods.ClearArrived(pod);
+  pods.SetArrivedPlan(pod, 0);
   pods.SetBindingResult(pod, BindingPhase::kFailed, message, retry_at_ms);
   pods.Apply(pod, {keeps_slot ? PodEvent::kBindRefused : PodEvent::kBindRefusedForGood, std::move(reason)}, ctx);
   if (!keeps_slot) return;

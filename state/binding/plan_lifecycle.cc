@@ -1,7 +1,6 @@
 #include "state/binding/plan_lifecycle.h"
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -38,7 +37,6 @@ void PlanLifecycle::Adopt(const Gang& gang, int64_t id, absl::Span<const Stateme
   bool any_unplaceable = false;
   for (const Pod* pod : gang.in(MemberState::kPending)) {
     r_.activations->SetActivated(*pod, false);
-    r_.pod_lifecycle->ClearArrived(*pod);
     any_unplaceable = any_unplaceable || pod->unplaceable;
   }
   r_.clock->Start(gang, /*by_plan=*/true, ctx->now_ms());
@@ -318,8 +316,8 @@ void PlanLifecycle::WithdrawSuspected(const Gang& gang, ApplyContext* ctx) {
 // P-11: no member arrived at the barrier within plan_idle_ms.
 void PlanLifecycle::WithdrawIdle(const Gang& gang, const Plan& plan, ApplyContext* ctx) {
   if (gang.root_cause.empty()) {
-    const auto arrived = absl::c_count_if(plan.slots, [this](const Slot& slot) {
-      return slot.pod != nullptr && r_.pod_lifecycle->Of(*slot.pod).arrived;
+    const auto arrived = absl::c_count_if(plan.slots, [&](const Slot& slot) {
+      return slot.pod != nullptr && r_.pod_lifecycle->Of(*slot.pod).arrived_plan == plan.id;
     });
     const std::string gated = r_.activations->StillGated(gang, plan.id);
     r_.gangs->SetRootCause(gang, absl::StrCat(arrived, " of ", plan.size(), " members arrived within ",

@@ -94,7 +94,7 @@ class PodLifecycle {
     int64_t until_ms = kNever;      // when its wait with a slot expires (K-5)
     int64_t answer_by_ms = kNever;  // when the caller gives up: no binding may be sent later
     bool by_permit = false;         // at the barrier by Permit: its caller binds it
-    bool arrived = false;           // has entered the barrier under the present plan
+    int64_t arrived_plan = 0;       // the last plan under which it entered the barrier; 0: none
     Binding binding;
     Permission permission;
     bool recorded = false;               // the store has a commit record of the pod
@@ -127,11 +127,8 @@ class PodLifecycle {
   void SetByPermit(const Pod& pod, bool by_permit) { states_[pod.id].by_permit = by_permit; }
   void SetAnswerBy(const Pod& pod, int64_t at_ms) { states_[pod.id].answer_by_ms = at_ms; }
   void SetNode(const Pod& pod, NodeId node) { states_[pod.id].node = node; }
-  // Returns whether the pod had arrived before.
-  bool MarkArrived(const Pod& pod) { return std::exchange(states_[pod.id].arrived, true); }
-  void ClearArrived(const Pod& pod) {
-    if (Of(pod).arrived) states_[pod.id].arrived = false;
-  }
+  // Returns the plan under which it had arrived before; 0: none, or it has to arrive again.
+  int64_t SetArrivedPlan(const Pod& pod, int64_t plan) { return std::exchange(states_[pod.id].arrived_plan, plan); }
   // Pods that wait without a slot, by node, in order of ids.
   using Waiters = absl::btree_map<NodeId, absl::btree_set<PodId>>;
   [[nodiscard]] const Waiters& waiters() const { return waiters_; }

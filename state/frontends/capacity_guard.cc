@@ -49,16 +49,21 @@ std::vector<std::string> CapacityGuard::PromisedNodes(const Pod& pod, const Node
   const std::vector<NodeId>& promised = r_.ledger->promised();
   const auto& in_flight = r_.ledger->in_flight();
   const auto& unobserved = r_.ledger->unobserved_binds();
+  const size_t may_be_guarded = promised.size() + in_flight.size() + unobserved.size();
+  const auto add = [&](const std::string& name) {
+    if (out.empty()) out.reserve(std::min(offer.size(), may_be_guarded));  // one is seldom alone
+    out.push_back(name);
+  };
   // Loop over the smaller set: the offered nodes, or those that may be guarded.
-  if (offer.size() < promised.size() + in_flight.size() + unobserved.size()) {
+  if (offer.size() < may_be_guarded) {
     for (const std::string& name : offer.names()) {
       const NodeId node = r_.cluster->FindNode(name);
-      if (node != kNoNode && Guarded(pod, node, {})) out.push_back(name);
+      if (node != kNoNode && Guarded(pod, node, {})) add(name);
     }
   } else {
     const auto add_if_guarded = [&](NodeId node) {
       const std::string& name = r_.cluster->node(node).facts.name;
-      if (Guarded(pod, node, {}) && offer.Contains(name)) out.push_back(name);
+      if (Guarded(pod, node, {}) && offer.Contains(name)) add(name);
     };
     for (const NodeId node : promised) add_if_guarded(node);
     for (const auto& [node, pods] : in_flight) {
@@ -91,10 +96,6 @@ FilterReply CapacityGuard::FilterExtra(const Pod& pod, const NodeOffer& offer) c
                       ? "the node is outside the domain of its gang, or its free capacity is promised to another"
                       : "the node's free capacity is promised to a gang"};
   return reply;
-}
-
-void CapacityGuard::ExpireVictims(int64_t now_ms) {
-  absl::erase_if(victims_, [now_ms](const auto& entry) { return entry.second <= now_ms; });
 }
 
 PreemptReply CapacityGuard::FilterCandidates(const Preempt& question, const Pod* pod, int64_t now_ms) {

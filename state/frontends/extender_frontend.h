@@ -50,7 +50,9 @@ class CapacityGuard {
     return r_.domains->For(*member.gang, member.leaf).Has(node);
   }
   // Ends the entries of victims() that are due.
-  void ExpireVictims(int64_t now_ms);
+  void ExpireVictims(int64_t now_ms) {
+    absl::erase_if(victims_, [now_ms](const auto& entry) { return entry.second <= now_ms; });
+  }
   // The candidates whose victims may be evicted for the pod; nullptr: it is not known.
   [[nodiscard]] PreemptReply FilterCandidates(const Preempt& question, const Pod* pod, int64_t now_ms);
 

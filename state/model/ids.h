@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <string>
-#include <tuple>
 
 namespace muster {
 
@@ -40,8 +39,11 @@ struct QueueKey {
   std::string name;  // "namespace/name"
 
   friend bool operator<(const QueueKey& a, const QueueKey& b) {
-    return std::tie(b.partially_bound, b.priority, a.requeues, a.created_ms, a.name) <
-           std::tie(a.partially_bound, a.priority, b.requeues, b.created_ms, b.name);
+    if (a.partially_bound != b.partially_bound) return a.partially_bound;
+    if (a.priority != b.priority) return a.priority > b.priority;
+    if (a.requeues != b.requeues) return a.requeues < b.requeues;
+    if (a.created_ms != b.created_ms) return a.created_ms < b.created_ms;
+    return a.name < b.name;
   }
   friend bool operator==(const QueueKey& a, const QueueKey& b) = default;
 };

@@ -54,7 +54,7 @@ class Search {
   [[nodiscard]] size_t At(size_t node, size_t item) const { return node * items() + item; }
   [[nodiscard]] bool mandatory(size_t item) const { return p_.items[item].choice == kMandatory; }
   [[nodiscard]] size_t ChoiceOf(size_t item) const { return static_cast<size_t>(p_.items[item].choice); }
-  [[nodiscard]] int64_t request(size_t item, size_t r) const { return requests_[item * resources_.size() + r]; }
+  [[nodiscard]] int64_t request(size_t item, size_t r) const { return requests_[r * items() + item]; }
   // The pods of the item that may still be placed; a choice may need fewer than are left.
   [[nodiscard]] int32_t Open(size_t item) const {
     return mandatory(item) ? left_[item] : std::min(left_[item], choice_left_[ChoiceOf(item)]);
@@ -81,8 +81,8 @@ class Search {
           });
       enabled_.push_back(enabled ? 1 : 0);
     }
-    for (const Packing::Item& item : p_.items) {
-      for (const ResourceId id : resources_) requests_.push_back(cluster_.pod_class(item.cls).request.Get(id));
+    for (const ResourceId id : resources_) {
+      for (const Packing::Item& item : p_.items) requests_.push_back(cluster_.pod_class(item.cls).request.Get(id));
     }
     any_wide_ = absl::c_linear_search(wide_, 1);
     cheapest_.resize(choices() * resources_.size());
@@ -106,6 +106,7 @@ class Search {
     free_share_.resize(nodes());
     cells_.resize(nodes() * items());
     total_.assign(items(), 0);
+    open_.resize(items());
     for (size_t n = 0; n < nodes(); ++n) {
       ReadFree(n);
       for (size_t i = 0; i < items(); ++i) {
@@ -256,8 +257,9 @@ class Search {
   }
 
   // True if the pods that are left cannot fit: by item, by choice, or by resource.
-  [[nodiscard]] bool IsInfeasible() const {
+  [[nodiscard]] bool IsInfeasible() {
     for (size_t i = 0; i < items(); ++i) {
+      open_[i] = Open(i);
       if (mandatory(i) && MostInAll(i) < left_[i]) return true;
     }
     for (size_t c = 0; c < choices(); ++c) {
@@ -305,10 +307,16 @@ class Search {
   // What the items that may still go to the node could use of the resource there, at most.
   [[nodiscard]] int64_t Usable(size_t node, size_t r, int64_t unit) const {
     const int64_t free = free_[node * resources_.size() + r];
-    const int64_t whole = unit > 1 ? free - free % unit : free;
-    WideSum most = 0;
-    for (size_t i = 0; i < items() && most < whole; ++i) most += WideSum{Most(node, i)} * request(i, r);
-    return static_cast<int64_t>(std::min<WideSum>(most, whole));
+    const auto whole = static_cast<uint64_t>(unit > 1 ? free - free % unit : free);
+    uint64_t most = 0;  // each item adds at most `free`
+    const Cell* const cells = &cells_[At(node, 0)];
+    const int64_t* const requests = &requests_[r * items()];
+    for (size_t i = 0; i < items() && most < whole; ++i) {
+      const int64_t pods = std::min(enabled_[i] != 0 ? cells[i].cap : cells[i].room, open_[i]);
+      if (enabled_[i] != 0 && WideSum{pods} * requests[i] >= whole) return static_cast<int64_t>(whole);
+      most += static_cast<uint64_t>(pods * requests[i]);
+    }
+    return static_cast<int64_t>(std::min(most, whole));
   }
 
   // Sets `*item` to the item with the least room for its need, or to items() if something is left that cannot be placed
@@ -371,7 +379,7 @@ class Search {
     for (size_t n = 0; n < nodes(); ++n) {
       if (item != items() && cells_[At(n, item)].room <= 0) continue;
       std::pair<int64_t, int64_t> score(0, strategy_.spread ? -free_share_[n] : free_share_[n]);
-      for (size_t i = 0; i < items(); ++i) score.first += cells_[At(n, i)].room > 0 && Open(i) > 0 ? 1 : 0;
+      for (size_t i = 0; i < items(); ++i) score.first += cells_[At(n, i)].room > 0 && open_[i] > 0 ? 1 : 0;
       if (score.first == 0 || (best != nodes() && score >= best_score)) continue;
       best = n;
       best_score = score;
@@ -395,7 +403,7 @@ class Search {
   Statement* const statement_;
   const Statement::Checkpoint start_ = statement_->Mark();
   const std::vector<ResourceId> resources_ = p_.Resources(cluster_);
-  std::vector<int64_t> requests_;  // item x resource
+  std::vector<int64_t> requests_;  // resource x item
   std::vector<uint8_t> wide_;      // by item: pods on other nodes change its room
   std::vector<uint8_t> enabled_;   // by item: placed pods may enable it
   bool any_wide_ = false;
@@ -408,6 +416,7 @@ class Search {
   std::vector<int64_t> size_;                  // by item: its requests, in thousandths of `largest_`
   std::vector<Cell> cells_;                    // node x item
   std::vector<int64_t> total_;                 // by item: sum of the rooms
+  std::vector<int32_t> open_;                  // by item: Open() at the last check
   std::vector<Change> trail_;
   bool out_of_steps_ = false;
   bool cut_off_ = false;

@@ -48,10 +48,6 @@ void Backlog::Remove(int32_t item) {
   removed.key.reset();
 }
 
-void Backlog::ClearReason(int32_t item) {
-  if (!items_.Of(item).why.none()) SetReason(item, Reason(), BlockDetails());
-}
-
 void Backlog::SetReason(int32_t item, Reason why, BlockDetails details) {
   Item& of = items_[item];
   of.why = std::move(why);

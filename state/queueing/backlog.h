@@ -56,7 +56,9 @@ class Backlog {
   [[nodiscard]] const Reason& why(int32_t item) const { return items_.Of(item).why; }
   // What why() is about.
   [[nodiscard]] const BlockDetails& details(int32_t item) const { return items_.Of(item).details; }
-  void ClearReason(int32_t item);
+  void ClearReason(int32_t item) {
+    if (!items_.Of(item).why.none()) SetReason(item, Reason(), BlockDetails());
+  }
   // Replaces the reason; the item waits for the same condition.
   void SetReason(int32_t item, Reason why, BlockDetails details);
   // nullptr: not queued.

@@ -156,11 +156,12 @@ void AddGang(const MachineRooms& rooms, const Gang& gang, LogicalHasher* hasher)
   if (plan != nullptr) AddPlan(*plan, hasher);
 }
 
-void AddPodLifecycle(const PodLifecycle::State& at, const Cluster& cluster, LogicalHasher* hasher) {
+void AddPodLifecycle(const PodLifecycle::State& at, int64_t plan, const Cluster& cluster, LogicalHasher* hasher) {
   hasher->Add(at.holds.size());
   for (const HoldToken token : at.holds) hasher->AddToken(token);
-  hasher->Add(at.until_ms, at.answer_by_ms, at.by_permit, at.arrived, at.binding, at.permission.given,
-              at.permission.bind_within_ms, at.permission.bind_by_ms, at.restored_until_ms, at.failures);
+  hasher->Add(at.until_ms, at.answer_by_ms, at.by_permit, plan != 0 && at.arrived_plan == plan, at.binding,
+              at.permission.given, at.permission.bind_within_ms, at.permission.bind_by_ms, at.restored_until_ms,
+              at.failures);
   hasher->Add(at.recorded ? at.start : -1);
   // The id of a removed node that no pod waits for may belong to another node by now.
   const bool known = at.node != kNoNode && cluster.node(at.node).known;
@@ -172,7 +173,8 @@ void AddPod(const MachineRooms& rooms, const Pod& pod, LogicalHasher* hasher) {
   hasher->Add(pod.facts, pod.state, pod.submitted, pod.foreign, pod.last_cycle, pod.passed_ms, pod.unplaceable);
   hasher->Add(hasher->NameOf(charge.node), charge.node != kNoNode && charge.kind == ChargeKind::kReserved);
   hasher->Add(rooms.plans.SlotIndex(pod), rooms.pod_deadlines.Of(pod.id));
-  AddPodLifecycle(rooms.pod_lifecycle.Of(pod), rooms.cluster, hasher);
+  const Plan* plan = pod.gang == nullptr ? nullptr : rooms.plans.Of(*pod.gang);
+  AddPodLifecycle(rooms.pod_lifecycle.Of(pod), plan == nullptr ? 0 : plan->id, rooms.cluster, hasher);
   const Activations::State& state = rooms.activations.Of(pod);
   hasher->AddPlanNumber(state.plan);
   hasher->Add(state.unschedulable, state.activated, state.suspected_plan, state.by_gate_removal,
