@@ -1,12 +1,10 @@
-// Places gangs that are trees of subgroups or that require domains: all of their missing members, or none (SPEC P-4,
-// P-5).
+// Places gangs that have subgroups or require domains: all of their missing members, or none (SPEC P-4, P-5).
 //
-// Demands without subgroups and domains go to the planner directly. PlaceTree decides which parts of a tree are
-// placed, and in which domain; the planner places them there. Domains are tried tightest first: the one with the least
-// room that can hold the demand, then by name. If a later part has no place, an earlier one moves to its next domain,
-// within the budget of tries. If that fails without a proof, each choice of domains and parts is placed as a whole,
-// within as many tries again: the choice of nodes in a domain may decide what is left for another part. Not
-// thread-safe.
+// Other demands go to the planner directly. PlaceTree decides which parts of a tree are placed, and in which domain;
+// the planner places them there. Domains are tried tightest first: the one with the least room that can hold the
+// demand, then by name. If a later part has no place, an earlier one moves to its next domain, within the budget of
+// tries. If that fails without a proof, each choice of domains and parts is placed as a whole, within as many tries
+// again: the choice of nodes in a domain may decide what is left for another part. Not thread-safe.
 #ifndef MUSTER_STATE_PLANNER_TREE_PLANNER_H_
 #define MUSTER_STATE_PLANNER_TREE_PLANNER_H_
 

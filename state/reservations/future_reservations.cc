@@ -31,10 +31,6 @@ bool FutureReservations::HasTerminatingPods(int64_t now_ms) const {
   return absl::c_any_of(terminating_, [&](const auto& each) { return each.second + kTerminationPatienceMs > now_ms; });
 }
 
-void FutureReservations::Remove(const Pod& pod) {
-  if (terminating_.erase(pod.facts.uid) > 0) terminating_by_node_.reset();
-}
-
 const absl::btree_map<NodeId, FutureReservations::Ending>& FutureReservations::TerminatingByNode() const {
   if (terminating_by_node_.has_value()) return *terminating_by_node_;
   absl::btree_map<NodeId, Ending>& by_node = terminating_by_node_.emplace();
@@ -101,10 +97,6 @@ void FutureReservations::Erase(ClaimId id, bool gained) {
   for (const Statement::Operation& place : at->second.places)
     ledger_->RemoveFutureReservation(id, place.node, place.cls, place.pods, gained);
   reservations_.erase(at);
-}
-
-void FutureReservations::Release(const Claim& claim) {
-  if (HasReservation(claim)) Erase(claim.id, /*gained=*/true);
 }
 
 bool FutureReservations::HasTimedReservation() const {

@@ -45,7 +45,9 @@ class FutureReservations {
   // Updates whether the pod is terminating: being deleted while it is on a node. Returns true if it was terminating and
   // no longer is: the caller must then check the reservations on its node.
   [[nodiscard]] bool TrackTerminating(const Pod& pod, int64_t now_ms);
-  void Remove(const Pod& pod);
+  void Remove(const Pod& pod) {
+    if (terminating_.erase(pod.facts.uid) > 0) terminating_by_node_.reset();
+  }
   // Some pod has been terminating for less than kTerminationPatienceMs.
   [[nodiscard]] bool HasTerminatingPods(int64_t now_ms) const;
   // How many pods of `cls` would fit on the node without its reservations and terminating pods, at most `limit`.
@@ -75,7 +77,9 @@ class FutureReservations {
   // When its reservation is expected to be free; kNever: not known, or there is none.
   [[nodiscard]] int64_t ExpectedStartAt(const Claim& claim) const { return Of(claim).starts_ms; }
   // No effect when the claim has no reservation.
-  void Release(const Claim& claim);
+  void Release(const Claim& claim) {
+    if (HasReservation(claim)) Erase(claim.id, /*gained=*/true);
+  }
   // When its reservation ends; kNever: it has none, or it has no end.
   [[nodiscard]] int64_t Deadline(const Claim& claim) const { return Of(claim).until_ms; }
   // The nodes of its reservation, by name. REQUIRES: HasReservation.

@@ -55,10 +55,9 @@ struct WhatIfAnswer {
 };
 
 // `state`: the result of recording::SaveState at `now_ms`, of a machine with these settings.
-// NotFound: a node, a queue or the gang is not known.
-// InvalidArgument: `state` or the job is invalid; an added node exists already; a queue has neither a limit nor a quota
-// of a resource to increase; or the increased quota exceeds what the queues above it may use.
-// AlreadyExists: a gang with the job's name, or a pod with the UID of one of its pods, exists.
+// NotFound: a node, a queue or the gang is not known. AlreadyExists: a gang with the job's name, or a pod with the UID
+// of one of its pods, exists. InvalidArgument: `state` or the job is invalid; an added node exists already; a queue has
+// neither a limit nor a quota of a resource to increase; or the increased quota exceeds what the queues above may use.
 [[nodiscard]] absl::StatusOr<WhatIfAnswer> AnswerWhatIf(absl::string_view state, const MachineSettings& settings,
                                                         const WhatIf& question, int64_t now_ms);
 
