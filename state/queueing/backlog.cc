@@ -90,6 +90,8 @@ std::optional<int32_t> Backlog::NextIn(int32_t lane) const {
 std::optional<int32_t> Backlog::Next(absl::FunctionRef<bool(int32_t, int32_t)> before) const {
   std::optional<int32_t> best;
   for (int32_t lane = 0; lane < lanes(); ++lane) {
+    const Lane& of = lanes_[static_cast<size_t>(lane)];
+    if (of.fresh.empty() && of.awake.empty()) continue;  // mostly: not worth a call
     const std::optional<int32_t> first = NextIn(lane);
     if (first.has_value() && (!best.has_value() || before(*first, *best))) best = first;
   }

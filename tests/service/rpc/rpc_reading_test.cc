@@ -55,15 +55,16 @@ TEST_F(Rpc, SlowWatch_ReceivesResync) {
     if (event.has_upserted()) known.insert(event.upserted().name());
     if (!event.removed().empty()) known.erase(event.removed().substr(2));
     if (resyncs == 0 && known.count(last) > 0) return false;  // it was fast enough
-    if (!event.synced()) return true;
-    if (++synced > 1) return false;
-    for (int i = 0; i < kGangs; ++i) AddPod(absl::StrCat("p-", i), absl::StrCat("many-", i), 2);
-    EXPECT_TRUE(engine_.Announce(RemovePod{"u-p-7"}).ok());
-    EXPECT_TRUE(engine_.ReadDurableSync([](const Machine&) {}).ok());
-    return true;
+    if (event.synced() && ++synced == 1) {
+      for (int i = 0; i < kGangs; ++i) AddPod(absl::StrCat("p-", i), absl::StrCat("many-", i), 2);
+      EXPECT_TRUE(engine_.Announce(RemovePod{"u-p-7"}).ok());
+      EXPECT_TRUE(engine_.ReadDurableSync([](const Machine&) {}).ok());
+    }
+    // The state that is sent again may be one of before the last changes; these follow it.
+    return synced < 2 || known.size() != kGangs || known.count("many-7") > 0;
   });
   EXPECT_GE(resyncs, 1) << ended;
-  EXPECT_EQ(synced, 2);
+  EXPECT_GE(synced, 2) << ended;
   EXPECT_EQ(known.size(), static_cast<size_t>(kGangs)) << "all but one, and the one that was there before";
   EXPECT_EQ(known.count("many-7"), 0U);
   EXPECT_EQ(known.count("train"), 1U);
