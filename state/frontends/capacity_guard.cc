@@ -46,10 +46,9 @@ bool CapacityGuard::Guarded(const Pod& pod, NodeId node, const ResourceSum& rega
 std::vector<std::string> CapacityGuard::PromisedNodes(const Pod& pod, const NodeOffer& offer) const {
   std::vector<std::string> out;
   if (pod.cls == kNoClass) return out;
-  const std::vector<NodeId>& promised = r_.ledger->promised();
   const auto& in_flight = r_.ledger->in_flight();
   const auto& unobserved = r_.ledger->unobserved_binds();
-  const size_t may_be_guarded = promised.size() + in_flight.size() + unobserved.size();
+  const size_t may_be_guarded = r_.ledger->promised().size() + in_flight.size() + unobserved.size();
   const auto add = [&](const std::string& name) {
     if (out.empty()) out.reserve(std::min(offer.size(), may_be_guarded));  // one is seldom alone
     out.push_back(name);
@@ -65,7 +64,7 @@ std::vector<std::string> CapacityGuard::PromisedNodes(const Pod& pod, const Node
       const std::string& name = r_.cluster->node(node).facts.name;
       if (Guarded(pod, node, {}) && offer.Contains(name)) add(name);
     };
-    for (const NodeId node : promised) add_if_guarded(node);
+    for (const NodeId node : r_.ledger->promised()) add_if_guarded(node);
     for (const auto& [node, pods] : in_flight) {
       if (r_.ledger->PromisedOn(node).empty()) add_if_guarded(node);
     }

@@ -106,7 +106,6 @@ class Search {
     free_share_.resize(nodes());
     cells_.resize(nodes() * items());
     total_.assign(items(), 0);
-    open_.resize(items());
     for (size_t n = 0; n < nodes(); ++n) {
       ReadFree(n);
       for (size_t i = 0; i < items(); ++i) {
@@ -416,7 +415,7 @@ class Search {
   std::vector<int64_t> size_;                  // by item: its requests, in thousandths of `largest_`
   std::vector<Cell> cells_;                    // node x item
   std::vector<int64_t> total_;                 // by item: sum of the rooms
-  std::vector<int32_t> open_;                  // by item: Open() at the last check
+  std::vector<int32_t> open_ = std::vector<int32_t>(items());  // by item: Open() at the last check
   std::vector<Change> trail_;
   bool out_of_steps_ = false;
   bool cut_off_ = false;

@@ -111,26 +111,28 @@ void Plans::Make(const Claim& claim, int64_t id, int64_t now_ms, absl::Span<cons
   plan->lowest_priority = lowest_priority;
   plan->uses_holds = uses_holds;
   plan->shape = ShapeOf(claim.rules);
-  // By class and leaf: the members that have no slot yet, in the reverse of the order in which the planner places them,
-  // the highest priority first (D-11).
-  absl::btree_map<std::pair<ClassId, int32_t>, std::vector<Candidates>> members;
-  for (auto run = candidates.rbegin(); run != candidates.rend(); ++run) members[{run->cls, run->leaf}].push_back(*run);
+  // By class and leaf: the members that have no slot yet. The planner places the last ones first, by priority (D-11).
+  absl::btree_map<std::pair<ClassId, int32_t>, absl::InlinedVector<Candidates, 1>> members;
+  for (auto run = candidates.rbegin(); run != candidates.rend(); ++run) {
+    auto& runs = members[{run->cls, run->leaf}];
+    if (runs.empty() || runs.back().priority != run->priority || runs.back().future != run->future) {
+      runs.push_back({run->cls, run->priority, 0, run->leaf, run->future});
+    }
+    runs.back().pods += run->pods;
+  }
   size_t pods = 0;
   for (const Statement::Operation& operation : operations) pods += static_cast<size_t>(operation.pods);
   plan->slots.reserve(pods);
   for (const Statement::Operation& operation : operations) {
     ledger_->AdoptSlots(claim.id, operation.node, operation.cls, operation.pods);
-    std::vector<Candidates>& runs = members[{operation.cls, operation.part}];
+    auto& runs = members[{operation.cls, operation.part}];
     for (int32_t i = 0; i < operation.pods; ++i) {
       MUSTER_CHECK(!runs.empty());  // the planner places no more pods than there are candidates
-      Slot& slot = plan->slots.emplace_back();
-      slot.cls = operation.cls;
-      slot.node = operation.node;
-      slot.leaf = operation.part;
-      slot.priority = runs.back().priority;
-      slot.is_future = runs.back().future;
-      plan->future_slots += slot.is_future ? 1 : 0;
-      if (--runs.back().pods == 0) runs.pop_back();
+      Candidates& next = runs.back();
+      plan->slots.push_back({.cls = next.cls, .node = operation.node, .priority = next.priority, .leaf = next.leaf});
+      plan->slots.back().is_future = next.future;
+      plan->future_slots += next.future ? 1 : 0;
+      if (--next.pods == 0) runs.pop_back();
     }
   }
   if (uses_holds) promised_holds_ += plan->present();
