@@ -201,6 +201,23 @@ TEST(ResolveRulesTest, TotalBelowMinimum_IsRaised) {
   EXPECT_EQ(ResolveRules(&annotations, &object, GangDialect::kKoordinator, {}).total_number, 9);
 }
 
+// SPEC Q-4: a gang is counted by what it declares if it declares a total, even an empty one in another object.
+TEST(ResolveRulesTest, TotalOrMinResources_DeclareTotal) {
+  const auto declares = [](const Declaration& annotations, const Declaration& object) {
+    return ResolveRules(&annotations, &object, GangDialect::kKoordinator, {}).declares_total;
+  };
+  Declaration total;
+  total.total_number = 3;
+  Declaration resources;
+  resources.min_resources = ResourceList{{"cpu", 1'000}};
+  Declaration minimum;
+  minimum.min_member = 2;
+  EXPECT_TRUE(declares(total, minimum));
+  EXPECT_TRUE(declares(minimum, total));
+  EXPECT_TRUE(declares(resources, minimum));
+  EXPECT_FALSE(declares(minimum, {}));
+}
+
 TEST(ResolveRulesTest, EmptyDeclaration_UsesSpecifiedDefaults) {
   const Declaration nothing;
   const GangRules rules = ResolveRules(&nothing, nullptr, GangDialect::kKoordinator, {});

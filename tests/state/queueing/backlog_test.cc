@@ -212,6 +212,25 @@ TEST(QueueKeyTest, Order_MatchesG9) {
   }
 }
 
+TEST(BacklogTest, ItemsOfSeveralLanes_AreInOneOrder) {
+  Backlog backlog;
+  backlog.Add(1, QueueKey{.priority = 1, .name = "d/a"}, 0);
+  backlog.Add(2, QueueKey{.priority = 3, .name = "d/b"}, 1);
+  backlog.Add(3, QueueKey{.priority = 2, .name = "d/c"}, 0);
+  EXPECT_EQ(backlog.New(), (std::vector<int32_t>{2, 3, 1}));
+  EXPECT_EQ(backlog.Next(), 2);
+  EXPECT_EQ(backlog.NextIn(0), 3);
+  EXPECT_EQ(backlog.Next([](int32_t a, int32_t b) { return a > b; }), 3) << "of the first of each lane";
+  backlog.Remove(2);
+  EXPECT_EQ(backlog.Next(), 3);
+  EXPECT_EQ(backlog.NextIn(1), std::nullopt);
+  backlog.Block(2, QueueKey{.priority = 3, .name = "d/b"}, "needs", {}, {}, 1);
+  EXPECT_EQ(backlog.Next(), 3) << "it sleeps";
+  backlog.WakeSameNeeds("needs");
+  EXPECT_EQ(backlog.Next(), 2);
+  EXPECT_EQ(backlog.New(), (std::vector<int32_t>{3, 1})) << "it was tried";
+}
+
 TEST(BacklogTest, Details_FollowTheReason) {
   Backlog backlog;
   const BlockDetails details{QueueBound{"team", QueueBound::Kind::kQuota, false, "cpu", 2, 4}, true};
