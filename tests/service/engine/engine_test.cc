@@ -16,11 +16,29 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "service/engine/durability.h"
 #include "support/sync.h"
 #include "tests/service/engine/engine_fixture.h"
 
 namespace muster {
 namespace {
+
+// S-2: what may be answered before it is durable. Facts may be refused because of what another caller said.
+TEST(Durability, Commands_AreSortedByWhatTheyMayReveal) {
+  for (const Command& reads :
+       std::vector<Command>{Filter{}, Preempt{}, FindNodes{}, CallerGone{}, RefreshExplanation{}}) {
+    EXPECT_FALSE(MayWriteRecords(reads)) << reads.index();
+  }
+  for (const Command& writes : std::vector<Command>{Bind{}, Permit{}, SubmitGang{}, UpsertPod{}, Tick{}}) {
+    EXPECT_TRUE(MayWriteRecords(writes)) << writes.index();
+  }
+  for (const Command& said : std::vector<Command>{SubmitGang{}, UpsertPod{}, ReplaceFacts{}, UpdateFacts{}}) {
+    EXPECT_TRUE(DependsOnRecords(said, absl::InvalidArgumentError(""))) << said.index();
+    EXPECT_FALSE(DependsOnRecords(said, absl::ResourceExhaustedError(""))) << said.index();
+  }
+  EXPECT_FALSE(DependsOnRecords(Bind{}, absl::InvalidArgumentError("")));
+  EXPECT_TRUE(DependsOnRecords(Bind{}, absl::NotFoundError("")));
+}
 
 // A store whose commits wait for the test, and fail as often as the test sets.
 class GatedStore : public Store {

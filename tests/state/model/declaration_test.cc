@@ -218,6 +218,44 @@ TEST(ResolveRulesTest, TotalOrMinResources_DeclareTotal) {
   EXPECT_FALSE(declares(minimum, {}));
 }
 
+// An update of a gang (D-8): only the named fields change, and the result is checked as a whole.
+TEST(ReplaceFieldsTest, NamedFields_AreReplaced) {
+  Declaration known;
+  known.min_member = 2;
+  known.total_number = 4;
+  known.queue = "a";
+  Declaration update;
+  update.min_member = 3;
+  update.queue = "b";
+  EXPECT_EQ(ReplaceFields(known, update, {GangField::kMinMember})->min_member, 3);
+  EXPECT_EQ(ReplaceFields(known, update, {GangField::kMinMember})->queue, "a");
+  EXPECT_EQ(ReplaceFields(known, update, {GangField::kQueue})->queue, "b");
+  EXPECT_EQ(ReplaceFields(known, update, {GangField::kTotalNumber})->total_number, std::nullopt);
+  EXPECT_EQ(ReplaceFields(known, Declaration(), {GangField::kMinMember})->min_member, 0) << "no constraint";
+  update.min_member = 4;
+  EXPECT_TRUE(ReplaceFields(known, update, {GangField::kMinMember}).ok());
+  update.min_member = 5;
+  EXPECT_EQ(ReplaceFields(known, update, {GangField::kMinMember}).status().message(),
+            "gang.total_number: 4; expected at least min_member (5)");
+}
+
+TEST(ReplaceFieldsTest, MinimumWithSubgroups_CountsSubgroups) {
+  Declaration known;
+  known.min_member = 2;
+  Declaration update;
+  update.min_member = 0;
+  update.subgroups = {{.name = "a", .minimum = 1}, {.name = "b", .minimum = 1}, {.name = "c", .minimum = 1}};
+  const auto minimum = [&](const std::vector<GangField>& fields) {
+    return ReplaceFields(known, update, fields)->min_member;
+  };
+  EXPECT_EQ(minimum({GangField::kSubgroups}), 2);
+  EXPECT_EQ(minimum({GangField::kSubgroups, GangField::kMinMember}), std::nullopt) << "all of them";
+  known.min_member = 1;
+  EXPECT_EQ(minimum({GangField::kSubgroups}), 1);
+  known.min_member = 4;
+  EXPECT_TRUE(absl::IsInvalidArgument(ReplaceFields(known, update, {GangField::kSubgroups}).status()));
+}
+
 TEST(ResolveRulesTest, EmptyDeclaration_UsesSpecifiedDefaults) {
   const Declaration nothing;
   const GangRules rules = ResolveRules(&nothing, nullptr, GangDialect::kKoordinator, {});
