@@ -23,8 +23,9 @@
 namespace muster {
 namespace {
 
-// S-2: what may be answered before it is durable. Facts may be refused because of what another caller said.
-TEST(Durability, Commands_AreSortedByWhatTheyMayReveal) {
+// S-2: which commands may need a record, and which refusals wait for the records of earlier commands: facts and
+// submissions may be refused because of what another caller said.
+TEST(Durability, RefusalThatRevealsOtherCommands_DependsOnRecords) {
   for (const Command& reads :
        std::vector<Command>{Filter{}, Preempt{}, FindNodes{}, CallerGone{}, RefreshExplanation{}}) {
     EXPECT_FALSE(MayWriteRecords(reads)) << reads.index();

@@ -201,7 +201,7 @@ TEST(ResolveRulesTest, TotalBelowMinimum_IsRaised) {
   EXPECT_EQ(ResolveRules(&annotations, &object, GangDialect::kKoordinator, {}).total_number, 9);
 }
 
-// SPEC Q-4: a gang is counted by what it declares if it declares a total, even an empty one in another object.
+// SPEC Q-4: a gang that declares a total or minResources, by its pods or by its PodGroup, is counted by them.
 TEST(ResolveRulesTest, TotalOrMinResources_DeclareTotal) {
   const auto declares = [](const Declaration& annotations, const Declaration& object) {
     return ResolveRules(&annotations, &object, GangDialect::kKoordinator, {}).declares_total;
@@ -215,6 +215,7 @@ TEST(ResolveRulesTest, TotalOrMinResources_DeclareTotal) {
   EXPECT_TRUE(declares(total, minimum));
   EXPECT_TRUE(declares(minimum, total));
   EXPECT_TRUE(declares(resources, minimum));
+  EXPECT_TRUE(declares(minimum, resources));
   EXPECT_FALSE(declares(minimum, {}));
 }
 
