@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+#include <utility>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "clients/musterctl/chart.h"
@@ -20,8 +23,23 @@ constexpr int64_t kHour = 3'600'000;
 constexpr int64_t kMinute = 60'000;
 
 Result Simulate(const Conditions& conditions, const std::vector<Job>& jobs) {
-  const absl::StatusOr<Result> result = simulate::Run(conditions, jobs, [](size_t, int64_t) {});
+  std::vector<size_t> reports;
+  const auto progress = [&](size_t started, int64_t) { reports.push_back(started); };
+  const absl::StatusOr<Result> result = simulate::Run(conditions, jobs, progress);
   EXPECT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(reports.size(), 1 + jobs.size() / 256);
+  EXPECT_EQ(reports.back(), jobs.size());
+  for (const simulate::Sample& sample : result->samples) {  // they follow from the times of the jobs
+    int64_t used = 0;
+    int32_t waiting = 0;
+    for (const simulate::JobResult& job : result->jobs) {
+      used += job.start_ms <= sample.at_ms && sample.at_ms < job.end_ms ? job.gpus : 0;
+      waiting += job.submit_ms <= sample.at_ms && sample.at_ms < job.start_ms ? 1 : 0;
+    }
+    EXPECT_EQ(std::pair(sample.used_gpus, sample.waiting), std::pair(used, waiting)) << sample.at_ms;
+    if (conditions.node_gpus.size() > 1) continue;
+    EXPECT_EQ(sample.stranded_gpus, used == 0 ? 0 : conditions.node_gpus.front() - used) << sample.at_ms;
+  }
   EXPECT_THAT(result->violations, IsEmpty());
   return *result;
 }
@@ -70,21 +88,28 @@ TEST(SimulateTest, BackfillWithDurations_NeverDelaysHead) {  // SPEC Q-6
   EXPECT_GE(result.jobs[6].start_ms, 2 * kHour);
 }
 
-TEST(SimulateTest, Figures_MatchRun) {
-  // One node of 8: two of 8 for an hour each, submitted together; one of 4 after half an hour.
-  const std::vector<Job> jobs = {
-      {"a", 0, kHour, 8, "", 0}, {"b", 0, kHour, 8, "", 0}, {"c", kHour / 2, kHour, 4, "", 0}};
-  const simulate::Figures figures = simulate::FiguresOf(Simulate(Nodes(1, HeadPolicy::kHold), jobs), 8);
-  EXPECT_EQ(figures.jobs, 3);
-  EXPECT_EQ(figures.waited, 2);
-  EXPECT_DOUBLE_EQ(figures.mean_wait_s, (0 + 3600 + 5400) / 3.0);
-  EXPECT_DOUBLE_EQ(figures.median_wait_s, 3600);
-  EXPECT_DOUBLE_EQ(figures.longest_wait_s, 5400);
-  EXPECT_DOUBLE_EQ(figures.makespan_s, 3 * 3600);
-  EXPECT_DOUBLE_EQ(figures.utilisation, (8 + 8 + 4) / 24.0);
-  EXPECT_DOUBLE_EQ(figures.mean_completion_s, (3600 + 7200 + 9000) / 3.0);
-  EXPECT_EQ(figures.longest_queue, 2);
-  EXPECT_DOUBLE_EQ(figures.fragmentation, 0);
+// Percentiles are values by nearest rank; only samples with waiting jobs count towards the fragmentation.
+TEST(SimulateTest, Figures_MatchDefinitions) {
+  EXPECT_EQ(simulate::FiguresOf(Result(), 8).jobs, 0);
+  const Result run = Simulate(Nodes(1, HeadPolicy::kHold), {{"a", 0, kHour, 5, "", 0}});
+  EXPECT_EQ(simulate::FiguresOf(run, 8).utilisation, 5 / 8.0);
+  for (const int64_t jobs : {99, 100}) {
+    Result result;
+    for (int64_t i = jobs; i >= 1; --i) {
+      result.jobs.push_back({kHour, kHour + i * 1000 - 1000, kHour + i * 1000, 4, 0, i % 2});
+    }
+    result.samples = {{0, 8, 8, 0}, {kHour, 4, 4, 0}};
+    EXPECT_EQ(simulate::FiguresOf(result, 8).fragmentation, 0) << "no job waits";
+    result.samples = {{0, 4, 4, 1}, {10, 4, 8, 0}, {20, 8, 2, 3}, {50, 8, 6, 2}, {60, 8, 8, 1}};
+    const simulate::Figures figures = simulate::FiguresOf(result, 8);
+    EXPECT_DOUBLE_EQ(figures.fragmentation, (10 * 4 + 30 * 2 + 10 * 6) / 50.0 / 8);
+    EXPECT_EQ(std::tuple(figures.jobs, figures.waited, figures.longest_queue, figures.starved),
+              std::tuple(jobs, jobs - 1, 3, (jobs + 1) / 2));
+    const auto all = static_cast<double>(jobs);
+    EXPECT_EQ(std::tuple(figures.median_wait_s, figures.p99_wait_s, figures.longest_wait_s, figures.mean_wait_s),
+              std::tuple(49, 98, all - 1, (all - 1) / 2));
+    EXPECT_EQ(std::pair(figures.makespan_s, figures.mean_completion_s), std::pair(all, (all + 1) / 2));
+  }
 }
 
 TEST(SimulateTest, Bounds_BelowEveryPolicy) {
@@ -92,8 +117,10 @@ TEST(SimulateTest, Bounds_BelowEveryPolicy) {
   const simulate::Bounds two = simulate::BoundsOf({{"a", 0, kHour, 8, "", 0}, {"b", 0, kHour, 4, "", 0}}, 8);
   EXPECT_DOUBLE_EQ(two.fluid_s, 3600.0);
   EXPECT_DOUBLE_EQ(two.durations_s, 3600.0);
+  EXPECT_EQ(simulate::BoundsOf({}, 8).best_s(), 0);
   // A shorter job that arrives later goes first: a has 3 h of 4 h left when b, of 1 h, arrives.
-  const simulate::Bounds later = simulate::BoundsOf({{"a", 0, 4 * kHour, 8, "", 0}, {"b", kHour, kHour, 8, "", 0}}, 8);
+  const simulate::Bounds later =
+      simulate::BoundsOf({{"b", 2 * kHour, kHour, 8, "", 0}, {"a", kHour, 4 * kHour, 8, "", 0}}, 8);
   EXPECT_DOUBLE_EQ(later.fluid_s, (5 + 1) * 3600 / 2.0);
   for (const uint64_t seed : {1, 2, 3}) {
     const std::vector<Job> jobs = MakeTrace({.jobs = 400, .load = 1.2, .seed = seed, .gpus = 64, .largest = 32});
@@ -177,7 +204,7 @@ TEST(SimulateTest, UnequalNodes_KeepRules) {
 }
 
 TEST(SimulateTest, LargestJob_StartsAndLargerIsRefused) {
-  for (const std::vector<int32_t>& nodes : {std::vector<int32_t>{8, 8}, {8, 5, 3}, {7, 7, 2}, {1, 1, 1}}) {
+  for (const std::vector<int32_t>& nodes : {std::vector<int32_t>{8, 8}, {8, 5, 3}, {7, 7, 2}, {1, 1, 1}, {120}}) {
     for (int32_t each = 1; each <= 9; ++each) {
       Conditions conditions = Nodes(0, HeadPolicy::kBackfill);
       conditions.node_gpus = nodes;
@@ -198,6 +225,9 @@ TEST(SimulateTest, ImpossibleJobs_AreRefused) {
               HasSubstr("job a: asks for 17 GPUs; the cluster has room for 16 in pods of 8"));
   EXPECT_THAT(run({{"a", 0, 1, 1, "", 0}, {"a", 0, 1, 1, "", 0}}), HasSubstr("job a: is listed twice"));
   EXPECT_THAT(run({{"a", 0, 0, 1, "", 0}}), HasSubstr("expected a duration above zero"));
+  for (const std::vector<int32_t>& nodes : {std::vector<int32_t>{}, {8, 0}}) {
+    EXPECT_FALSE(simulate::Run({nodes, 0, {}, false}, {}, [](size_t, int64_t) {}).ok());
+  }
 }
 
 TEST(TraceFileTest, UnknownColumns_AreSkipped) {
