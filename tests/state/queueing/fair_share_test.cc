@@ -27,6 +27,9 @@ ShareClaim Claim(int64_t quota, int64_t requested, int64_t weight = 1, int32_t a
 TEST(FairShare, Shares_QuotaFirstThenWeights) {
   EXPECT_EQ(FairShares(8, {{Claim(2, 6, 1), Claim(2, 6, 3)}}), (Shares{3, 5}));         // C-302
   EXPECT_EQ(FairShares(11, {{Claim(2, 6, 1, 1), Claim(2, 6, 1, 0)}}), (Shares{5, 6}));  // C-303: age decides
+  EXPECT_EQ(FairShares(5, {{Claim(0, 9, 1, 1), Claim(0, 9, 2, 0)}}), (Shares{2, 3}));   // the largest remainder first
+  const int64_t huge = 4'000'000'000'000'000'001;  // times a weight, it does not fit an int64
+  EXPECT_EQ(FairShares(huge, {{Claim(0, huge, 3, 1), Claim(0, huge, 6, 0)}}), (Shares{huge / 3 + 1, huge / 3 * 2 + 1}));
   EXPECT_EQ(FairShares(10, {{Claim(0, 2, 1), Claim(0, 100, 1)}}), (Shares{2, 8}));  // the unused part goes to the other
   EXPECT_EQ(FairShares(10, {{Claim(3, 9, 0), Claim(0, 5, 1)}}), (Shares{3, 5}));    // weight 0: quota only
   EXPECT_EQ(FairShares(10, {{Claim(0, 9, 1), Claim(0, 9, 1, 1, 5)}}), (Shares{1, 9}));  // priority before weight
