@@ -20,7 +20,7 @@ namespace muster {
 class GangWorld : public testing::Test {
  protected:
   explicit GangWorld(bool one_priority = false, bool cross_namespace_groups = true)
-      : gangs_(GangsSettings{{}, {"default-scheduler", "other-scheduler"}, one_priority}),
+      : gangs_(GangsSettings{{}, {"default-scheduler", "other-scheduler"}, one_priority, /*notes_facts=*/true}),
         eligibility_(&gangs_, &queue_tree_, cross_namespace_groups) {}
 
   // Pod d/NAME that names gang d/GANG by a PodGroup; in no gang if `gang` is empty.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -86,6 +87,40 @@ TEST_F(GangsTest, RemovedGang_IsGone) {
   EXPECT_EQ(gangs_.Intern("d", "e", 0, 0).gang->id, 2);
   gangs_.RemoveGang(b);
   EXPECT_EQ(gangs_.FindGang("d/b"), nullptr) << "one that was not touched";
+}
+
+// The facts of these pods are stored again: each once, in order of ids.
+TEST_F(GangsTest, TakeChangedFacts_ListsEveryChange) {
+  const Pod& b = Add("b", "g", MemberState::kBound);
+  const Pod& a = Add("a", "g");
+  EXPECT_EQ(gangs_.TakeChangedFacts(), (std::vector<PodId>{b.id, a.id}));
+  const std::function<void()> changes[] = {[&] { gangs_.SetFacts(a, Facts("a", "g"), 2); },
+                                           [&] { gangs_.SetNode(a, "n"); }, [&] { gangs_.SetTimedOutMark(a); }};
+  for (const std::function<void()>& change : changes) {
+    change();
+    EXPECT_EQ(gangs_.TakeChangedFacts(), std::vector<PodId>{a.id});
+  }
+  gangs_.ClearSubmitted(GangOf("g"));
+  gangs_.SetNode(b, "n");
+  EXPECT_EQ(gangs_.TakeChangedFacts(), (std::vector<PodId>{b.id, a.id}));
+}
+
+// G-13: under policy `all`, the failed members that the policy was applied to are kept, sorted.
+TEST_F(GangsTest, FailedMembers_RecordedUnderPolicyAll) {
+  for (const char* name : {"b", "a", "c"}) Add(name, "g", MemberState::kFailed);
+  GangDeclaration declaration;
+  declaration.min_member = 1;
+  const Gang& gang = Declare("g", declaration);
+  gangs_.RecordFailedMembers(gang);
+  EXPECT_EQ(gang.durable.failed, Names{});
+  declaration.on_member_failure = OnMemberFailure::kAll;
+  Declare("g", declaration);
+  gangs_.SetFacts(*gangs_.FindPod("c"), OfPriority(1, Facts("c", "g")), 1);
+  gangs_.RecordFailedMembers(gang);
+  EXPECT_EQ(gang.durable.failed, (Names{"a", "b", "c"}));
+  for (const char* name : {"b", "a", "c"}) gangs_.Leave(*gangs_.FindPod(name));
+  gangs_.RecordFailedMembers(gang);
+  EXPECT_EQ(gang.durable.failed, Names{});
 }
 
 TEST_F(GangsTest, TakeTouched_InKeyOrderAndOnce) {
@@ -174,7 +209,8 @@ TEST_F(GangsTest, Restore_SetsRecordedState) {
 // notification may come later.
 TEST_F(GangsTest, SameReasonCode_KeepsStartTime) {
   const Gang& gang = *gangs_.Intern("d", "g", 0, 10).gang;
-  gangs_.SetReason(gang, {ReasonCode::kNotEnoughPods, "1 of 3"}, 100, 150, 900);
+  EXPECT_TRUE(gangs_.SetReason(gang, {ReasonCode::kNotEnoughPods, "1 of 3"}, 100, 150, 900));
+  EXPECT_FALSE(gangs_.SetReason(gang, {ReasonCode::kNotEnoughPods, "1 of 3"}, 101, 102, 103));
   EXPECT_EQ(gang.reason, (Reason{ReasonCode::kNotEnoughPods, "1 of 3"}));
   EXPECT_EQ(gang.reason_since_ms, 100);
   EXPECT_EQ(gang.notify_at_ms, 150);

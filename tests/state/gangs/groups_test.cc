@@ -37,6 +37,30 @@ TEST(GroupRegisterTest, UnusedList_IdIsReused) {
   EXPECT_EQ(groups.Of(0), kNoGroup);
   groups.Set(1, "d/c", {"d/c", "d/d"});
   EXPECT_EQ(groups.Of(1), id);
+  groups.Set(0, "d/a", {"d/a", "d/b"});
+  EXPECT_NE(groups.Of(0), id) << "the list came back";
+  groups.Set(2, "d/0", {"d/0", "d/b"});
+  EXPECT_EQ(groups.Naming("d/b"), (Ids{"d/0", "d/a"})) << "in order of keys";
+}
+
+// D-10: a list agrees when all gangs that it names have it, whichever other gangs have it too.
+TEST(GroupRegisterTest, List_AgreesWhileItsGangsHaveIt) {
+  GroupRegister groups;
+  const Ids both = {"d/a", "d/b"};
+  const auto agrees = [&](int32_t gang) { return groups.list(groups.Of(gang)).Agreed(); };
+  groups.Set(0, "d/a", both);
+  EXPECT_FALSE(agrees(0));
+  groups.Set(2, "d/c", both);
+  EXPECT_FALSE(agrees(0)) << "c is not named";
+  groups.Set(1, "d/b", both);
+  EXPECT_TRUE(agrees(0));
+  groups.Set(2, "d/c", {});
+  EXPECT_TRUE(agrees(0));
+  groups.Set(1, "d/b", {"d/b"});
+  EXPECT_FALSE(agrees(0));
+  groups.Set(1, "d/b", both);
+  EXPECT_TRUE(agrees(1));
+  EXPECT_TRUE(groups.list(groups.Of(1)).one_namespace);
 }
 
 // D-10: a group exists only while every gang in it lists the same set, itself included.
@@ -46,8 +70,11 @@ TEST_F(GroupsTest, DifferentLists_GroupDisagrees) {
   EXPECT_EQ(Keys(eligibility_.GroupOf(a)), Ids{"d/a"});
   Declare("a", 1, {"d/b", "d/a"});
   EXPECT_TRUE(IsReason(eligibility_.GroupReason(a), ReasonCode::kUnknownGang, "d/b of its group does not exist yet"));
-  const Gang& b = Declare("b", 1);
+  gangs_.RemoveGang(*gangs_.Intern("d", "b", 0, 0).gang);
+  EXPECT_TRUE(IsReason(eligibility_.GroupReason(a), ReasonCode::kUnknownGang, "d/b of its group does not exist yet"));
+  static_cast<void>(gangs_.Intern("d", "b", 0, 0));
   EXPECT_TRUE(IsReason(eligibility_.GroupReason(a), ReasonCode::kGroupDisagrees, "d/b of its group lists no group"));
+  const Gang& b = Declare("b", 1);
   EXPECT_TRUE(eligibility_.GroupReason(b).none()) << "no gang joins a group without listing it";
   Declare("b", 1, {"d/b", "d/a", "d/c"});
   EXPECT_TRUE(
@@ -81,7 +108,11 @@ TEST_F(OneNamespace, OtherNamespace_GroupDisagrees) {
   const Gang& a = Declare("a", 1, {"d/a", "dd/a"});
   EXPECT_TRUE(IsReason(eligibility_.GroupReason(a), ReasonCode::kGroupDisagrees, "gang dd/a"));
   EXPECT_TRUE(IsReason(eligibility_.GroupReason(a), ReasonCode::kGroupDisagrees, "another namespace"));
-  Declare("a", 1, both_);
+  EXPECT_EQ(eligibility_.GroupHint(a), "list gangs of one namespace only, or set gangs.crossNamespaceGroups");
+  for (const Ids& list : {Ids{"d/b", "dd/b"}, both_}) {
+    Declare("a", 1, list);
+    EXPECT_EQ(eligibility_.GroupHint(a), "list the same gangs, itself included, on every gang of the group");
+  }
   Declare("b", 1, both_);
   EXPECT_TRUE(eligibility_.GroupReason(a).none());
 }
@@ -182,6 +213,9 @@ TEST_F(GroupsTest, PartlySubmittedGroup_Disagrees) {
   EXPECT_TRUE(IsReason(eligibility_.GateReason(a, 0), ReasonCode::kGroupDisagrees, "d/b of its group was submitted"));
   EXPECT_TRUE(
       IsReason(eligibility_.GateReason(b, 0), ReasonCode::kGroupDisagrees, "d/a of its group was not submitted"));
+  gangs_.SetTimedOut(b, true);
+  EXPECT_TRUE(IsReason(eligibility_.GateReason(a, 0), ReasonCode::kGroupDisagrees)) << "whatever else b lacks";
+  gangs_.SetTimedOut(b, false);
   gangs_.SetSatisfied(a, true);
   EXPECT_TRUE(eligibility_.GateReason(b, 0).none()) << "a gang that needs no slots may be either";
   gangs_.SetSatisfied(a, false);
