@@ -103,6 +103,15 @@ TEST(QuantityTest, Parse_RoundsDownAndCaps) {
   EXPECT_FALSE(capped("-1").ok());
 }
 
+// The amounts in the rules of queues are not rounded.
+TEST(QuantityTest, ExactAmount_RefusesFractions) {
+  for (const char* text : {"2", "2000m", "2e0"}) EXPECT_EQ(*ParseExactAmount("gpu", text), 2) << text;
+  EXPECT_EQ(*ParseExactAmount("cpu", "1500m"), 1'500);
+  EXPECT_EQ(*ParseExactAmount("memory", "8Pi"), int64_t{8} << 50) << "too large to count in thousandths";
+  for (const char* text : {"1500m", "0.001", "1999m", "x"}) EXPECT_FALSE(ParseExactAmount("gpu", text).ok()) << text;
+  EXPECT_EQ(ParseExactAmount("", "1").status().message(), "names no resource; expected a name like cpu");
+}
+
 // SPEC S-6: the message names the problem and what was expected, and never repeats a long text in full.
 TEST(QuantityTest, ParseError_QuotesText) {
   const std::string plain(ParseQuantity("12 cows", kW).status().message());

@@ -73,8 +73,10 @@ TEST(ResourceVectorTest, UnsetAmount_IsZero) {
   EXPECT_EQ(vector.Get(6), 0);
   EXPECT_EQ(vector.Get(8), 0);
   vector.Set(2, 4);
-  EXPECT_EQ(vector.Get(2), 4);
-  EXPECT_EQ(vector.Get(7), 3);
+  vector.Add(0, 5);
+  for (ResourceId id = 0; id < 10; ++id) EXPECT_EQ(vector.Get(id), id == 0 ? 5 : id == 2 ? 4 : id == 7 ? 3 : 0) << id;
+  vector.Clear();
+  EXPECT_EQ(vector, ResourceVector());
 }
 
 TEST(ResourceVectorTest, AddTimes_AddsMultiples) {

@@ -65,40 +65,38 @@ TEST(DeclarationTest, Membership_DeclaresGangByDialect) {
 
 // Two declarations that differ in every field.
 Declaration One() {
-  Declaration d;
-  d.min_member = 3;
-  d.total_number = 5;
-  d.wait_time_ms = 7'000;
-  d.mode = GangMode::kNonStrict;
-  d.match_policy = MatchPolicy::kOnlyWaiting;
-  d.min_resources = ResourceList{{"cpu", 1}};
-  d.priority = 11;
-  d.queue = "blue";
-  d.on_timeout = OnTimeout::kRequeue;
-  d.on_member_failure = OnMemberFailure::kAll;
-  d.stale_grace_ms = 13;
-  d.preemptible = false;
-  d.duration_ms = 15;
-  d.groups = {"d/a", "d/z"};
-  return d;
+  return {.min_member = 3,
+          .total_number = 5,
+          .wait_time_ms = 7'000,
+          .mode = GangMode::kNonStrict,
+          .match_policy = MatchPolicy::kOnlyWaiting,
+          .min_resources = ResourceList{{"cpu", 1}},
+          .priority = 11,
+          .queue = "blue",
+          .on_timeout = OnTimeout::kRequeue,
+          .on_member_failure = OnMemberFailure::kAll,
+          .stale_grace_ms = 13,
+          .preemptible = false,
+          .duration_ms = 15,
+          .groups = {"d/a", "d/z"},
+          .topology = TopologyRule{"rack", "host", ""}};
 }
 Declaration Two() {
-  Declaration d;
-  d.min_member = 4;
-  d.total_number = 9;
-  d.wait_time_ms = 8'000;
-  d.mode = GangMode::kStrict;
-  d.match_policy = MatchPolicy::kWaitingAndRunning;
-  d.min_resources = ResourceList{{"cpu", 2}};
-  d.priority = 12;
-  d.queue = "red";
-  d.on_timeout = OnTimeout::kFail;
-  d.on_member_failure = OnMemberFailure::kKeep;
-  d.stale_grace_ms = 14;
-  d.preemptible = true;
-  d.duration_ms = 16;
-  d.groups = {"d/b"};
-  return d;
+  return {.min_member = 4,
+          .total_number = 9,
+          .wait_time_ms = 8'000,
+          .mode = GangMode::kStrict,
+          .match_policy = MatchPolicy::kWaitingAndRunning,
+          .min_resources = ResourceList{{"cpu", 2}},
+          .priority = 12,
+          .queue = "red",
+          .on_timeout = OnTimeout::kFail,
+          .on_member_failure = OnMemberFailure::kKeep,
+          .stale_grace_ms = 14,
+          .preemptible = true,
+          .duration_ms = 16,
+          .groups = {"d/b"},
+          .topology = TopologyRule{"", "", "zone"}};
 }
 
 // A field, with its value in One() and in Two().
@@ -117,8 +115,9 @@ std::string Text(const std::vector<std::string>& ids) { return absl::StrJoin(ids
 std::string Text(const std::optional<int32_t>& number) { return number.has_value() ? absl::StrCat(*number) : "none"; }
 template <typename T>
 std::string Text(const T& value) {
-  if constexpr (std::is_enum_v<T>) return std::string(ToString(value));
-  if constexpr (!std::is_enum_v<T>) return absl::StrCat(value);
+  constexpr bool kIsNamed = std::is_enum_v<T> || std::is_same_v<T, TopologyRule>;
+  if constexpr (kIsNamed) return std::string(ToString(value));
+  if constexpr (!kIsNamed) return absl::StrCat(value);
 }
 
 template <typename Declared, typename Resolved>
@@ -151,6 +150,7 @@ std::vector<Field> Fields() {
       Of("stale grace (ms)", &D::stale_grace_ms, &R::stale_grace_ms, "13", "14", "-1"),
       Of("preemptible", &D::preemptible, &R::preemptible, "false", "true", "true"),
       Of("duration (ms)", &D::duration_ms, &R::duration_ms, "15", "16", "0"),
+      Of("topology", &D::topology, &R::topology, "required rack, preferred host", "spread zone", "none"),
   };
 }
 
@@ -286,6 +286,77 @@ TEST(ResolveRulesTest, Dialect_DecidesDefaults) {
     EXPECT_EQ(ResolveRules(nullptr, &two, dialect, {}).on_timeout, OnTimeout::kFail) << "the declared value counts";
     EXPECT_EQ(ResolveRules(nullptr, &two, dialect, {}).stale_grace_ms, 14);
   }
+}
+
+// SPEC P-5, P-7: an error names the subgroup; at the limits there is none.
+TEST(SubgroupsTest, Problems_AreNamed) {
+  const auto problem = [](const std::vector<SubgroupDeclaration>& declared, std::optional<int32_t> minimum = {}) {
+    const SubgroupParseResult result = ParseSubgroups(declared, minimum);
+    EXPECT_NE(result.problem.empty(), result.tree.empty());
+    return result.problem;
+  };
+  const auto asks = [&](int64_t cpu) {
+    PodTemplate shape;
+    shape.requests = {{"cpu", cpu}};
+    return problem({{.name = "a", .members = shape}});
+  };
+  std::vector<SubgroupDeclaration> chain;
+  std::vector<SubgroupDeclaration> many;
+  for (int32_t i = 0; i < 1024; ++i) many.push_back({.name = absl::StrCat(i), .parent = ""});
+  for (int32_t i = 0; i < 16; ++i) chain.push_back({.name = absl::StrCat(i), .parent = i == 0 ? "" : chain[0].name});
+  for (size_t i = 2; i < chain.size(); ++i) chain[i].parent = chain[i - 1].name;
+  EXPECT_EQ(problem(many), "");
+  EXPECT_EQ(problem(chain), "");
+  many.push_back({.name = "more"});
+  chain.push_back({.name = "more", .parent = "15"});
+  EXPECT_EQ(problem(many), "1025 subgroups; at most 1024 are expected");
+  EXPECT_EQ(problem(chain), "subgroup more is its own ancestor, or more than 16 levels deep");
+  EXPECT_EQ(problem({{.name = ""}}), "a subgroup has no name");
+  EXPECT_EQ(problem({{.name = "a", .minimum = -1}}), "subgroup a has minimum -1; expected 0 or more");
+  EXPECT_EQ(problem({{.name = "a", .minimum = 2}, {.name = "b", .parent = "a"}}),
+            "subgroup a needs 2 of its 1 children");
+  EXPECT_EQ(problem({{.name = "a", .minimum = INT32_MAX}}), "");
+  EXPECT_EQ(problem({{.name = "a", .minimum = INT32_MAX}, {.name = "b"}}),
+            "its minimums add up to more than can be counted");
+  EXPECT_EQ(problem({{.name = "a", .minimum = INT32_MAX}, {.name = "b"}}, 1), "");
+  EXPECT_EQ(asks(0) + asks(kMaxAmount), "");
+  EXPECT_EQ(asks(-1), absl::StrCat("subgroup a: a member's cpu is -1; expected 0 to ", kMaxAmount));
+  EXPECT_NE(asks(kMaxAmount + 1), "");
+}
+
+// SPEC P-5, P-7: parents come before children; members of a subgroup are planned ahead if the gang needs it, and so
+// each subgroup above it. Gangs with different trees are different for the planner.
+TEST(SubgroupsTest, Tree_KeepsOrderAndFindsNeededLeaves) {
+  const Shared<PodTemplate> members = PodTemplate();
+  std::vector<SubgroupDeclaration> declared = {{.name = "c", .parent = "b", .minimum = 2, .members = members},
+                                               {.name = "b", .parent = "a"},
+                                               {.name = "d", .parent = "a", .members = members},
+                                               {.name = "a", .topology = {"rack", "", ""}},
+                                               {.name = "e", .minimum = 3}};
+  std::set<std::string> shapes = {""};
+  EXPECT_EQ(ShapeOf({}), "");
+  const auto text = [&](std::optional<int32_t> minimum) {
+    Declaration gang;
+    gang.min_member = minimum;
+    gang.subgroups = declared;
+    const GangRules rules = ResolveRules(&gang, nullptr, GangDialect::kKoordinator, {});
+    EXPECT_TRUE(shapes.insert(ShapeOf(rules)).second) << "the shape of another tree";
+    std::string out = absl::StrCat(rules.min_member, rules.domains ? " domains:" : ":");
+    for (const Subgroup& node : rules.tree.nodes) {
+      absl::StrAppend(&out, " ", node.name, node.parent, "/", node.minimum, node.future_template ? "+" : "");
+      EXPECT_EQ(rules.tree.FindLeaf(node.name), node.leaf);
+    }
+    return out;
+  };
+  EXPECT_EQ(text({}), "6 domains: a-1/2 b0/1 c1/2+ d0/1+ e-1/3");
+  EXPECT_EQ(text(1), "3 domains: a-1/2 b0/1 c1/2 d0/1 e-1/3");
+  EXPECT_EQ(text(0), "0 domains: a-1/2 b0/1 c1/2 d0/1 e-1/3");
+  declared[3].min_groups = 1;
+  EXPECT_EQ(text({}), "4 domains: a-1/1 b0/1 c1/2 d0/1 e-1/3");
+  declared[3] = {.name = "a", .min_groups = 2};
+  EXPECT_EQ(text({}), "6: a-1/2 b0/1 c1/2+ d0/1+ e-1/3");
+  declared[0].members.reset();
+  EXPECT_EQ(text({}), "6: a-1/2 b0/1 c1/2 d0/1+ e-1/3");
 }
 
 TEST(ContradictionTest, Contradiction_NamesFieldAndBothValues) {

@@ -62,5 +62,36 @@ TEST(QuorumTest, NoMembers_QuorumNotMet) {
   EXPECT_EQ(empty.Missing(false), 1);
 }
 
+// P-5, P-7: a gang with subgroups. It needs a with both a1 (two members) and a2, or b (five members).
+TEST(QuorumTest, Subgroups_EachNeedsItsMinimum) {
+  SubgroupTree tree = ParseSubgroups({{.name = "a"},
+                                      {.name = "a1", .parent = "a", .minimum = 2},
+                                      {.name = "a2", .parent = "a"},
+                                      {.name = "b", .minimum = 5}},
+                                     1)
+                          .tree;
+  std::vector<MemberCounts> leaves = {{.active = 1}, {.waiting = 1}, {.plannable = 1}};
+  const auto quorum = [&](int32_t minimum) {
+    return Quorum(&tree, &leaves, minimum, MatchPolicy::kWaitingRunningSucceed, {.active = 1}, /*ahead=*/true);
+  };
+  EXPECT_FALSE(quorum(3).Met());
+  EXPECT_EQ(quorum(9).Missing(false), 2);
+  EXPECT_EQ(quorum(3).DescribeMissingChildren(),
+            "0 of 1 subgroups ready, of 2; a: 1 of 2 subgroups ready; a1: 1 of 2 pods exist");
+  EXPECT_TRUE(quorum(3).HasUsefulMember(false));
+  leaves[1] = {};
+  EXPECT_TRUE(quorum(3).HasUsefulMember(false)) << "b lacks members";
+  leaves[2] = {};
+  EXPECT_FALSE(quorum(3).HasUsefulMember(false));
+  leaves = {{.active = 2}, {.waiting = 1}, {}};
+  for (const int32_t minimum : {-1, 0, 3}) EXPECT_EQ(quorum(minimum).Met(), minimum >= 0) << "-1 is no minimum";
+  tree.ahead = true;
+  tree.nodes[3].future_template = PodTemplate();
+  leaves[2] = {.pending = 1, .waiting = 1, .active = 1, .succeeded = 1};
+  EXPECT_EQ(quorum(3).FutureMembersByLeaf(), (std::vector<int32_t>{0, 0, 1}));
+  leaves[2].pending = 3;
+  EXPECT_EQ(quorum(3).FutureMembers(), 0) << "more exist than are needed";
+}
+
 }  // namespace
 }  // namespace muster
