@@ -13,24 +13,22 @@ constexpr auto kRunning = FutureReservations::WaitsFor::kRunning;
 class FutureReservationsTest : public RoomsTest {
  protected:
   // Pods of one cpu each that are being deleted, on one node with as many cpus as pods.
-  void PutTerminating(int32_t pods) {
-    NodeDescription node;
-    node.name = "n";
-    node.allocatable = {{"cpu", pods}, {"pods", 2 * pods + 10}};
-    const NodeId id = PutNode(node);
+  void PutTerminating(int32_t pods, const std::string& node = "n", int64_t since_ms = kT0) {
+    const NodeId id = PutNode(NodeWith(node, {{"cpu", pods}, {"pods", 2 * pods + 10}}));
     for (int32_t i = 0; i < pods; ++i) {
-      PodDescription facts = Facts(absl::StrCat("old-", i), 1);
-      facts.node_name = "n";
+      PodDescription facts = Facts(absl::StrCat("old-", ended_++), 1);
+      facts.node_name = node;
       facts.deleting = true;
       const Pod& pod = Put(facts, /*submitted=*/false, MemberState::kTerminating);
       ledger_.ChargePod(pod.id, id, pod.cls, ChargeKind::kUsed);
-      EXPECT_FALSE(future_reservations_.TrackTerminating(pod, kT0));
+      EXPECT_FALSE(future_reservations_.TrackTerminating(pod, since_ms));
     }
   }
   void EndPod(const std::string& uid) {
     ledger_.DischargePod(PodAt(uid).id, /*gained=*/true);
     future_reservations_.Remove(PodAt(uid));
   }
+  int32_t ended_ = 0;
 };
 
 TEST_F(FutureReservationsTest, Reservation_AllPodsGone_BecomesPlan) {
@@ -53,6 +51,43 @@ TEST_F(FutureReservationsTest, Reservation_AllPodsGone_BecomesPlan) {
   EXPECT_FALSE(future_reservations_.HasReservation(gang));
   EXPECT_EQ(NodeAt("n").future_reserved_pods, 0);
   EXPECT_EQ(ReservedOn("n"), 2);
+  EXPECT_EQ(planning_.stats().reservations, 2) << "the second try made it anew";
+}
+
+TEST_F(FutureReservationsTest, Deadline_IsEndOfPatienceForFirstPodOnItsNodes) {
+  constexpr int64_t kPatience = FutureReservations::kTerminationPatienceMs;
+  PutTerminating(1, "n", kT0 - kPatience);  // Muster no longer waits for it
+  EXPECT_FALSE(future_reservations_.HasTerminatingPods(kT0));
+  PutTerminating(1, "n", kT0 - 1'000);
+  PutTerminating(1, "n", kT0 - 3'000);
+  PutTerminating(1, "o", kT0 - 5'000);
+  const Gang& gang = PutGang("g", 1);
+  future_reservations_.Reserve(gang, {{cluster_.FindNode("n"), PodAt("g-1").cls, 1}}, kTerminating, kNever, kT0);
+  EXPECT_EQ(future_reservations_.Deadline(gang), kT0 - 3'000 + kPatience);
+}
+
+// a reservation on running pods has no end. It yields by rank, by priority, and to gangs that end before it
+// starts.
+TEST_F(FutureReservationsTest, ReservationOnRunning_YieldsToClaimsThatMayOvertake) {
+  using Rank = FutureReservations::Claimant::Rank;
+  PutTerminating(4);
+  for (const char* name : {"a", "owner", "z"}) PutGang(name, 1);
+  PodDescription high = Facts("high-1", 1, "high", 1);
+  high.priority = 1;
+  Put(high);
+  future_reservations_.Reserve(GangAt("owner"), {{0, PodAt("a-1").cls, 1}}, kRunning, kT0 + 5, kT0);
+  EXPECT_EQ(future_reservations_.Deadline(GangAt("owner")), kNever);
+  const auto yields = [&](const char* to, Rank rank, int64_t ends_by_ms = kNever) {
+    FutureReservations::Suspended suspended(future_reservations_);
+    future_reservations_.Suspend(GangAt(to), {ends_by_ms, rank}, &suspended);
+    return !suspended.others.empty();
+  };
+  EXPECT_TRUE(yields("high", Rank::kAny));
+  EXPECT_FALSE(yields("a", Rank::kAny));
+  for (const Rank rank : {Rank::kStarved, Rank::kBlocksQueue}) EXPECT_TRUE(yields("a", rank) && !yields("z", rank));
+  EXPECT_TRUE(yields("z", Rank::kBlocksQueueFirst));
+  EXPECT_TRUE(yields("z", Rank::kAny, kT0 + 5));
+  EXPECT_FALSE(yields("z", Rank::kAny, kT0 + 6));
 }
 
 TEST_F(FutureReservationsTest, PodsTerminatingTooLong_GetNoReservation) {

@@ -40,16 +40,7 @@ TEST_F(NominationsTest, NominatedNode_WithRoom_IsReserved) {
   EXPECT_EQ(ReservedOn("n"), 1);
 }
 
-TEST_F(NominationsTest, InvalidPod_ReservesNothing) {
-  AddNode("n", 4);
-  PodDescription facts = Facts("a", 1);
-  facts.nominated_node = "n";
-  facts.invalid = "cpu: not a quantity";
-  nominations_.Add(Put(facts));
-  EXPECT_EQ(NodeAt("n").reserved_pods, 0);
-}
-
-TEST_F(NominationsTest, PodChargedOnOtherNode_StaysThere) {
+TEST_F(NominationsTest, InvalidOrChargedPod_ReservesNothing) {
   AddNode("m", 4);
   AddNode("n", 4);
   PodDescription facts = Facts("a", 1);
@@ -58,7 +49,10 @@ TEST_F(NominationsTest, PodChargedOnOtherNode_StaysThere) {
   ledger_.ChargePod(pod.id, cluster_.FindNode("m"), pod.cls, ChargeKind::kUsed);
   nominations_.Add(pod);
   EXPECT_EQ(UsedOn("m"), 1);
-  EXPECT_EQ(ReservedOn("n"), 0);
+  facts.uid = facts.name = "b";
+  facts.invalid = "cpu: not a quantity";
+  nominations_.Add(Put(facts));
+  EXPECT_EQ(NodeAt("n").reserved_pods, 0);
 }
 
 TEST_F(NominationsTest, ReleaseBelowPriority_ReleasesOnlyLowerPriorities) {

@@ -210,42 +210,19 @@ TEST_F(PlansTest, ReleaseUncommitted_KeepsCommittedSlots) {
   EXPECT_TRUE(ledger_.promised().empty());
 }
 
-TEST_F(PlansTest, ReleaseUncommitted_RemainingSlotsMoveUp) {
-  const Gang& gang = PutGang("g", 3);
-  Make(gang, 3, 0);
-  for (const char* uid : {"g-1", "g-2", "g-3"}) Take(uid, "m");
-  plans_.CommitSlot(PodAt("g-3"));
-  EXPECT_EQ(plans_.ReleaseUncommitted(gang).size(), 2U);
-  EXPECT_EQ(plans_.SlotIndex(PodAt("g-3")), 0);
-  EXPECT_EQ(plans_.SlotOf(PodAt("g-3"))->pod, &PodAt("g-3"));
-}
-
-TEST_F(PlansTest, CommitSlot_GainsNoCapacity) {
-  const Gang& gang = PutGang("g", 1);
-  Make(gang, 1, 0);
-  Take("g-1", "m");
-  const int64_t log = cluster_.log_end();
-  plans_.CommitSlot(PodAt("g-1"));
-  for (int64_t at = log; at < cluster_.log_end(); ++at) EXPECT_FALSE(cluster_.log_at(at).gained);
-}
-
-TEST_F(PlansTest, ReleaseUncommitted_GainsCapacity) {
-  const Gang& gang = PutGang("g", 1);
-  Make(gang, 1, 0);
-  EXPECT_EQ(plans_.ReleaseUncommitted(gang).size(), 1U);
-  EXPECT_TRUE(cluster_.log_at(cluster_.log_end() - 1).gained);
-  EXPECT_TRUE(plans_.RemoveIfDone(gang));
-  ExpectNothingPromised();
-}
-
-TEST_F(PlansTest, SubmittedGang_PromisesNoHolds) {
-  const Gang& gang = PutGang("g", 2);
-  Make(gang, 2, 0, /*uses_holds=*/false);
-  EXPECT_EQ(plans_.promised_holds(), 0);
-  EXPECT_EQ(plans_.ReleaseUncommitted(gang).size(), 2U);
-  EXPECT_EQ(plans_.promised_holds(), 0);
-  EXPECT_TRUE(plans_.RemoveIfDone(gang));
-  EXPECT_EQ(plans_.promised_holds(), 0);
+TEST_F(PlansTest, ReleaseUncommitted_GainsCapacityThatCommitSlotDoesNot) {
+  for (const bool uses_holds : {true, false}) {
+    const std::string name = uses_holds ? "g" : "submitted";
+    const Gang& gang = PutGang(name, 2);
+    Make(gang, 2, 0, uses_holds);
+    Take(name + "-1", "m");
+    const int64_t log = cluster_.log_end();
+    plans_.CommitSlot(PodAt(name + "-1"));
+    for (int64_t at = log; at < cluster_.log_end(); ++at) EXPECT_FALSE(cluster_.log_at(at).gained);
+    EXPECT_EQ(plans_.ReleaseUncommitted(gang).size(), 1U);
+    EXPECT_TRUE(cluster_.log_at(cluster_.log_end() - 1).gained);
+    EXPECT_EQ(plans_.promised_holds(), 1) << "one hold for the first gang, none for the submitted one";
+  }
 }
 
 TEST_F(PlansTest, ReleaseAll_ReturnsSlotsAndRemovesPlan) {

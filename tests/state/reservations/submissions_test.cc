@@ -122,12 +122,9 @@ TEST_F(SubmissionsTest, FinishedSubmissions_AreBoundedInBytes) {
 }
 
 TEST(SubmissionState, ToString_EachState_ReturnsItsName) {
-  using State = SubmissionReply::State;
-  EXPECT_EQ(ToString(State::kWaiting), "Waiting");
-  EXPECT_EQ(ToString(State::kPlanned), "Planned");
-  EXPECT_EQ(ToString(State::kConfirmed), "Confirmed");
-  EXPECT_EQ(ToString(State::kAbandoned), "Abandoned");
-  EXPECT_EQ(ToString(State::kExpired), "Expired");
+  int state = 0;
+  for (const char* name : {"Waiting", "Planned", "Confirmed", "Abandoned", "Expired"})
+    EXPECT_EQ(ToString(static_cast<SubmissionReply::State>(state++)), name);
 }
 
 }  // namespace

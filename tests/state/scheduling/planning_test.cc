@@ -1,6 +1,8 @@
 // SPEC P-2, P-9, P-10, K-4: which gang is tried, and when it is not tried again.
 #include "state/scheduling/planning.h"
 
+#include <set>
+
 #include "tests/support/cluster_hash.h"
 #include "tests/support/rooms_fixture.h"
 
@@ -14,6 +16,14 @@ class PlanningTest : public RoomsTest {
   void Round(int32_t max_gangs = 64) { planning_.Round(max_gangs, &*ctx_); }
   [[nodiscard]] bool Planned(const std::string& gang) const { return plans_.Of(GangAt(gang)) != nullptr; }
   [[nodiscard]] const Reason& Why(const std::string& gang) const { return backlog_.why(GangAt(gang).id); }
+  // All gangs are in a queue with these limits, on a node of 10 cpus.
+  void SetQueue(QueueSpec queue) {
+    queue.name = kDefaultQueue;
+    QueueRules rules;
+    rules.queues = {queue};
+    queues_.Set(rules);
+    AddNode("n", 10);
+  }
   // A group of two gangs of one pod each.
   void PutGroup(const std::string& one, const std::string& other, const ResourceList& min_resources = {}) {
     for (const std::string& name : {one, other}) {
@@ -50,12 +60,8 @@ TEST_F(PlanningTest, Round_FactsNotRead_PlansNothing) {
 // P-9: whether a queue refuses a gang for another bound than before is decided by the bound, not by the sentence.
 TEST_F(PlanningTest, QueueRefusal_IsKeptWithItsBound) {
   QueueSpec queue;
-  queue.name = kDefaultQueue;
   queue.limit = {{"cpu", 4}};
-  QueueRules rules;
-  rules.queues = {queue};
-  queues_.Set(rules);
-  AddNode("n", 10);
+  SetQueue(queue);
   for (const auto& [name, members] : {std::pair("a", 3), std::pair("b", 2), std::pair("c", 5)}) {
     queues_.SetPayers(PutGang(name, members));
     Queue(name);
@@ -72,12 +78,8 @@ TEST_F(PlanningTest, QueueRefusal_IsKeptWithItsBound) {
 
 TEST_F(PlanningTest, QueueRefusal_OfRunningGangs_IsKeptWithItsBound) {
   QueueSpec queue;
-  queue.name = kDefaultQueue;
   queue.max_applications = 1;
-  QueueRules rules;
-  rules.queues = {queue};
-  queues_.Set(rules);
-  AddNode("n", 10);
+  SetQueue(queue);
   for (const char* name : {"a", "b"}) {
     queues_.SetPayers(PutGang(name, 1));
     Queue(name);
@@ -150,13 +152,36 @@ TEST_F(PlanningTest, SearchWithoutResult_IsCounted) {
   }
   Queue("g");
   PlanMaker maker({&cluster_, &gangs_, &eligibility_, &plans_, &queues_, &nominations_, &plan_lifecycle_, &placer_},
-                  {100, 2});
+                  {100, 1});
   Planning hasty({&gangs_, &eligibility_, &sources_, &backlog_, &queues_, &future_reservations_, &backfill_, &waker_,
                   &future_placer_, &maker});
+  for (const int32_t times : {1, 2}) {
+    hasty.Round(64, &*ctx_);
+    EXPECT_EQ(Why("g").code, ReasonCode::kNoPlaceFound) << Why("g").text;
+    EXPECT_EQ(hasty.stats(), (PlanningStats{.tries = 2 * times - 1, .given_up = times}));
+    EXPECT_EQ(hasty.TimesGivenUp(GangAt("g")), times);
+    EXPECT_EQ(hasty.RetryAt(GangAt("g")), kT0 + 1'000 * times);
+    hasty.Retry(GangAt("g"));
+  }
+  AddNode("n3", 20'010);
   hasty.Round(64, &*ctx_);
-  EXPECT_EQ(Why("g").code, ReasonCode::kNoPlaceFound) << Why("g").text;
-  EXPECT_EQ(hasty.stats().given_up, 1);
-  EXPECT_EQ(hasty.stats().placed, 0);
+  EXPECT_EQ(hasty.stats().placed, 1);
+  EXPECT_EQ(hasty.TimesGivenUp(GangAt("g")), 0);
+}
+
+// S-5: the figures of a reason follow changes of capacity. A loss wakes no gang.
+TEST_F(PlanningTest, RefreshExplanation_CapacityChanged_UpdatesReasonOrWakes) {
+  const auto resize = [this](int64_t cpu) {
+    ChangeNode("n", [cpu](NodeDescription* node) { node->allocatable["cpu"] = cpu; });
+    planning_.RefreshExplanation(GangAt("g"));
+  };
+  AddNode("n", 2);
+  PlanNow(PutGang("g", 3));
+  resize(1);
+  EXPECT_EQ(Why("g").text.substr(0, 23), "room for 1 of 3 members") << Why("g").text;
+  EXPECT_FALSE(backlog_.is_forced_retry(GangAt("g").id));
+  resize(9);
+  EXPECT_TRUE(backlog_.is_forced_retry(GangAt("g").id)) << "there is room now";
 }
 
 // P-9: while a gang is blocked, an identical gang is not tried. Once the first is placed, the second is tried.
@@ -196,6 +221,15 @@ TEST_F(PlanningTest, DemandKey_DifferentDemands_Differ) {
   PodDescription wants = Facts("", 1, "", 1);
   wants.gang.declaration.Mutable().min_resources = ResourceList{{"cpu", 5}};
   EXPECT_NE(needs(wants), alike);
+  std::set<std::string> shaped;  // by minimums of the gang and of its subgroups, and by topology
+  for (const auto& [top, one, other, rule] : std::vector<std::tuple<int, int, int, TopologyRule>>{
+           {2, 1, 2, {}}, {1, 1, 2, {}}, {2, 2, 1, {}}, {2, 1, 2, {"zone"}}}) {
+    PodDescription facts = Facts("", 1, "", top);
+    facts.gang.declaration.Mutable().topology = rule;
+    facts.gang.declaration.Mutable().subgroups = {{"s", "", one}, {"t", "", other}};
+    shaped.insert(needs(facts));
+  }
+  EXPECT_EQ(shaped.size(), 4);
   EXPECT_EQ(planning_.GroupDemandKey(GangAt("a"), /*now_ms=*/0), planning_.DemandKey(GangAt("a")));
   PutGroup("b", "c");
   EXPECT_NE(planning_.GroupDemandKey(GangAt("b"), /*now_ms=*/0), planning_.DemandKey(GangAt("b")));
@@ -226,6 +260,8 @@ TEST_F(HoldLimitTest, GangNeedingMoreThanLimit_IsBlocked) {
   Round();
   EXPECT_EQ(Why("g").code, ReasonCode::kTooManyHolds);
   EXPECT_EQ(Why("g").text, "needs 4 held binds at once, the limit is 3 (holds.max)");
+  planning_.RefreshExplanation(GangAt("g"));
+  EXPECT_FALSE(planning_.IsRoundDue()) << "only a lack of room is explained again";
   PutGang("h", 3);
   Queue("h");
   Round();
