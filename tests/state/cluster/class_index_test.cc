@@ -168,7 +168,8 @@ TEST_F(ClassIndexTest, RandomChanges_AgreeWithScan) {
           NodeDescription facts = NodeWith(name, {{"cpu", 4 + roll(12)}, {"gpu", roll(4)}, {"pods", 3 + roll(6)}});
           if (roll(2) == 0) facts.labels = {{"zone", "x"}};
           facts.unschedulable = roll(6) == 0;
-          if (roll(3) == 0) facts.taints = {{"mild", "", TaintEffect::kPreferNoSchedule}};
+          for (int i = roll(3) == 0 ? 1 + roll(6) : 0; i > 0; --i)
+            facts.taints.push_back({i == 1 ? "mild" : absl::StrCat("t", i), "", TaintEffect::kPreferNoSchedule});
           Put(facts);
           break;
         }
