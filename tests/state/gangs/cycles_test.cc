@@ -55,12 +55,6 @@ TEST_F(Cycles, AllHadTurn_CycleEnds) {
   EXPECT_FALSE(gang.touched);
 }
 
-TEST_F(Cycles, InvalidatedCycle_HasAttempts) {
-  const Gang& gang = Make(1, 1, 1);
-  gangs_.InvalidateCycle(gang);
-  EXPECT_TRUE(gang.has_cycle_attempts);
-}
-
 // G-2: "all" is min(total-number, children that can have a turn), so that a gang with too few pods does not stop
 // forever.
 TEST_F(Cycles, CycleSize_IsTotalOrAvailableChildren) {
@@ -85,6 +79,8 @@ TEST_F(Cycles, NoTurnPossible_CycleDoesNotEnd) {
   const Gang& gang = Make(0, 0, 2);
   gangs_.AdvanceCycle(gang);
   EXPECT_EQ(gang.durable.cycle, 1) << "no member needs a turn";
+  gangs_.InvalidateCycle(gang);
+  EXPECT_TRUE(gang.has_cycle_attempts);
   const Gang& bound = With("b", 1, 1, MemberState::kBound);
   gangs_.AdvanceCycle(bound);
   EXPECT_EQ(bound.durable.cycle, 1) << "no member can have a turn";

@@ -117,6 +117,29 @@ TEST_F(EligibilityTest, StructureReason_EvictedTimedOutOrConflict) {
   EXPECT_TRUE(IsReason(eligibility_.StructureReason(gang), ReasonCode::kConflict, ToString(GangDialect::kNative)));
 }
 
+// Q-1, S-6: a gang needs a queue until it begins. A queue has at most 31 queues above it.
+TEST_F(EligibilityTest, QueueOfGang_NeededUntilItBegins) {
+  QueueRules rules;
+  for (int i = 0; i <= 32; ++i) {
+    rules.queues.emplace_back().name = absl::StrCat("q", i);
+    if (i > 0) rules.queues.back().parent = absl::StrCat("q", i - 1);
+  }
+  ASSERT_EQ(ValidateQueues(rules).size(), 1U);
+  EXPECT_EQ(ToString(ValidateQueues(rules).front()), "queue q32: has more than 31 queues above it");
+  rules.queues.pop_back();
+  queue_tree_.Set(rules);
+  GangDeclaration declaration;
+  declaration.min_member = 2;
+  declaration.queue = "q31";
+  const Gang& gang = Declare("g", declaration);
+  EXPECT_TRUE(eligibility_.StructureReason(gang).none());
+  declaration.queue = "q32";
+  Declare("g", declaration);
+  EXPECT_TRUE(IsReason(eligibility_.StructureReason(gang), ReasonCode::kUnknownQueue, "there is no queue q32"));
+  Add("a", "g", MemberState::kBound);
+  EXPECT_TRUE(eligibility_.StructureReason(gang).none());
+}
+
 // G-1: children >= minimum, with the figures.
 TEST_F(EligibilityTest, TooFewChildren_ReasonHasFigures) {
   const Gang& gang = With("g", 3, 2, MemberState::kPending);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "tests/state/gangs/gang_world.h"
@@ -47,19 +48,13 @@ TEST(GroupRegisterTest, UnusedList_IdIsReused) {
 TEST(GroupRegisterTest, List_AgreesWhileItsGangsHaveIt) {
   GroupRegister groups;
   const Ids both = {"d/a", "d/b"};
-  const auto agrees = [&](int32_t gang) { return groups.list(groups.Of(gang)).Agreed(); };
-  groups.Set(0, "d/a", both);
-  EXPECT_FALSE(agrees(0));
-  groups.Set(2, "d/c", both);
-  EXPECT_FALSE(agrees(0)) << "c is not named";
-  groups.Set(1, "d/b", both);
-  EXPECT_TRUE(agrees(0));
-  groups.Set(2, "d/c", {});
-  EXPECT_TRUE(agrees(0));
-  groups.Set(1, "d/b", {"d/b"});
-  EXPECT_FALSE(agrees(0));
-  groups.Set(1, "d/b", both);
-  EXPECT_TRUE(agrees(1));
+  const std::tuple<int32_t, const char*, Ids, bool> steps[] = {{0, "d/a", both, false},    {2, "d/c", both, false},
+                                                               {1, "d/b", both, true},     {2, "d/c", {}, true},
+                                                               {1, "d/b", {"d/b"}, false}, {1, "d/b", both, true}};
+  for (const auto& [gang, key, list, agrees] : steps) {
+    groups.Set(gang, key, list);
+    EXPECT_EQ(groups.list(groups.Of(0)).Agreed(), agrees) << key;
+  }
   EXPECT_TRUE(groups.list(groups.Of(1)).one_namespace);
 }
 
