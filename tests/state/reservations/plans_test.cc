@@ -215,12 +215,13 @@ TEST_F(PlansTest, ReleaseUncommitted_GainsCapacityThatCommitSlotDoesNot) {
     const std::string name = uses_holds ? "g" : "submitted";
     const Gang& gang = PutGang(name, 2);
     Make(gang, 2, 0, uses_holds);
-    Take(name + "-1", "m");
+    for (const char* member : {"-2", "-1"}) Take(name + member, "m");
     const int64_t log = cluster_.log_end();
     plans_.CommitSlot(PodAt(name + "-1"));
     for (int64_t at = log; at < cluster_.log_end(); ++at) EXPECT_FALSE(cluster_.log_at(at).gained);
     EXPECT_EQ(plans_.ReleaseUncommitted(gang).size(), 1U);
     EXPECT_TRUE(cluster_.log_at(cluster_.log_end() - 1).gained);
+    EXPECT_EQ(plans_.SlotIndex(PodAt(name + "-1")), 0) << "the remaining slot moves up";
     EXPECT_EQ(plans_.promised_holds(), 1) << "one hold for the first gang, none for the submitted one";
   }
 }

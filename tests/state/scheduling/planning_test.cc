@@ -1,8 +1,6 @@
 // SPEC P-2, P-9, P-10, K-4: which gang is tried, and when it is not tried again.
 #include "state/scheduling/planning.h"
 
-#include <set>
-
 #include "tests/support/cluster_hash.h"
 #include "tests/support/rooms_fixture.h"
 
@@ -221,15 +219,6 @@ TEST_F(PlanningTest, DemandKey_DifferentDemands_Differ) {
   PodDescription wants = Facts("", 1, "", 1);
   wants.gang.declaration.Mutable().min_resources = ResourceList{{"cpu", 5}};
   EXPECT_NE(needs(wants), alike);
-  std::set<std::string> shaped;  // by minimums of the gang and of its subgroups, and by topology
-  for (const auto& [top, one, other, rule] : std::vector<std::tuple<int, int, int, TopologyRule>>{
-           {2, 1, 2, {}}, {1, 1, 2, {}}, {2, 2, 1, {}}, {2, 1, 2, {"zone"}}}) {
-    PodDescription facts = Facts("", 1, "", top);
-    facts.gang.declaration.Mutable().topology = rule;
-    facts.gang.declaration.Mutable().subgroups = {{"s", "", one}, {"t", "", other}};
-    shaped.insert(needs(facts));
-  }
-  EXPECT_EQ(shaped.size(), 4);
   EXPECT_EQ(planning_.GroupDemandKey(GangAt("a"), /*now_ms=*/0), planning_.DemandKey(GangAt("a")));
   PutGroup("b", "c");
   EXPECT_NE(planning_.GroupDemandKey(GangAt("b"), /*now_ms=*/0), planning_.DemandKey(GangAt("b")));
