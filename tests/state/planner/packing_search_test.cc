@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "state/cluster/statement.h"
 #include "tests/support/share.h"
 #include "tests/support/small_cluster.h"
@@ -24,14 +26,10 @@ struct World {
     int64_t memory;
     bool port;  // two pods with a port are never on one node
   };
-  struct Capacity {
-    int64_t cpu;
-    int64_t memory;
-  };
 
   NodeId AddNode(int64_t cpu, int64_t memory) {
     const std::string name = absl::StrCat("n", capacities.size());
-    capacities.push_back({cpu, memory});
+    capacities.push_back({cpu, memory, false});
     EXPECT_TRUE(cluster.UpsertNode(NodeWith(name, {{"cpu", cpu}, {"memory", memory}, {"pods", 110}})).ok());
     packing.nodes.push_back(cluster.FindNode(name));
     return packing.nodes.back();
@@ -56,8 +54,8 @@ struct World {
 
   Cluster cluster;
   Packing packing;
-  std::vector<Kind> kinds;           // by item
-  std::vector<Capacity> capacities;  // by node
+  std::vector<Kind> kinds;       // by item
+  std::vector<Kind> capacities;  // by node
 };
 
 // The search's deliberately dumb twin: any number of any item on any node.
@@ -129,8 +127,16 @@ void MakeRandom(uint64_t seed, World* world) {
   }
 }
 
+PackingStrategy Variant(int bits) {
+  return {.fill = (bits & 1) != 0, .spread = (bits & 2) != 0, .node_by_node = (bits & 4) != 0};
+}
+
+// The checks of a node and an item that the search needs now, by variant. More is a loss: an order or a bound is worse.
+constexpr std::array<int64_t, 8> kChecks = {29'954, 28'740, 29'796, 28'249, 30'988, 29'701, 30'472, 29'273};
+
 TEST(PackingSearch, RandomPackings_AgreeWithTryingEverything) {
   int fitting = 0;
+  std::array<int64_t, 8> checks = {};
   const int seeds = ShareOf(10'000);
   for (uint64_t seed = 1; seed <= static_cast<uint64_t>(seeds); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
@@ -141,11 +147,12 @@ TEST(PackingSearch, RandomPackings_AgreeWithTryingEverything) {
     const uint64_t before = HashOf(world.cluster);
     for (int variant = 0; variant < 8; ++variant) {
       SCOPED_TRACE(absl::StrCat("variant ", variant));
-      const PackingStrategy strategy{
-          .fill = (variant & 1) != 0, .spread = (variant & 2) != 0, .node_by_node = (variant & 4) != 0};
+      const PackingStrategy strategy = Variant(variant);
+      int64_t left = 0;
       const auto search = [&](const PackingStrategy& how, int64_t steps) {
         Statement statement(&world.cluster);
         const PackingOutcome outcome = SearchPacking(world.packing, how, world.cluster, &steps, &statement);
+        left = steps;
         const bool placed = outcome == PackingOutcome::kPlaced;
         EXPECT_EQ(world.Places(statement).size(), placed ? static_cast<size_t>(world.packing.pods()) : 0);
         EXPECT_TRUE(placed || HashOf(world.cluster) == before) << "not placed: nothing is left behind (P-1)";
@@ -154,6 +161,10 @@ TEST(PackingSearch, RandomPackings_AgreeWithTryingEverything) {
       };
       const PackingOutcome outcome = search(strategy, 10'000'000);
       ASSERT_EQ(outcome, fits ? PackingOutcome::kPlaced : PackingOutcome::kImpossible);
+      const int64_t used = 10'000'000 - left;
+      checks[static_cast<size_t>(variant)] += used / static_cast<int64_t>(world.packing.allowed.size());
+      ASSERT_EQ(search(strategy, used - 1), PackingOutcome::kOutOfSteps);
+      ASSERT_TRUE(!fits || search(strategy, used) == outcome) << "it used no more";
       // With few steps or few detours the search may give up, but is never wrong.
       PackingStrategy hasty = strategy;
       hasty.detours = static_cast<int32_t>(seed % 2);
@@ -166,6 +177,7 @@ TEST(PackingSearch, RandomPackings_AgreeWithTryingEverything) {
   }
   EXPECT_GT(fitting, seeds / 5);
   EXPECT_LT(fitting, seeds * 4 / 5);
+  for (size_t i = 0; i < kChecks.size() && seeds == 10'000; ++i) EXPECT_LE(checks[i], kChecks[i]) << "variant " << i;
 }
 
 // A node that few other items can use is used first.
@@ -181,20 +193,28 @@ TEST(PackingSearch, NodeChoice_PrefersNodesOthersCannotUse) {
   EXPECT_EQ(world.Places(statement).at(0), "n1 0") << "item 0 has less room";
 }
 
-TEST(PackingSearch, Spread_ChoosesEmptiestNodeFirst) {
-  World world;
-  world.AddItem({1, 1, false}, 1);
-  for (const int64_t cpu : {3, 2, 4}) world.AddNode(cpu, 9);
-  world.packing.allowed = {1, 1, 1};
-  const auto first = [&](bool spread) {
+// The scarcer item first, on the node left fullest or (spread) emptiest; node by node, the largest pod that fits.
+TEST(PackingSearch, Strategies_DifferInOrder) {
+  const char* const kOrders[] = {"n1 1, n0 0, n0 0, n2 1", "n1 1, n0 0, n0 0, n2 1", "n2 1, n0 0, n1 1, n0 0",
+                                 "n2 1, n2 1, n0 0, n0 0", "n1 1, n0 1, n0 0, n2 0", "n1 1, n0 1, n0 0, n2 0",
+                                 "n2 1, n2 1, n0 0, n0 0", "n2 1, n2 1, n0 0, n0 0"};
+  for (int variant = 0; variant < 8; ++variant) {
+    World world;
+    world.AddItem({1, 1, false}, 2);
+    world.AddItem({2, 1, false}, 2);
+    for (const int64_t cpu : {3, 2, 4}) world.AddNode(cpu, 9);
+    world.packing.allowed = {1, 1, 1, 1, 1, 1};
     int64_t steps = 1000;
     Statement statement(&world.cluster);
-    EXPECT_EQ(SearchPacking(world.packing, {.spread = spread}, world.cluster, &steps, &statement),
+    EXPECT_EQ(SearchPacking(world.packing, Variant(variant), world.cluster, &steps, &statement),
               PackingOutcome::kPlaced);
-    return world.Places(statement).at(0);
-  };
-  EXPECT_EQ(first(false), "n1 0");
-  EXPECT_EQ(first(true), "n2 0");
+    EXPECT_EQ(absl::StrJoin(world.Places(statement), ", "), kOrders[variant]) << variant;
+    statement.Rollback(0);
+    steps = 17;  // too few for the first descent, which checks 6 cells once for each place: not begun
+    EXPECT_EQ(SearchPacking(world.packing, Variant(variant), world.cluster, &steps, &statement),
+              PackingOutcome::kOutOfSteps);
+    EXPECT_EQ(steps, 11);
+  }
 }
 
 }  // namespace
