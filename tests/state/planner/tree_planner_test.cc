@@ -33,7 +33,7 @@ struct World {
   };
   std::vector<At> nodes;
   std::vector<int> sizes;  // by class
-  TreeDemand demand;       // classes are indexes into `sizes`
+  TreeDemand demand;       // classes are indexes into `sizes`, homes are indexes into `nodes`
 };
 
 const std::string& DomainOf(const World::At& node, const std::string& key) {
@@ -59,6 +59,8 @@ class Exhaustive {
     std::set<std::string> domains;
     for (const World::At& node : world_.nodes) domains.insert(DomainOf(node, demand.topology.required));
     for (const std::string& domain : domains) {
+      const size_t home = static_cast<size_t>(demand.home);
+      if (demand.home != kNoNode && DomainOf(world_.nodes[home], demand.topology.required) != domain) continue;
       Allowed inside = allowed;
       const auto [entry, fresh] = inside.emplace(demand.topology.required, domain);
       if (!fresh && entry->second != domain) continue;
@@ -105,7 +107,6 @@ class Exhaustive {
 struct Planned {
   TreePlacement placement;
   std::vector<std::tuple<std::string, std::string, int32_t>> places;  // block, rack, part
-  std::vector<int> left;
 };
 
 Planned PlanIt(const World& world, int32_t tries = kTries) {
@@ -122,7 +123,8 @@ Planned PlanIt(const World& world, int32_t tries = kTries) {
   TreeDemand demand = world.demand;
   int32_t part = 0;
   const std::function<void(TreeDemand*)> prepare = [&](TreeDemand* each) {
-    for (Candidates& run : each->candidates) run.cls = classes[static_cast<size_t>(run.cls)];
+    for (Candidates& run : each->candidates) run = {classes[static_cast<size_t>(run.cls)], 10 + part, run.pods};
+    if (each->home != kNoNode) each->home = cluster.FindNode(absl::StrCat("n", each->home));
     if (each->children.empty()) each->part = part++;
     for (TreeDemand& child : each->children) prepare(&child);
   };
@@ -164,6 +166,7 @@ class Verifier {
       ++part_;
       counted_ += static_cast<size_t>(pods);
       if (pods != 0 && pods != demand.needed) wrong_ = "a subgroup is placed in part";
+      if (pods != 0 && planned_.placement.lowest_priorities.at(part_ - 1) != 9 + part_) wrong_ = "another priority";
       satisfied = pods == demand.needed;
     } else {
       int32_t children = 0;
@@ -209,8 +212,16 @@ class Draw {
       world.demand.children.push_back(Leaf());
       if (Roll(3) > 0) world.demand.children.back().topology.required = "rack";
     }
-    world.demand.needed = leaves - (Roll(3) == 0 ? 1 : 0);
+    std::vector<TreeDemand>& children = world.demand.children;
+    if (leaves == 3 && Roll(2) == 0) {  // two of the leaves form a subgroup
+      TreeDemand both{.needed = 1 + Roll(2), .children = {children[0], children[1]}};
+      if (Roll(2) == 0) both.topology.required = Roll(2) == 0 ? "block" : "rack";
+      children = {children[2], both};
+    }
+    world.demand.needed = static_cast<int32_t>(children.size()) - (Roll(3) == 0 ? 1 : 0);
     if (Roll(2) == 0) world.demand.topology.required = "block";
+    if (Roll(4) == 0) world.demand.topology.preferred = "rack";
+    if (Roll(8) == 0) world.demand.home = Roll(nodes);
     return world;
   }
 
@@ -224,6 +235,8 @@ class Draw {
       pods += leaf.candidates.back().pods;
     }
     leaf.needed = std::max(1, pods - Roll(2));
+    // A preference changes where the pods go, not whether they fit.
+    if (Roll(4) == 0) (Roll(2) == 0 ? leaf.topology.preferred : leaf.topology.spread) = Roll(2) == 0 ? "block" : "rack";
     return leaf;
   }
 
@@ -274,6 +287,8 @@ TEST_P(TreePlannerSearch, RandomTrees_AgreeWithExhaustiveSearch) {
   int placed = 0;
   int proven = 0;
   int given_up = 0;
+  int64_t tries = 0;
+  int hasty_placed = 0;
   for (uint64_t seed = 1; seed <= 6000; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     Draw draw(seed);
@@ -291,6 +306,8 @@ TEST_P(TreePlannerSearch, RandomTrees_AgreeWithExhaustiveSearch) {
     }
     const Planned hasty = PlanIt(world, /*tries=*/3);
     ASSERT_TRUE(hasty.placement.placed || !possible || hasty.placement.out_of_tries) << "disproved in haste";
+    tries += planned.placement.tries;
+    hasty_placed += hasty.placement.placed ? 1 : 0;
     fits += possible ? 1 : 0;
     placed += planned.placement.placed ? 1 : 0;
     if (possible) continue;
@@ -298,8 +315,12 @@ TEST_P(TreePlannerSearch, RandomTrees_AgreeWithExhaustiveSearch) {
   }
   std::cout << "FIGURE domains" << (GetParam() ? ", a tenth to spare: " : ": ") << fits << " fit, " << placed
             << " of them placed; of those that do not " << proven << " proven, " << given_up << " given up\n";
+  // As good as it is now; a change that reaches more enters the new figures.
+  EXPECT_EQ(placed, fits);
+  EXPECT_LE(given_up, 6);
+  EXPECT_LE(tries, GetParam() ? 13'111 : 13'942);
+  EXPECT_GE(hasty_placed, GetParam() ? 1822 : 3709) << "with 3 tries";
   EXPECT_GE(fits, GetParam() ? 300 : 1000);
-  EXPECT_GE(placed * 1000, fits * 990);
   EXPECT_GE(proven, 1000);
 }
 
@@ -396,9 +417,7 @@ TEST(TreePlannerTest, Spread_IsEven) {
     }
     for (const auto& [rack, free] : left) {
       for (const auto& [other, members] : has) {
-        if (free > 0) {
-          ASSERT_LE(members, has[rack] + 1) << other << " against " << rack;
-        }
+        ASSERT_TRUE(free == 0 || members <= has[rack] + 1) << other << " against " << rack;
       }
     }
   }
@@ -414,7 +433,13 @@ TEST(TreePlannerTest, NoDomainFits_NamesClosestDomains) {
       PlanIt(world).placement.explanation.text,
       "no domain of rack has room for the gang: b/r5: 5 of 6, b/r4: 4 of 6, b/r3: 3 of 6, b/r2: 2 of 6 and 2 more with "
       "no more room");
+  world.demand.home = 4;
+  EXPECT_EQ(PlanIt(world).placement.explanation.text,
+            "its domain of rack has no room for the rest of the gang: b/r4: 4 of 6");
   world.demand.topology.required = "row";
+  EXPECT_EQ(PlanIt(world).placement.explanation.text,
+            "members of the gang are on a node without label row, which it requires");
+  world.demand.home = kNoNode;
   EXPECT_EQ(PlanIt(world).placement.explanation.text, "no node has label row, which the gang requires");
 }
 
