@@ -46,6 +46,8 @@ class PlaceTogetherTest : public ClusterTest {
       }
       EXPECT_EQ(at, statement.operations().size()) << "every operation belongs to a demand";
       EXPECT_TRUE(result_.placed || HashOf(cluster_) == before) << "not placed: nothing is left behind (P-1)";
+      EXPECT_EQ(result_.placed, result_.parts.size() == demands.size() && !result_.out_of_tries &&
+                                    result_.placed_pods == 0 && result_.explanation.empty());
     }
     EXPECT_EQ(HashOf(cluster_), before);
     EXPECT_LE(result_.tries, max_tries);
@@ -56,19 +58,13 @@ class PlaceTogetherTest : public ClusterTest {
   GroupPlacement result_;
 };
 
-// Two of three candidates fit, and two are needed.
-TEST_F(PlaceTogetherTest, RoomForNeededOnly_Places) {
-  AddNode("n1", 1000, {{"zone", "b"}});
-  AddNode("n2", 1000);
-  const Demand gang{{{Class(1000), 0, 1}, {Class(1000, {{"zone", "b"}}), 0, 1}, {Class(5000), 0, 1}}, 2};
-  EXPECT_EQ(Place({gang}), "n1:1 n2:1");
-}
-
 // The first pod would take the one node that the second can use.
 TEST_F(PlaceTogetherTest, ConstrainedPod_PlacedFirst) {
   AddNode("n1", 1000, {{"zone", "b"}});
   AddNode("n2", 1000);
-  const Demand gang{{{Class(1000), 0, 1}, {Class(1000, {{"zone", "b"}}), 0, 1}}, 2};
+  Demand gang{{{Class(1000), 0, 1}, {Class(1000, {{"zone", "b"}}), 0, 1}, {Class(5000), 0, 1}}, 2};
+  EXPECT_EQ(Place({gang}), "n1:1 n2:1") << "two of three candidates fit, and two are needed";
+  gang.candidates.pop_back();
   EXPECT_EQ(Place({gang}), "n1:1 n2:1");
   EXPECT_EQ(result_.tries, 2);
   EXPECT_EQ(Place({gang}, 1), "");
@@ -104,6 +100,7 @@ TEST_F(PlaceTogetherTest, LargePods_GetLargeNodes) {
   AddNode("n1", 2000);
   AddNode("n2", 3000);
   EXPECT_EQ(Place({{{{Class(2000), 10, 1}, {Class(3000), 1, 1}}, 2}}), "n1:1 n2:1");
+  EXPECT_EQ(Place({{{{Class(2000), 10, 1}, {Class(3000), 1, 3}}, 2}}), "n1:1 n2:1") << "no more than are needed";
   // A small driver leaves the one large node to its executor.
   AddNode("n0", 9000);
   EXPECT_EQ(Place({{{{Class(500), 10, 1}, {Class(9000), 1, 1}}, 2}}), "n0:1 n1:1");
@@ -132,13 +129,6 @@ TEST_F(PlaceTogetherTest, NodeLabels_DistinguishEqualNodes) {
   for (const int64_t cpu : {5000, 4001, 4000, 3000, 2001, 2000}) gang.candidates.push_back({Class(cpu, zone), 0, 1});
   EXPECT_NE(Place({gang}), "");
   EXPECT_GT(result_.tries, 2) << "two passes do not find it";
-}
-
-// The second priority level provides only the members that the first leaves open.
-TEST_F(PlaceTogetherTest, SecondLevel_PlacesOnlyNeeded) {
-  AddNode("n1", 2000);
-  AddNode("n2", 3000);
-  EXPECT_EQ(Place({{{{Class(2000), 10, 1}, {Class(3000), 1, 3}}, 2}}), "n1:1 n2:1");
 }
 
 // Mandatory pods go before optional ones, however much room the optional ones have.
@@ -178,6 +168,7 @@ TEST_F(PlaceTogetherTest, ImpossibleDemand_IsProven) {
   EXPECT_EQ(result_.tries, 1) << "there is less room than needed of a class: no search";
   EXPECT_EQ(Place({{{{Class(3000), 0, 2}}, 3}}), "") << "fewer candidates than needed";
   EXPECT_FALSE(result_.out_of_tries);
+  EXPECT_EQ(absl::StrCat(result_.placed_pods, " placed", result_.explanation.text), "2 placed");
 }
 
 // Amounts at the limit of what a node may offer are added up without overflow.
