@@ -222,6 +222,7 @@ TEST(Informer, BusyServer_NotFlooded) {
   gone.lists.assign(1'000, {200, List("", "", 5)});
   gone.watches.assign(1'000, {410, "{}"});
   EXPECT_LE(asked(&gone, absl::Seconds(1)), 12U) << "a list and a watch each time";
+  EXPECT_EQ(gone.Requests().at(2).find("watch=1"), std::string::npos) << "the first 410 is enough to list again";
   FakeApi busy;
   busy.retry_after_s = 2;
   busy.lists.assign(1'000, {429, "{}"});
