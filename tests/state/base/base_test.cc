@@ -146,19 +146,10 @@ TEST(StateHasherTest, EqualNumbers_HashAlikeForEveryType) {
 }
 
 TEST(StateHasherTest, DifferentInput_HashesDiffer) {
-  const std::set<uint64_t> values = {
-      HashValues(),
-      HashValues(0),
-      HashValues(0, 0),
-      HashValues(1, 2),
-      HashValues(2, 1),
-      HashValues(absl::string_view()),
-      HashValues(absl::string_view("a"), absl::string_view("bc")),
-      HashValues(absl::string_view("ab"), absl::string_view("c")),
-      HashValues(absl::string_view("abc"), absl::string_view()),
-      HashValues(absl::string_view("abc")),
-      HashValues(absl::string_view("acb")),
-  };
+  const std::set<uint64_t> values = {HashValues(),          HashValues(0),         HashValues(0, 0),
+                                     HashValues(1, 2),      HashValues(2, 1),      HashValues(""),
+                                     HashValues("a", "bc"), HashValues("ab", "c"), HashValues("abc", ""),
+                                     HashValues("abc"),     HashValues("acb")};
   EXPECT_EQ(values.size(), 11U);
 }
 

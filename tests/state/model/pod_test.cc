@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -54,81 +55,66 @@ TEST(PodTemplateTest, EqualTemplates_ShareKey) {
   EXPECT_EQ(with_nothing.Key(), Full().Key()) << "nothing of a resource is the same as not naming it";
 }
 
+// Changes the number, text or list at position `at` of a value, in the order of its members.
+struct Changer {
+  static constexpr bool kReads = false;
+  int at;
+  void Number(uint64_t /*value*/) {}
+  void Bytes(absl::string_view /*bytes*/) {}
+  template <typename T>
+  requires((archive::kIsNumber<T> || archive::Sequence<T>)&&!std::is_const_v<T>) void Special(T& value) {
+    const bool here = at-- == 0;
+    if constexpr (std::is_same_v<T, bool>) {
+      value = value != here;
+    } else if constexpr (archive::kIsNumber<T>) {
+      value = static_cast<T>(static_cast<int64_t>(value) + (here ? 1 : 0));
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      if (here) value += 'x';
+    } else {
+      for (auto& part : value) archive::Pass(*this, part);
+      if (here) value.emplace_back();
+    }
+  }
+};
+
 // Each field changes the key, and a key is read back whole: no two templates that differ have one key.
 TEST(PodTemplateTest, AnyDifference_ChangesKey) {
+  std::map<std::string, size_t> keys = {{Full().Key(), 0}};
+  const auto check = [&](const PodTemplate& changed) {
+    const auto [before, fresh] = keys.emplace(changed.Key(), keys.size());
+    EXPECT_TRUE(fresh) << "change " << keys.size() << " has the key of change " << before->second;
+    EXPECT_EQ(ReadBack(changed.Key()).Key(), changed.Key());
+    EXPECT_EQ(changed.Family() == Full().Family(), Stripped(changed).Key() == Stripped(Full()).Key()) << keys.size();
+  };
+  for (int at = 0, left = -1; left < 0; ++at) {  // until there is no such position
+    PodTemplate changed = Full();
+    Changer changer{at};
+    archive::Pass(changer, changed);
+    left = changer.at;
+    if (left < 0) check(changed);
+  }
+  EXPECT_GT(keys.size(), 50U) << "every field was changed";
   const std::vector<std::function<void(PodTemplate*)>> changes = {
-      [](PodTemplate* p) { p->requests["cpu"] = 1'001; },
       [](PodTemplate* p) { p->requests.erase("memory"); },
       [](PodTemplate* p) { p->requests["nvidia.com/gpu"] = 1; },
-      [](PodTemplate* p) { p->node_selector["zone"] = "b"; },
       [](PodTemplate* p) { p->node_selector["rack"] = "a"; },
       [](PodTemplate* p) { p->node_selector.clear(); },
       [](PodTemplate* p) { p->node_selector.clear(), p->node_selector["row"] = "a"; },
       [](PodTemplate* p) { p->node_selector.clear(), p->node_selector["zon"] = "ea"; },
-      [](PodTemplate* p) { p->has_affinity = false; },
       [](PodTemplate* p) { p->affinity.clear(); },
-      [](PodTemplate* p) { p->affinity.push_back(p->affinity[0]); },
-      [](PodTemplate* p) { p->affinity.push_back({}); },
-      [](PodTemplate* p) { p->affinity[0].expressions[0].key = "generation"; },
-      [](PodTemplate* p) { p->affinity[0].expressions[0].op = SelectorOperator::kNotIn; },
-      [](PodTemplate* p) { p->affinity[0].expressions[0].values = {"7"}; },
       [](PodTemplate* p) { p->affinity[0].expressions[0].values = {"78"}; },
       [](PodTemplate* p) { p->affinity[0].expressions[0].values[0].swap(p->affinity[0].expressions[0].values[1]); },
-      [](PodTemplate* p) { p->affinity[0].expressions.emplace_back().key = "zone"; },
-      [](PodTemplate* p) { p->affinity[0].fields.emplace_back().values = {"n"}; },
-      [](PodTemplate* p) { p->affinity[0].fields.emplace_back().values = {"m"}; },
       [](PodTemplate* p) { std::swap(p->affinity[0].expressions, p->affinity[0].fields); },
-      [](PodTemplate* p) { p->tolerations.clear(); },
-      [](PodTemplate* p) { p->tolerations.push_back(p->tolerations[0]); },
-      [](PodTemplate* p) { p->tolerations[0].key = "cpu"; },
-      [](PodTemplate* p) { p->tolerations[0].value = "yes"; },
-      [](PodTemplate* p) { p->tolerations[0].exists = false; },
-      [](PodTemplate* p) { p->tolerations[0].effect = TaintEffect::kPreferNoSchedule; },
-      [](PodTemplate* p) { p->tolerations[0].effect = TaintEffect::kNoExecute; },
       [](PodTemplate* p) { p->tolerations[0].effect.reset(); },
-      [](PodTemplate* p) { p->host_ports.clear(); },
-      [](PodTemplate* p) { p->host_ports.emplace_back().port = 81; },
-      [](PodTemplate* p) { p->host_ports[0].protocol = Protocol::kUdp; },
-      [](PodTemplate* p) { p->host_ports[0].port = 8'080; },
-      [](PodTemplate* p) { p->host_ports[0].ip = "10.0.0.1"; },
       [](PodTemplate* p) { p->pod_affinity = PodAffinityRules(); },
       [](PodTemplate* p) { std::swap(p->pod_affinity.affinity, p->pod_affinity.anti_affinity); },
-      [](PodTemplate* p) { p->pod_affinity.affinity.clear(); },
-      [](PodTemplate* p) { p->pod_affinity.anti_affinity.clear(); },
-      [](PodTemplate* p) { p->pod_affinity.spread.clear(); },
-      [](PodTemplate* p) { p->pod_affinity.affinity[0].topology_key = "host"; },
-      [](PodTemplate* p) { p->pod_affinity.affinity[0].selector.all_namespaces = true; },
-      [](PodTemplate* p) { p->pod_affinity.affinity[0].selector.namespaces = {"de"}; },
-      [](PodTemplate* p) { p->pod_affinity.affinity[0].selector.requirements.clear(); },
-      [](PodTemplate* p) { p->pod_affinity.anti_affinity[0].selector.requirements[0].op = SelectorOperator::kNotIn; },
-      [](PodTemplate* p) { p->pod_affinity.spread[0].max_skew = 2; },
-      [](PodTemplate* p) { p->pod_affinity.spread[0].min_domains = 1; },
-      [](PodTemplate* p) { p->pod_affinity.spread[0].selector.namespaces.clear(); },
-      [](PodTemplate* p) { p->pod_affinity.affinity[0].selector.by_labels = true; },
-      [](PodTemplate* p) {
-        p->pod_affinity.affinity[0].selector.by_labels = true;
-        p->pod_affinity.affinity[0].selector.namespace_labels = {{NamespaceKey("team"), SelectorOperator::kExists, {}}};
-      },
-      [](PodTemplate* p) { p->pod_affinity.spread[0].honor_affinity = false; },
-      [](PodTemplate* p) { p->pod_affinity.spread[0].honor_taints = true; },
       [](PodTemplate* p) { p->preferences = Preferences(); },
-      [](PodTemplate* p) { p->preferences.nodes.clear(); },
-      [](PodTemplate* p) { p->preferences.pod_affinity.clear(); },
-      [](PodTemplate* p) { p->preferences.nodes[0].weight = 11; },
-      [](PodTemplate* p) { p->preferences.nodes[0].term.expressions[0].values = {"7"}; },
       [](PodTemplate* p) { std::swap(p->preferences.nodes[0].term.expressions, p->preferences.nodes[0].term.fields); },
-      [](PodTemplate* p) { p->preferences.pod_affinity[0].weight = 5; },
-      [](PodTemplate* p) { p->preferences.pod_affinity[0].term.topology_key = "rack"; },
-      [](PodTemplate* p) { p->preferences.pod_affinity[0].term.selector.namespaces = {"d"}; },
   };
-  std::map<std::string, size_t> keys = {{Full().Key(), changes.size()}};
-  for (size_t i = 0; i < changes.size(); ++i) {
+  for (const auto& change : changes) {
     PodTemplate changed = Full();
-    changes[i](&changed);
-    const auto [before, fresh] = keys.emplace(changed.Key(), i);
-    EXPECT_TRUE(fresh) << "change " << i << " has the key of change " << before->second;
-    EXPECT_EQ(ReadBack(changed.Key()).Key(), changed.Key()) << i;
-    EXPECT_EQ(changed.Family() == Full().Family(), Stripped(changed).Key() == Stripped(Full()).Key()) << i;
+    change(&changed);
+    check(changed);
   }
   PodTemplate more = Full();
   more.requests["cpu"] += 1;
