@@ -181,9 +181,7 @@ TEST(ResolveRulesTest, Annotations_OverridePodGroupPerField) {
 // SPEC D-8: a total that is missing or below the minimum becomes the minimum.
 TEST(ResolveRulesTest, TotalBelowMinimum_IsRaised) {
   const auto total = [](std::optional<int32_t> minimum, std::optional<int32_t> total) {
-    Declaration d;
-    d.min_member = minimum;
-    d.total_number = total;
+    const Declaration d = {.min_member = minimum, .total_number = total};
     return ResolveRules(&d, nullptr, GangDialect::kKoordinator, {}).total_number;
   };
   EXPECT_EQ(total(4, {}), 4);
@@ -191,10 +189,8 @@ TEST(ResolveRulesTest, TotalBelowMinimum_IsRaised) {
   EXPECT_EQ(total(4, 4), 4);
   EXPECT_EQ(total(4, 5), 5);
   EXPECT_EQ(total({}, 5), 5);
-  Declaration annotations;
-  annotations.min_member = 8;
-  Declaration object;
-  object.total_number = 6;
+  const Declaration annotations = {.min_member = 8};
+  Declaration object = {.total_number = 6};
   EXPECT_EQ(ResolveRules(&annotations, &object, GangDialect::kKoordinator, {}).total_number, 8)
       << "whoever declared which of the two";
   object.total_number = 9;
@@ -206,12 +202,9 @@ TEST(ResolveRulesTest, TotalOrMinResources_DeclareTotal) {
   const auto declares = [](const Declaration& annotations, const Declaration& object) {
     return ResolveRules(&annotations, &object, GangDialect::kKoordinator, {}).declares_total;
   };
-  Declaration total;
-  total.total_number = 3;
-  Declaration resources;
-  resources.min_resources = ResourceList{{"cpu", 1'000}};
-  Declaration minimum;
-  minimum.min_member = 2;
+  const Declaration total = {.total_number = 3};
+  const Declaration resources = {.min_resources = ResourceList{{"cpu", 1'000}}};
+  const Declaration minimum = {.min_member = 2};
   EXPECT_TRUE(declares(total, minimum));
   EXPECT_TRUE(declares(minimum, total));
   EXPECT_TRUE(declares(resources, minimum));
@@ -221,13 +214,8 @@ TEST(ResolveRulesTest, TotalOrMinResources_DeclareTotal) {
 
 // An update of a gang (D-8): only the named fields change, and the result is checked as a whole.
 TEST(ReplaceFieldsTest, NamedFields_AreReplaced) {
-  Declaration known;
-  known.min_member = 2;
-  known.total_number = 4;
-  known.queue = "a";
-  Declaration update;
-  update.min_member = 3;
-  update.queue = "b";
+  const Declaration known = {.min_member = 2, .total_number = 4, .queue = "a"};
+  Declaration update = {.min_member = 3, .queue = "b"};
   EXPECT_EQ(ReplaceFields(known, update, {GangField::kMinMember})->min_member, 3);
   EXPECT_EQ(ReplaceFields(known, update, {GangField::kMinMember})->queue, "a");
   EXPECT_EQ(ReplaceFields(known, update, {GangField::kQueue})->queue, "b");
@@ -241,10 +229,8 @@ TEST(ReplaceFieldsTest, NamedFields_AreReplaced) {
 }
 
 TEST(ReplaceFieldsTest, MinimumWithSubgroups_CountsSubgroups) {
-  Declaration known;
-  known.min_member = 2;
-  Declaration update;
-  update.min_member = 0;
+  Declaration known = {.min_member = 2};
+  Declaration update = {.min_member = 0};
   update.subgroups = {{.name = "a", .minimum = 1}, {.name = "b", .minimum = 1}, {.name = "c", .minimum = 1}};
   const auto minimum = [&](const std::vector<GangField>& fields) {
     return ReplaceFields(known, update, fields)->min_member;
@@ -333,9 +319,7 @@ TEST(SubgroupsTest, Tree_KeepsOrderAndFindsNeededLeaves) {
   std::set<std::string> shapes = {""};
   EXPECT_EQ(ShapeOf({}), "");
   const auto text = [&](std::optional<int32_t> minimum) {
-    Declaration gang;
-    gang.min_member = minimum;
-    gang.subgroups = declared;
+    const Declaration gang = {.min_member = minimum, .subgroups = declared};
     const GangRules rules = ResolveRules(&gang, nullptr, GangDialect::kKoordinator, {});
     EXPECT_TRUE(shapes.insert(ShapeOf(rules)).second) << "the shape of another tree";
     std::string out = absl::StrCat(rules.min_member, rules.domains ? " domains:" : ":");
