@@ -1,11 +1,12 @@
 // muster_model: node affinity, taints and host ports (SPEC P-3).
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "state/model/pod_template.h"
 
 namespace muster {
@@ -13,13 +14,10 @@ namespace {
 
 using Op = SelectorOperator;
 
+constexpr std::array kOperators = {"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"};  // in the order of Op
+
 TEST(ConstraintsTest, ParseOperatorAndEffect_AcceptsExactNames) {
-  EXPECT_EQ(ParseSelectorOperator("In"), Op::kIn);
-  EXPECT_EQ(ParseSelectorOperator("NotIn"), Op::kNotIn);
-  EXPECT_EQ(ParseSelectorOperator("Exists"), Op::kExists);
-  EXPECT_EQ(ParseSelectorOperator("DoesNotExist"), Op::kDoesNotExist);
-  EXPECT_EQ(ParseSelectorOperator("Gt"), Op::kGt);
-  EXPECT_EQ(ParseSelectorOperator("Lt"), Op::kLt);
+  for (size_t i = 0; i < kOperators.size(); ++i) EXPECT_EQ(ParseSelectorOperator(kOperators[i]), static_cast<Op>(i));
   EXPECT_EQ(ParseTaintEffect("NoSchedule"), TaintEffect::kNoSchedule);
   EXPECT_EQ(ParseTaintEffect("PreferNoSchedule"), TaintEffect::kPreferNoSchedule);
   EXPECT_EQ(ParseTaintEffect("NoExecute"), TaintEffect::kNoExecute);
@@ -31,55 +29,32 @@ TEST(ConstraintsTest, ParseOperatorAndEffect_AcceptsExactNames) {
 
 struct AffinityCase {
   const char* key;
-  Op op;
   std::vector<std::string> values;
-  bool matches;
+  const char* matching;  // the operators
 };
 
 TEST(ConstraintsTest, NodeAffinityOperators_MatchAsDefined) {
   const Labels labels = {{"zone", "a"}, {"gen", "7"}, {"cold", "-3"}, {"empty", ""}};
   const std::vector<AffinityCase> cases = {
-      {"zone", Op::kIn, {"a"}, true},
-      {"zone", Op::kIn, {"b", "a"}, true},
-      {"zone", Op::kIn, {"b"}, false},
-      {"zone", Op::kIn, {}, false},
-      {"none", Op::kIn, {"a"}, false},
-      {"empty", Op::kIn, {""}, true},
-      {"none", Op::kIn, {""}, false},
-      {"zone", Op::kNotIn, {"b"}, true},
-      {"zone", Op::kNotIn, {"b", "a"}, false},
-      {"zone", Op::kNotIn, {}, true},
-      {"none", Op::kNotIn, {"a"}, true},
-      {"zone", Op::kExists, {}, true},
-      {"empty", Op::kExists, {}, true},
-      {"none", Op::kExists, {}, false},
-      {"none", Op::kDoesNotExist, {}, true},
-      {"zone", Op::kDoesNotExist, {}, false},
-      {"empty", Op::kDoesNotExist, {}, false},
-      {"gen", Op::kGt, {"6"}, true},
-      {"gen", Op::kGt, {"7"}, false},
-      {"gen", Op::kGt, {"8"}, false},
-      {"gen", Op::kLt, {"8"}, true},
-      {"gen", Op::kLt, {"7"}, false},
-      {"gen", Op::kLt, {"6"}, false},
-      {"cold", Op::kLt, {"0"}, true},
-      {"cold", Op::kGt, {"-4"}, true},
-      {"zone", Op::kLt, {"8"}, false},
-      {"zone", Op::kGt, {"-8"}, false},
-      {"empty", Op::kLt, {"8"}, false},
-      {"none", Op::kLt, {"8"}, false},
-      {"none", Op::kGt, {"-8"}, false},
-      {"gen", Op::kGt, {}, false},
-      {"gen", Op::kGt, {"1", "2"}, false},
-      {"gen", Op::kLt, {"8", "9"}, false},
-      {"gen", Op::kGt, {"six"}, false},
-      {"gen", Op::kGt, {"6.5"}, false},
-      {"gen", Op::kLt, {"nine"}, false},
-      {"gen", static_cast<Op>(99), {"7"}, false},  // an undefined operator
+      {"zone", {"a"}, "In Exists"},          {"zone", {"b", "a"}, "In Exists"},
+      {"zone", {"b"}, "NotIn Exists"},       {"zone", {}, "NotIn Exists"},
+      {"zone", {"8"}, "NotIn Exists"},       {"zone", {"-8"}, "NotIn Exists"},
+      {"none", {"a"}, "NotIn DoesNotExist"}, {"none", {""}, "NotIn DoesNotExist"},
+      {"none", {"8"}, "NotIn DoesNotExist"}, {"none", {"-8"}, "NotIn DoesNotExist"},
+      {"empty", {""}, "In Exists"},          {"empty", {"8"}, "NotIn Exists"},
+      {"gen", {"6"}, "NotIn Exists Gt"},     {"gen", {"7"}, "In Exists"},
+      {"gen", {"8"}, "NotIn Exists Lt"},     {"cold", {"0"}, "NotIn Exists Lt"},
+      {"cold", {"-4"}, "NotIn Exists Gt"},   {"gen", {"1", "2"}, "NotIn Exists"},
+      {"gen", {"8", "9"}, "NotIn Exists"},   {"gen", {"six"}, "NotIn Exists"},
+      {"gen", {"6.5"}, "NotIn Exists"},
   };
-  for (size_t i = 0; i < cases.size(); ++i) {
-    const auto& [key, op, values, matches] = cases[i];
-    EXPECT_EQ(Matches(NodeSelectorTerm{{{key, op, values}}, {}}, "n1", labels), matches) << "case " << i << " " << key;
+  for (const auto& [key, values, matching] : cases) {
+    std::vector<std::string> out;
+    for (size_t i = 0; i <= kOperators.size(); ++i) {  // one more: an undefined operator
+      const NodeSelectorTerm term = {{{key, static_cast<Op>(i), values}}, {}};
+      if (Matches(term, "n1", labels)) out.push_back(i < kOperators.size() ? kOperators[i] : "undefined");
+    }
+    EXPECT_EQ(absl::StrJoin(out, " "), matching) << key << " " << absl::StrJoin(values, " ");
   }
 }
 
