@@ -83,12 +83,8 @@ TEST(ConstraintsTest, SelectorTerm_RequiresAllRequirements) {
 }
 
 TEST(ConstraintsTest, Toleration_MatchesKeyValueAndEffect) {
-  struct Case {
-    Toleration toleration;
-    bool tolerates;
-  };
   const Taint taint{"gpu", "yes", TaintEffect::kNoSchedule};
-  const std::vector<Case> cases = {
+  const std::vector<std::pair<Toleration, bool>> cases = {
       {{"gpu", false, "yes", {}}, true},
       {{"gpu", false, "yes", TaintEffect::kNoSchedule}, true},
       {{"gpu", false, "yes", TaintEffect::kNoExecute}, false},
@@ -105,9 +101,8 @@ TEST(ConstraintsTest, Toleration_MatchesKeyValueAndEffect) {
       {{"", false, "yes", {}}, false},
       {{"", false, "", {}}, false},
   };
-  for (size_t i = 0; i < cases.size(); ++i) {
-    EXPECT_EQ(Tolerates(cases[i].toleration, taint), cases[i].tolerates) << "case " << i;
-  }
+  for (size_t i = 0; i < cases.size(); ++i)
+    EXPECT_EQ(Tolerates(cases[i].first, taint), cases[i].second) << "case " << i;
   EXPECT_TRUE(Tolerates({"gpu", false, "", {}}, {"gpu", "", TaintEffect::kNoExecute}));
 }
 
@@ -125,21 +120,17 @@ TEST(ConstraintsTest, FirstUntolerated_SkipsSoftTaints) {
 }
 
 TEST(ConstraintsTest, HostPorts_ConflictByProtocolPortAndAddress) {
-  struct Case {
-    HostPort other;
-    bool conflicts;
-  };
   const HostPort at_one{Protocol::kTcp, 80, "10.0.0.1"};
   const HostPort at_any{Protocol::kTcp, 80, "0.0.0.0"};
-  const std::vector<Case> cases = {
+  const std::vector<std::pair<HostPort, bool>> cases = {
       {{Protocol::kTcp, 80, "10.0.0.1"}, true},  {{Protocol::kTcp, 80, "0.0.0.0"}, true},
       {{Protocol::kUdp, 80, "10.0.0.1"}, false}, {{Protocol::kSctp, 80, "0.0.0.0"}, false},
       {{Protocol::kTcp, 81, "10.0.0.1"}, false}, {{Protocol::kTcp, 79, "0.0.0.0"}, false},
   };
-  for (size_t i = 0; i < cases.size(); ++i) {
+  for (const auto& [other, conflicts] : cases) {
     for (const HostPort& port : {at_one, at_any}) {
-      EXPECT_EQ(Conflicts(port, cases[i].other), cases[i].conflicts) << "case " << i << " " << port.ip;
-      EXPECT_EQ(Conflicts(cases[i].other, port), cases[i].conflicts) << "case " << i << " " << port.ip;
+      EXPECT_EQ(Conflicts(port, other), conflicts) << port.ip << " " << other.ip << ":" << other.port;
+      EXPECT_EQ(Conflicts(other, port), conflicts) << port.ip << " " << other.ip << ":" << other.port;
     }
   }
   EXPECT_FALSE(Conflicts(at_one, {Protocol::kTcp, 80, "10.0.0.2"}));
