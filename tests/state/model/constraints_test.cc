@@ -137,5 +137,21 @@ TEST(ConstraintsTest, HostPorts_ConflictByProtocolPortAndAddress) {
   EXPECT_TRUE(Conflicts(at_any, {Protocol::kTcp, 80, "10.0.0.2"}));
 }
 
+TEST(ConstraintsTest, PodSelector_MatchesNamespaceByItsLabelsOnlyIfItSaysSo) {
+  PodSelector selector;
+  const Labels labels = {{NamespaceKey(""), ""}, {NamespaceKey("team"), "a"}};
+  EXPECT_FALSE(Matches(selector, "d", labels));
+  selector.by_labels = true;
+  EXPECT_TRUE(Matches(selector, "d", labels));
+  EXPECT_FALSE(Matches(selector, "d", {})) << "the namespace is not known";
+}
+
+TEST(ConstraintsTest, PackedLabels_OmitLabelsWithSeparator) {
+  const std::string nul(1, '\0');
+  const Labels kept = {{"", "1"}, {"b", ""}};
+  EXPECT_EQ(UnpackLabels(PackLabels({{"", "1"}, {"a" + nul, "2"}, {"b", ""}, {"c", nul}})), kept);
+  for (const std::string& cut : {std::string("a"), "a" + nul + "b"}) EXPECT_TRUE(UnpackLabels(cut).empty());
+}
+
 }  // namespace
 }  // namespace muster

@@ -1,6 +1,7 @@
 // muster_model: the declaration of a gang and the rules that follow from it (SPEC D-8, D-9, D-13).
 #include <gtest/gtest.h>
 
+#include <array>
 #include <functional>
 #include <optional>
 #include <set>
@@ -8,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "state/model/gang.h"
@@ -20,14 +22,11 @@ using Declaration = GangDeclaration;
 TEST(DeclarationTest, EnumNames_MatchUserSyntax) {
   EXPECT_EQ(ToString(GangMode::kStrict), "Strict");
   EXPECT_EQ(ToString(GangMode::kNonStrict), "NonStrict");
-  EXPECT_EQ(ToString(MatchPolicy::kOnceSatisfied), "once-satisfied");
-  EXPECT_EQ(ToString(MatchPolicy::kOnlyWaiting), "only-waiting");
-  EXPECT_EQ(ToString(MatchPolicy::kWaitingAndRunning), "waiting-and-running");
-  EXPECT_EQ(ToString(MatchPolicy::kWaitingRunningSucceed), "waiting-running-succeed");
-  for (const MatchPolicy policy : {MatchPolicy::kOnceSatisfied, MatchPolicy::kOnlyWaiting,
-                                   MatchPolicy::kWaitingAndRunning, MatchPolicy::kWaitingRunningSucceed}) {
-    EXPECT_EQ(ParseMatchPolicy(ToString(policy)), policy);
-    EXPECT_NE(std::string(kMatchPolicies).find(std::string(ToString(policy))), std::string::npos);
+  constexpr std::array kPolicies = {"once-satisfied", "only-waiting", "waiting-and-running", "waiting-running-succeed"};
+  for (size_t i = 0; i < kPolicies.size(); ++i) {
+    EXPECT_EQ(ToString(static_cast<MatchPolicy>(i)), kPolicies[i]);
+    EXPECT_EQ(ParseMatchPolicy(kPolicies[i]), static_cast<MatchPolicy>(i));
+    EXPECT_TRUE(absl::StrContains(kMatchPolicies, kPolicies[i]));
   }
   for (const char* text : {"", "Once-Satisfied", "once-satisfied ", "never"})
     EXPECT_EQ(ParseMatchPolicy(text), std::nullopt);
