@@ -94,7 +94,8 @@ TEST(TextTest, Quoted_EscapesControlsAndTruncates) {
 
 TEST(TextTest, WriteDuration_UsesSecondsFromOneSecond) {
   const std::vector<std::pair<int64_t, const char*>> cases = {
-      {0, "0 ms"}, {999, "999 ms"}, {1'000, "1 s"}, {1'001, "1.001 s"}, {59'999, "59.999 s"}, {61'500, "61 s"}};
+      {0, "0 ms"},        {999, "999 ms"},      {1'000, "1 s"},  {1'001, "1.001 s"},
+      {1'998, "1.998 s"}, {59'999, "59.999 s"}, {60'001, "60 s"}};
   for (const auto& [ms, text] : cases) EXPECT_EQ(WriteDuration(ms), text);
 }
 
@@ -228,11 +229,13 @@ std::set<uint64_t> LayoutsOf() {
 TEST(ArchiveTest, DifferentTypes_HaveDifferentLayouts) {
   const std::set<uint64_t> layouts =
       LayoutsOf<int32_t, int64_t, uint32_t, std::string, int*, std::vector<std::string>, std::optional<std::string>,
-                std::unique_ptr<std::string>, std::array<std::string, 2>, std::array<std::string, 3>,
-                std::variant<int32_t, std::string>, std::variant<std::string, int32_t>, std::monostate, Two,
-                Parent<int32_t>, Parent<int64_t>, Child<int32_t>, Child<int64_t>>();
-  EXPECT_EQ(layouts.size(), 18U);
-  EXPECT_EQ((LayoutsOf<One, Parent<int32_t>>().size()), 1U) << "they are serialised alike";
+                std::vector<int32_t>, std::unique_ptr<std::string>, std::unique_ptr<int32_t>,
+                std::pair<int64_t, std::string>, std::pair<std::string, std::string>, std::pair<int64_t, int64_t>,
+                std::array<std::string, 2>, std::array<std::string, 3>, std::variant<int32_t, std::string>,
+                std::variant<std::string, int32_t>, std::monostate, Two, Parent<int32_t>, Parent<int64_t>,
+                Child<int32_t>, Child<int64_t>>();
+  EXPECT_EQ(layouts.size(), 23U);
+  EXPECT_EQ((LayoutsOf<One, Parent<int32_t>, Shared<One>>().size()), 1U) << "they are serialised alike";
 }
 
 TEST(ReasonTest, Codes_HaveUniqueNames) {
@@ -258,27 +261,19 @@ TEST(ReasonTest, Equality_ComparesCodeAndText) {
 
 TEST(ByIdTest, Values_AreStoredById) {
   ById<std::string> values_by_id;
-  EXPECT_EQ(values_by_id.Of(0), "");
-  EXPECT_EQ(values_by_id.Of(-1), "") << "no id";
-  values_by_id[3] = "three";
-  EXPECT_EQ(values_by_id.Of(3), "three");
-  EXPECT_EQ(values_by_id.Of(2), "");
-  EXPECT_EQ(values_by_id.Of(4), "");
+  const auto expect = [&](const std::map<int32_t, std::string>& stored) {
+    for (const int32_t id : {-1, 0, 2, 3, 4, 63, 64, 67, 99'999, 100'000}) {
+      EXPECT_EQ(values_by_id.Of(id), stored.contains(id) ? stored.at(id) : "") << id;
+    }
+  };
+  expect({});
+  const std::string* third = &(values_by_id[3] = "three");
   values_by_id[0] = "nought";
-  EXPECT_EQ(values_by_id.Of(3), "three") << "a smaller id takes nothing away";
-  values_by_id.Reset(4);
-  values_by_id.Reset(0);
-  EXPECT_EQ(values_by_id.Of(0), "");
-  EXPECT_EQ(values_by_id.Of(3), "three");
-  const std::string* third = &values_by_id[3];
   values_by_id[100'000] = "far";
+  expect({{0, "nought"}, {3, "three"}, {100'000, "far"}});
   EXPECT_EQ(&values_by_id.Of(3), third) << "stored values never move";
-  EXPECT_EQ(values_by_id.Of(99'999), "");
-  values_by_id.Reset(100'000);
-  values_by_id.Reset(200'000);
-  EXPECT_EQ(values_by_id.Of(100'000), "");
-  values_by_id.Reset(3);
-  EXPECT_EQ(values_by_id.Of(3), "");
+  for (const int32_t id : {4, 0, 500, 100'000, 200'000}) values_by_id.Reset(id);
+  expect({{3, "three"}});
 }
 
 TEST(CheckTest, BrokenInvariant_StopsProcess) {
