@@ -455,13 +455,9 @@ func (c *cluster) install(t *testing.T, configuration, extra string) {
 	}
 	c.muster = nil
 	if configuration != "" {
-		if err := c.startMuster(extra); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.startMuster(extra))
 	}
-	if err := c.startScheduler(configuration); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.startScheduler(configuration))
 }
 
 func (c *cluster) stopAll() {

@@ -69,8 +69,7 @@ func TestDomains(t *testing.T) {
 		w.rack("a", 0, 3, "1")
 		w.rack("b", 3, 4, "1")
 		w.rack("c", 7, 6, "1")
-		w.pods("train", 4, "1", options...)
-		w.waitBound("train", 4, 20*time.Second)
+		w.podsStart("train", 4, "1", options...)
 		w.mustBeIn("train", map[string]int{"b": 4})
 		// An extra member, and the rack is full: it waits, though other racks have room.
 		w.podsFrom("train", 4, 1, "1", options...)
@@ -95,8 +94,7 @@ func TestDomains(t *testing.T) {
 // TestKaiSubgroups: a PodGroup of KAI's starts when its tree is satisfied, not before, each of its groups in its own
 // rack. Members beyond the minimums start when there is room. SPEC D-4, P-5, G-11.
 func TestKaiSubgroups(t *testing.T) {
-	shared.install(t, guard, "")
-	w := newWorld(t, shared)
+	w := newWorldWith(t, guard, "")
 	w.rack("a", 0, 2, "1")
 	w.rack("b", 2, 3, "1")
 	inOneRack := map[string]any{"requiredTopologyLevel": "rack"}
@@ -119,8 +117,7 @@ func TestKaiSubgroups(t *testing.T) {
 	}
 	// d0's first member is beyond the minimum now: it is placed by itself, and the second stays in the same rack.
 	w.waitBound("d0", 1, 20*time.Second)
-	w.pods("filler", 1, "1")
-	w.waitBound("filler", 1, 20*time.Second)
+	w.podsStart("filler", 1, "1")
 	w.pod("d0-1", "1", inSubgroup("serve", "d0"))
 	w.staysBound("d0", 1, time.Second)
 	for rack := range w.racks("d0") {

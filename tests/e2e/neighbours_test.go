@@ -76,8 +76,7 @@ func TestPodAffinity(t *testing.T) {
 	shared.install(t, guard, "")
 	gatedAndNot(t, "apart", func(w *world, gated bool) {
 		w.nodes(3, "8")
-		w.pods("train", 3, "1", gateIf(gated, gang("train", 3), ofJob("train"), apartFrom("train", "kubernetes.io/hostname"))...)
-		w.waitBound("train", 3, 20*time.Second)
+		w.podsStart("train", 3, "1", gateIf(gated, gang("train", 3), ofJob("train"), apartFrom("train", "kubernetes.io/hostname"))...)
 		nodes := map[string]bool{}
 		for _, pod := range w.list("train") {
 			nodes[pod.Spec.NodeName] = true
@@ -94,15 +93,13 @@ func TestPodAffinity(t *testing.T) {
 	gatedAndNot(t, "near", func(w *world, gated bool) {
 		w.rack("a", 0, 1, "2")
 		w.rack("b", 1, 2, "2")
-		w.pods("train", 3, "1", gateIf(gated, gang("train", 3), ofJob("train"), nearTo("train", "rack"))...)
-		w.waitBound("train", 3, 20*time.Second)
+		w.podsStart("train", 3, "1", gateIf(gated, gang("train", 3), ofJob("train"), nearTo("train", "rack"))...)
 		w.mustBeIn("train", map[string]int{"b": 3})
 	})
 	gatedAndNot(t, "even", func(w *world, gated bool) {
 		w.rack("a", 0, 1, "8")
 		w.rack("b", 1, 1, "3")
-		w.pods("train", 6, "1", gateIf(gated, gang("train", 6), ofJob("train"), evenlyOver("train", "rack"))...)
-		w.waitBound("train", 6, 20*time.Second)
+		w.podsStart("train", 6, "1", gateIf(gated, gang("train", 6), ofJob("train"), evenlyOver("train", "rack"))...)
 		w.mustBeIn("train", map[string]int{"a": 3, "b": 3})
 	})
 	gatedAndNot(t, "even, where they may go", func(w *world, gated bool) {
@@ -132,8 +129,7 @@ func TestPodAffinity(t *testing.T) {
 		noisy := &world{cluster: shared, t: w.t, namespace: w.namespace + "-noisy"}
 		w.must(w.createNamespace(noisy.namespace, map[string]string{"team": "x"}))
 		noisy.pod("loud", "1", ofJob("loud"), func(pod *corev1.Pod) { pod.Spec.NodeName = "node-0000" })
-		w.pods("train", 2, "3", gateIf(gated, gang("train", 2), apartFromNamespacesOf("x", "loud"))...)
-		w.waitBound("train", 2, 20*time.Second)
+		w.podsStart("train", 2, "3", gateIf(gated, gang("train", 2), apartFromNamespacesOf("x", "loud"))...)
 		for _, pod := range w.list("train") {
 			if pod.Spec.NodeName != "node-0001" {
 				w.t.Errorf("%s is on %s, beside a pod that it wants to be apart from", pod.Name, pod.Spec.NodeName)
@@ -155,15 +151,13 @@ func TestPodAffinity(t *testing.T) {
 		w.rack("b", 1, 2, "2")
 		w.rack("c", 3, 1, "2")
 		w.must(w.patchNode("node-0000", `{"spec":{"taints":[{"key":"old","effect":"PreferNoSchedule"}]}}`))
-		w.pods("train", 2, "1", gateIf(gated, gang("train", 2), ofJob("train"), rather("b", "train"))...)
-		w.waitBound("train", 2, 20*time.Second)
+		w.podsStart("train", 2, "1", gateIf(gated, gang("train", 2), ofJob("train"), rather("b", "train"))...)
 		w.mustBeIn("train", map[string]int{"b": 2})
 		if first, second := w.list("train")[0].Spec.NodeName, w.list("train")[1].Spec.NodeName; first == second {
 			w.t.Errorf("2 members that would rather be apart are both on %s", first)
 		}
 		// Four untainted nodes are free, two of them in the preferred rack; the last pod goes to the tainted node.
-		w.pods("more", 5, "1", gateIf(gated, gang("more", 5), ofJob("more"), rather("b", "more"))...)
-		w.waitBound("more", 5, 20*time.Second)
+		w.podsStart("more", 5, "1", gateIf(gated, gang("more", 5), ofJob("more"), rather("b", "more"))...)
 		w.mustBeIn("more", map[string]int{"a": 1, "b": 2, "c": 2})
 	})
 }

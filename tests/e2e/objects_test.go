@@ -60,14 +60,11 @@ func (c *cluster) create(object *unstructured.Unstructured) error {
 
 func waitForErr(limit time.Duration, try func() error) error {
 	var last error
-	err := waitFor(limit, "retry", func() (bool, string) {
+	_ = waitFor(limit, "retry", func() (bool, string) {
 		last = try()
 		return last == nil, fmt.Sprint(last)
 	})
-	if err != nil {
-		return last
-	}
-	return nil
+	return last
 }
 
 // world has the resources of one test: its own namespace and nodes.
@@ -93,6 +90,13 @@ func newWorld(t *testing.T, c *cluster) *world {
 	return w
 }
 
+// newWorldWith first installs musterd, with more configuration, and kube-scheduler.
+func newWorldWith(t *testing.T, configuration, extra string) *world {
+	t.Helper()
+	shared.install(t, configuration, extra)
+	return newWorld(t, shared)
+}
+
 // gatedAndNot runs a test in two worlds: for pods with Muster's gate, and without it.
 func gatedAndNot(t *testing.T, name string, test func(w *world, gated bool)) {
 	t.Helper()
@@ -107,11 +111,16 @@ func (c *cluster) createNamespace(name string, labels map[string]string) error {
 	return err
 }
 
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (w *world) must(err error) {
 	w.t.Helper()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 }
 
 // clear deletes every pod, PodGroup and node.
@@ -354,6 +363,13 @@ func (w *world) createGroup(kind schema.GroupVersionResource, name string, annot
 func (w *world) pods(name string, n int, cpu string, options ...podOption) {
 	w.t.Helper()
 	w.podsFrom(name, 0, n, cpu, options...)
+}
+
+// podsStart creates them and waits until all are bound.
+func (w *world) podsStart(name string, n int, cpu string, options ...podOption) {
+	w.t.Helper()
+	w.pods(name, n, cpu, options...)
+	w.waitBound(name, n, 20*time.Second)
 }
 
 // podsFrom creates `count` pods, numbered from `first`.

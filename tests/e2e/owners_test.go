@@ -86,8 +86,7 @@ func TestBareJob(t *testing.T) {
 	// A Job that does not fit waits as a whole; a lone pod is not changed.
 	other := w.job("large", 8)
 	w.pods("large", 8, "1", ownedBy(other))
-	w.pods("plain", 1, "1")
-	w.waitBound("plain", 1, 20*time.Second)
+	w.podsStart("plain", 1, "1")
 	w.staysBound("large", 0, 2*time.Second)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "wrong", Annotations: map[string]string{
 		"gang.scheduling.koordinator.sh/name": "g", "gang.scheduling.koordinator.sh/min-available": "many"}},

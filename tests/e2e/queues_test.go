@@ -24,17 +24,14 @@ func TestQueueLimit(t *testing.T) {
 		with := func(name string, min int, queue string) []podOption {
 			return gateIf(gated, gang(name, min), inQueue(queue))
 		}
-		w.pods("first", 4, "1", with("first", 4, "team")...)
-		w.waitBound("first", 4, 20*time.Second)
+		w.podsStart("first", 4, "1", with("first", 4, "team")...)
 		w.podsFrom("first", 4, 1, "1", with("first", 4, "team")...)
 		w.pods("second", 4, "1", with("second", 4, "team")...)
 		w.everyMemberSays("second", "asks for cpu: 4, of the limit of queue team, cpu: 4, 4 is used", 20*time.Second)
-		w.pods("other", 2, "1", with("other", 2, "other")...)
-		w.waitBound("other", 2, 20*time.Second)
+		w.podsStart("other", 2, "1", with("other", 2, "other")...)
 		w.pods("more", 1, "1", with("more", 1, "other")...)
 		w.everyMemberSays("more", "of the limit of queue org, cpu: 6, 6 is used", 20*time.Second)
-		w.pods("plain", 1, "1")
-		w.waitBound("plain", 1, 20*time.Second)
+		w.podsStart("plain", 1, "1")
 		w.staysBound("second", 0, time.Second)
 		w.staysBound("first", 4, time.Second)
 		w.staysBound("more", 0, time.Second)
@@ -84,8 +81,7 @@ func (w *world) queueSays(name, status string) string {
 // TestQueueObjects: queues as objects. An invalid tree changes nothing and reports why, also after a restart; a
 // corrected tree is in force at once. SPEC Q-1.
 func TestQueueObjects(t *testing.T) {
-	shared.install(t, guard, "\nqueues:\n  source: kubernetes\n")
-	w := newWorld(t, shared)
+	w := newWorldWith(t, guard, "\nqueues:\n  source: kubernetes\n")
 	t.Cleanup(func() {
 		_ = w.dyn.Resource(queueResource).DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{})
 	})
@@ -93,8 +89,7 @@ func TestQueueObjects(t *testing.T) {
 	w.queue("org", map[string]any{"limit": map[string]any{"cpu": int64(4)}})
 	w.queue("team", map[string]any{"parent": "org"})
 	w.queueSays("team", "True")
-	w.pods("first", 4, "1", gang("first", 4), inQueue("team"))
-	w.waitBound("first", 4, 20*time.Second)
+	w.podsStart("first", 4, "1", gang("first", 4), inQueue("team"))
 	w.pods("second", 2, "1", gang("second", 2), inQueue("team"))
 	w.everyMemberSays("second", "of the limit of queue org, cpu: 4, 4 is used", 20*time.Second)
 	w.queue("org", map[string]any{"limit": map[string]any{"cpu": int64(8)}, "parent": "nowhere"})
@@ -113,8 +108,7 @@ func TestQueueObjects(t *testing.T) {
 // seconds. They share the cluster by weight, 1 to 3: within 5% of their shares, weighted by time, over a minute after
 // the first 15 s. SPEC Q-3.
 func TestFairShare(t *testing.T) {
-	shared.install(t, guard, "\nqueues:\n  tree:\n  - {name: a, overQuotaWeight: {cpu: 1}}\n  - {name: b, overQuotaWeight: {cpu: 3}}\n")
-	w := newWorld(t, shared)
+	w := newWorldWith(t, guard, "\nqueues:\n  tree:\n  - {name: a, overQuotaWeight: {cpu: 1}}\n  - {name: b, overQuotaWeight: {cpu: 3}}\n")
 	const (
 		cpus    = 208 // 52 gangs of 4: the shares are 13 and 39 whole gangs
 		size    = 4

@@ -11,8 +11,7 @@ import (
 // reserved: neither lone pods nor other gangs take them, and a killed musterd restores them. Executors come with a
 // gate, without, and after the reservation. SPEC P-7, K-13.
 func TestFutureMembers(t *testing.T) {
-	shared.install(t, guard, "")
-	w := newWorld(t, shared)
+	w := newWorldWith(t, guard, "")
 	w.nodes(2, "2")
 	as := func(subgroup string) podOption {
 		return func(pod *corev1.Pod) { pod.Labels["muster.dev/subgroup"] = subgroup }
@@ -51,8 +50,7 @@ func TestFutureReservations(t *testing.T) {
 	shared.install(t, guard, "")
 	gatedAndNot(t, "terminating pod", func(w *world, gated bool) {
 		w.nodes(1, "4")
-		w.pods("old", 1, "1")
-		w.waitBound("old", 1, 20*time.Second)
+		w.podsStart("old", 1, "1")
 		w.must(w.deletePod("old-0", 600))
 		w.pods("first", 2, "2", gateIf(gated, gang("first", 2))...)
 		w.everyMemberSays("first", "capacity is reserved for it, part of which terminating pods still use, on node-0000", 15*time.Second)

@@ -266,9 +266,7 @@ func (s *scriptedExtender) do(line string, removed map[string]bool) error {
 func TestKubeSchedulerCases(t *testing.T) {
 	path := filepath.Join(shared.root, casesFile)
 	header, cases, err := readCases(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	rewrite := os.Getenv("MUSTER_REWRITE") != ""
 	shared.scheduler.kill()
 	if err := shared.muster.stop(); err != nil {
@@ -284,9 +282,7 @@ func TestKubeSchedulerCases(t *testing.T) {
 	})
 	s := &scriptedExtender{}
 	s.serve(t, shared.extenderPort, shared.bindPort)
-	if err := shared.startScheduler(guard); err != nil {
-		t.Fatal(err)
-	}
+	must(t, shared.startScheduler(guard))
 	for i := range cases {
 		// kube-scheduler has races of its own: a status update of a victim may wake the preemptor once more before the victim
 		// ends. Observations without a race are the same in all three tries.
@@ -310,9 +306,7 @@ func TestKubeSchedulerCases(t *testing.T) {
 		}
 	}
 	if rewrite {
-		if err := writeCases(path, header, cases); err != nil {
-			t.Fatal(err)
-		}
+		must(t, writeCases(path, header, cases))
 	}
 }
 

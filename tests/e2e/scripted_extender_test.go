@@ -176,9 +176,7 @@ func (s *scriptedExtender) serve(t *testing.T, ports ...int) {
 	}
 	for _, port := range ports {
 		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		server := &http.Server{Handler: mux}
 		go func() { _ = server.Serve(listener) }()
 		t.Cleanup(func() { _ = server.Close() })

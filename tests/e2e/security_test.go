@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // writeClientCertificate creates an authority for clients, and a certificate signed by it.
@@ -19,18 +18,12 @@ func (c *cluster) writeClientCertificate(t *testing.T, common string) {
 	authority := &x509.Certificate{Subject: pkix.Name{CommonName: "clients"}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign}
 	authorityKey, authorityPEM, _, err := issue(authority, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	client := &x509.Certificate{Subject: pkix.Name{CommonName: common}, KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
 	_, clientPEM, keyPEM, err := issue(client, authority, authorityKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.writeFiles(map[string][]byte{"clients-ca.crt": authorityPEM, "client.crt": clientPEM, "client.key": keyPEM}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, c.writeFiles(map[string][]byte{"clients-ca.crt": authorityPEM, "client.crt": clientPEM, "client.key": keyPEM}))
 }
 
 // TestSecuredDoors: the real kube-scheduler uses mutual TLS with both ports of the extender, and a gang starts; a
@@ -54,8 +47,7 @@ auth: {tokenReview: true, writers: ["cert:the-scheduler", "user:admin"], readers
 
 	w := newWorld(t, shared)
 	w.nodes(2, "4")
-	w.pods("secured", 4, "2", gang("secured", 4))
-	w.waitBound("secured", 4, 20*time.Second)
+	w.podsStart("secured", 4, "2", gang("secured", 4))
 
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(shared.caPEM)

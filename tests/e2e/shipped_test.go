@@ -20,27 +20,19 @@ func TestAsShipped(t *testing.T) {
 	shared.scheduler = nil
 	ours, err := shared.runScheduler("default-scheduler", schedulerToken,
 		map[string]any{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer ours.kill()
-	if err := shared.startMuster(""); err != nil {
-		t.Fatal(err)
-	}
+	must(t, shared.startMuster(""))
 	data := func(name, key string) string {
 		object, err := shared.client.CoreV1().ConfigMaps("muster-system").Get(context.Background(), name, metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return object.Data[key]
 	}
 	if text, _ := shared.shipped(guard, "muster", "musterd.yaml"); text != data("muster", "musterd.yaml") {
 		t.Error("musterd runs another configuration than the one in the cluster")
 	}
 	config := map[string]any{}
-	if err := yaml.Unmarshal([]byte(shared.addresses(data("muster-scheduler", "config.yaml"))), &config); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal([]byte(shared.addresses(data("muster-scheduler", "config.yaml"))), &config))
 	if shared.scheduler, err = shared.runScheduler("kube-scheduler", musterToken, config); err != nil {
 		t.Fatal(err)
 	}

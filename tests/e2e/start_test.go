@@ -38,8 +38,7 @@ func TestWholeOrNotAtAll(t *testing.T) {
 			w.staysBound("train", 0, time.Second)
 			w.clear()
 			w.nodes(8, "4")
-			w.pods("train", 8, "4", options...)
-			w.waitBound("train", 8, 20*time.Second)
+			w.podsStart("train", 8, "4", options...)
 		})
 	}
 }
@@ -47,8 +46,7 @@ func TestWholeOrNotAtAll(t *testing.T) {
 // TestTwoGangsInterleaved (b): two gangs of 5 interleaved with room for 5: one runs completely; the other holds nothing
 // and runs when the first is deleted. SPEC P-6, P-9, K-7.
 func TestTwoGangsInterleaved(t *testing.T) {
-	shared.install(t, guard, "")
-	w := newWorld(t, shared)
+	w := newWorldWith(t, guard, "")
 	w.nodes(5, "2")
 	for i := 0; i < 5; i++ {
 		w.pod(fmt.Sprintf("a-%d", i), "2", gang("a", 5))
@@ -72,8 +70,7 @@ func TestTwoGangsInterleaved(t *testing.T) {
 // TestDialects (c): PodGroup and annotations; annotations override their PodGroup, field by field. SPEC D-1, D-3, D-9,
 // K-11.
 func TestDialects(t *testing.T) {
-	shared.install(t, guard, "")
-	w := newWorld(t, shared)
+	w := newWorldWith(t, guard, "")
 	w.nodes(4, "4")
 	t.Run("a pod waits for its PodGroup", func(t *testing.T) {
 		w.t = t
@@ -95,8 +92,7 @@ func TestDialects(t *testing.T) {
 		w.t = t
 		w.podGroup("both", 6, nil)
 		both := func(pod *corev1.Pod) { member("both")(pod); gang("both", 3)(pod) }
-		w.pods("both", 3, "1", both)
-		w.waitBound("both", 3, 20*time.Second)
+		w.podsStart("both", 3, "1", both)
 	})
 	t.Run("labels, without a PodGroup", func(t *testing.T) {
 		w.t = t
@@ -140,8 +136,7 @@ func TestWaitTimeExpires(t *testing.T) {
 			return true, ""
 		}))
 		w.everyMemberSays("stuck", "wait time", 15*time.Second)
-		w.pods("free", 3, "4", gang("free", 3))
-		w.waitBound("free", 3, 20*time.Second)
+		w.podsStart("free", 3, "4", gang("free", 3))
 	})
 	t.Run("requeue tries again behind others", func(t *testing.T) {
 		w := newWorld(t, shared)
@@ -190,8 +185,7 @@ func TestNoEvictionForAGangThatCannotFit(t *testing.T) {
 	rounds := func(t *testing.T, rounds int) (disrupted []string) {
 		w := newWorld(t, shared)
 		w.nodes(4, "4")
-		w.pods("low", 4, "3")
-		w.waitBound("low", 4, 20*time.Second)
+		w.podsStart("low", 4, "3")
 		urgent := w.withPriority(100000)
 		for round := 0; round < rounds && len(disrupted) == 0; round++ {
 			name := fmt.Sprintf("high%d", round)
@@ -308,8 +302,7 @@ func TestKilled(t *testing.T) {
 			w.waitBound("half", 8, 60*time.Second)
 		})
 		t.Run(name+" while a binding burst is half done", func(t *testing.T) {
-			shared.install(t, guard, "")
-			w := newWorld(t, shared)
+			w := newWorldWith(t, guard, "")
 			w.nodes(40, "4")
 			watch.allow(30 * time.Second)
 			defer watch.allow(0)
@@ -333,8 +326,7 @@ func TestKilledAgainAndAgain(t *testing.T) {
 	}
 	recording := filepath.Join(t.TempDir(), "muster.rec")
 	record := fmt.Sprintf("\nrecording: {file: %s}\n", recording)
-	shared.install(t, guard, record)
-	w := newWorld(t, shared)
+	w := newWorldWith(t, guard, record)
 	w.nodes(24, "4")
 	random := rand.New(rand.NewSource(int64(kills)))
 	var slowest time.Duration
@@ -371,11 +363,9 @@ func TestKilledAgainAndAgain(t *testing.T) {
 // TestTraced (S-4): from the first call to the last binding, a gang's start is one trace, and its spans show where the
 // time went.
 func TestTraced(t *testing.T) {
-	shared.install(t, guard, "")
-	w := newWorld(t, shared)
+	w := newWorldWith(t, guard, "")
 	w.nodes(4, "4")
-	w.pods("traced", 4, "4", gang("traced", 4), withGate)
-	w.waitBound("traced", 4, 20*time.Second)
+	w.podsStart("traced", 4, "4", gang("traced", 4), withGate)
 	type span struct {
 		TraceID, SpanID, ParentSpanID, Name, Pod, Outcome string
 		DurationUs, Pods                                  int64
@@ -424,8 +414,7 @@ func TestTraced(t *testing.T) {
 // TestStoppedInABurst: a musterd that receives SIGTERM finishes the current burst, and its store has no open start when
 // it starts again.
 func TestStoppedInABurst(t *testing.T) {
-	shared.install(t, guard, "")
-	w := newWorld(t, shared)
+	w := newWorldWith(t, guard, "")
 	w.nodes(40, "4")
 	w.pods("burst", 40, "4", gang("burst", 40), withGate)
 	w.awaitBurst("burst")
@@ -444,8 +433,7 @@ func TestStoppedInABurst(t *testing.T) {
 // answering. musterd still stops within 25 s, and the next one first completes the interrupted start.
 func TestStoppedWhileTheAPIServerHangs(t *testing.T) {
 	const size = 200
-	shared.install(t, guard, "")
-	w := newWorld(t, shared)
+	w := newWorldWith(t, guard, "")
 	w.nodes(20, "4")
 	watch.allow(60 * time.Second)
 	defer watch.allow(0)
@@ -469,8 +457,7 @@ func TestStoppedWhileTheAPIServerHangs(t *testing.T) {
 
 // TestContention (i): 20 gangs of 8 with room for 10. Ten start promptly; ten wait, say why, and start as room appears.
 func TestContention(t *testing.T) {
-	shared.install(t, guard, "")
-	w := newWorld(t, shared)
+	w := newWorldWith(t, guard, "")
 	w.nodes(20, "4")
 	start := time.Now()
 	each(20, func(g int) {
