@@ -8,10 +8,11 @@ class QueuePositionTest : public WholeMachine {
  protected:
   void Declare() {
     QueueRules rules;
-    for (const auto& [name, parent] : {std::pair("org", ""), {"a", "org"}, {"b", "org"}}) {
+    for (const auto& [name, parent] : {std::pair("org", ""), {"a", "org"}, {"b", "org"}, {"none", "org"}}) {
       rules.queues.emplace_back();
       rules.queues.back().name = name;
       rules.queues.back().parent = parent;
+      if (rules.queues.back().name == "none") rules.queues.back().limit = {{"cpu", 0}};
     }
     Apply(SetQueues{rules});
   }
@@ -64,6 +65,9 @@ TEST_F(QueuePositionTest, QueuesDeclared_EachHasItsOwnOrder) {
   Put("b1", "b");
   Put("a2", "a");
   Put("d1", "");
+  Put("never-1", "none");
+  Put("never-2", "none");
+  EXPECT_EQ(Before("never-2"), "1/1 none:") << "gangs that can never run delay no other gang";
   EXPECT_EQ(Before("a2"), "2/2 a: a1");
   EXPECT_EQ(Before("b1"), "1/1 b:");
   EXPECT_EQ(Before("d1"), "1/1 default:");

@@ -13,50 +13,58 @@ class MachineView : public WholeMachine {
     pod.phase = phase;
     Apply(UpsertPod{pod});
   }
-  [[nodiscard]] std::string Phase() const { return std::string(ToString(View("g").phase)); }
+  static GangDeclaration& Rules(PodDescription* pod) { return pod->gang.declaration.Mutable(); }
+  // A member of a gang that another object declares.
+  static PodDescription Refers(const std::string& uid, const std::string& gang, GangDialect dialect) {
+    PodDescription pod = Lone(uid, 1);
+    pod.gang.name = gang;
+    pod.gang.dialect = dialect;
+    return pod;
+  }
+  // "PHASE: members (waiting committed bound/running succeeded failed), its plan; what would help", of gang "g".
+  [[nodiscard]] std::string Figures() const {
+    const GangView v = View("g");
+    const std::string plan = absl::StrCat(", ", v.held, " held ", v.asked, " asked of ", v.planned, " since ",
+                                          v.planned_ms - kT0, ", ", v.wait_left_ms / 1'000, " s left");
+    return absl::StrCat(ToString(v.phase), ": ", v.children, " (", v.waiting, " ", v.committed, " ", v.bound, "/",
+                        v.running, " ", v.succeeded, " ", v.failed, ")", v.planned == 0 ? "" : plan,
+                        v.satisfied ? ", satisfied" : "", v.would_help.empty() ? "" : "; ", v.would_help);
+  }
 };
 
-TEST_F(MachineView, Phase_FollowsStatesOfMembers) {
+TEST_F(MachineView, PhaseAndFigures_FollowStatesOfMembers) {
   Put("a", 2, "", PodPhase::kPending);
-  EXPECT_EQ(Phase(), "Pending");
-  EXPECT_EQ(View("g").would_help, "create the missing pods, or lower the minimum");
+  EXPECT_EQ(Figures(), "Pending: 1 (0 0 0/0 0 0); create the missing pods, or lower the minimum");
   Put("b", 2, "", PodPhase::kPending);
-  EXPECT_EQ(Phase(), "PreScheduling");
-  EXPECT_EQ(View("g").would_help, "free or add capacity that its pods can use, or lower the minimum");
+  EXPECT_EQ(Figures(),
+            "PreScheduling: 2 (0 0 0/0 0 0); free or add capacity that its pods can use, or lower the minimum");
+  now_ms_ += 2'000;
   Apply(UpsertNode{SmallNode("n", 2)});
-  EXPECT_EQ(Phase(), "Scheduling");
+  EXPECT_EQ(Figures(), "Scheduling: 2 (0 0 0/0 0 0), 0 held 0 asked of 2 since 2000, 600 s left");
   AskAndBind("a", 1);
-  EXPECT_EQ(View("g").waiting, 1);
-  EXPECT_EQ(View("g").held, 1);
-  EXPECT_EQ(View("g").planned, 2);
+  EXPECT_EQ(Figures(),
+            "Scheduling: 2 (1 0 0/0 0 0), 1 held 1 asked of 2 since 2000, 600 s left; "
+            "schedule its members that are not at the barrier: b");
   AskAndBind("b", 2);
-  EXPECT_EQ(View("g").committed, 2);
-  EXPECT_EQ(Phase(), "Scheduling");
+  EXPECT_EQ(Figures(), "Scheduling: 2 (0 2 0/0 0 0), 0 held 2 asked of 2 since 2000, 600 s left, satisfied");
   for (const char* uid : {"a", "b"}) Apply(BindingOutcome{uid, "n", BindingResult::kBound, ""});
-  EXPECT_EQ(Phase(), "Scheduled");
-  EXPECT_EQ(View("g").bound, 2);
-  EXPECT_EQ(View("g").running, 0);
+  EXPECT_EQ(Figures(), "Scheduled: 2 (0 0 2/0 0 0), satisfied");
   Put("a", 2, "n", PodPhase::kRunning);
-  EXPECT_EQ(Phase(), "Scheduled");
+  EXPECT_EQ(Figures(), "Scheduled: 2 (0 0 2/1 0 0), satisfied");
   Put("b", 2, "n", PodPhase::kRunning);
-  EXPECT_EQ(Phase(), "Running");
-  EXPECT_EQ(View("g").bound, 2);
-  EXPECT_EQ(View("g").running, 2);
+  EXPECT_EQ(Figures(), "Running: 2 (0 0 2/2 0 0), satisfied");
   Put("b", 2, "n", PodPhase::kFailed);
-  EXPECT_EQ(Phase(), "Unknown");
-  EXPECT_EQ(View("g").failed, 1);
+  EXPECT_EQ(Figures(), "Unknown: 1 (0 0 1/1 0 1), satisfied");
   Put("a", 2, "n", PodPhase::kSucceeded);
-  EXPECT_EQ(Phase(), "Failed");
-  EXPECT_EQ(View("g").succeeded, 1);
+  EXPECT_EQ(Figures(), "Failed: 0 (0 0 0/0 1 1); create the missing pods, or lower the minimum");
   Put("c", 2, "n", PodPhase::kSucceeded);
-  EXPECT_EQ(Phase(), "Finished");
+  EXPECT_EQ(Figures(), "Finished: 0 (0 0 0/0 2 1)");
 }
 
 TEST_F(MachineView, Phase_SucceededMember_CountsAsRunning) {
   Put("a", 2, "n", PodPhase::kSucceeded);
   Put("b", 2, "n", PodPhase::kRunning);
-  EXPECT_EQ(Phase(), "Running");
-  EXPECT_FALSE(View("g").satisfied) << "its start was not observed";
+  EXPECT_EQ(Figures(), "Running: 1 (0 0 1/1 1 0); create the missing pods, or lower the minimum");
 }
 
 TEST_F(MachineView, MemberNode_FollowsSlotHoldAndCommit) {
@@ -87,6 +95,18 @@ TEST_F(MachineView, MemberNode_FollowsSlotHoldAndCommit) {
   EXPECT_EQ(machine_.reader().gangs.View(GangAt("w"), false).members.size(), 0U);
 }
 
+TEST_F(MachineView, FutureSlots_AreCountedForEachLeaf) {
+  Apply(UpsertNode{SmallNode("n", 4)});
+  GangObject object{GangDialect::kKai, "d", "g", "", 1, {}};
+  PodDescription pod = Refers("a-1", "g", GangDialect::kKai);
+  pod.gang.subgroup = "a";
+  for (const char* name : {"a", "b"})
+    object.declaration.Mutable().subgroups.push_back({name, "", 2, {}, {}, pod.shape});
+  Apply(UpsertGangObject{object});
+  Apply(UpsertPod{pod});
+  EXPECT_EQ(View("g").future_slots_by_leaf, (std::vector<int32_t>{1, 2}));
+}
+
 // S-5: members are read in steps of one. Two members may differ only in the UID.
 TEST_F(MachineView, ViewMembers_SameNames_ReadsEachMemberOnce) {
   for (const char* uid : {"u-1", "u-2", "u-3"}) {
@@ -94,50 +114,71 @@ TEST_F(MachineView, ViewMembers_SameNames_ReadsEachMemberOnce) {
     pod.uid = uid;
     Apply(UpsertPod{pod});
   }
-  ASSERT_EQ(GangAt("g").children(), 3);
   MembersCursor read;
   std::vector<MemberView> members;
-  for (int step = 0; step < 5 && !machine_.reader().gangs.ViewMembers(GangAt("g"), 1, &read, &members);) ++step;
-  EXPECT_EQ(members.size(), 3U);
+  size_t steps = 1;
+  while (steps < 5 && !machine_.reader().gangs.ViewMembers(GangAt("g"), 1, &read, &members)) ++steps;
+  EXPECT_EQ(std::pair(steps, members.size()), (std::pair<size_t, size_t>(3, 3)));
+}
+
+// S-5: why a pod has no node, in the view of the pod itself.
+TEST_F(MachineView, PodReason_NoGangOrNoMinimum_NamesObstacle) {
+  const auto why = [&](const PodDescription& pod) {
+    Apply(UpsertPod{pod});
+    PodId from = 0;
+    const Pod* found = nullptr;
+    while (found == nullptr && from < 4) found = machine_.reader().gangs.FindPodNamed("d", pod.name, 1, &from);
+    const PodView view = machine_.reader().gangs.ViewPod(*found);
+    EXPECT_EQ(view.ignored, pod.gang.ignored);
+    return absl::StrCat(view.name_space, "/", view.pod.name, " ", view.gang.key, " ", ReasonName(view.pod.reason.code),
+                        ": ", view.pod.reason.text);
+  };
+  PodDescription lone = Lone("lone", 1);
+  lone.gang.ignored = {"label x has no effect"};
+  EXPECT_EQ(why(lone),
+            "d/lone  NotAGang: it is in no gang; Muster only keeps it off capacity that is promised to gangs");
+  lone.invalid = "cpu: not a quantity";
+  EXPECT_EQ(why(lone), "d/lone  InvalidRequest: pod lone: cpu: not a quantity");
+  lone.invalid.clear();
+  lone.node_name = "n";
+  EXPECT_EQ(why(lone), "d/lone  None: ");
+  const PodDescription free = Member("free", "z", 0, 1);
+  EXPECT_EQ(why(free), "d/free d/z NoRoom: there are no nodes");
+  NodeDescription tainted = SmallNode("m", 1);
+  tainted.taints = {{"dedicated", "x", TaintEffect::kNoSchedule}};
+  Apply(UpsertNode{tainted});
+  Apply(UpsertNode{SmallNode("n", 1)});
+  EXPECT_EQ(why(free),
+            "d/free d/z NoRoom: 1 node: a taint the pod does not tolerate (dedicated); 1 node: insufficient cpu");
+  Apply(RemovePod{"lone"});
+  EXPECT_EQ(why(free), "d/free d/z None: ");
 }
 
 TEST_F(MachineView, WouldHelp_NamesTheCorrection) {
-  const auto help = [&](const PodDescription& pod) {
+  const auto help = [&](const std::string& uid, void (*change)(PodDescription*)) {
+    PodDescription pod = Member(uid, uid.substr(0, 1), 1);
+    change(&pod);
     Apply(UpsertPod{pod});
     return View(pod.gang.name).would_help;
   };
-  PodDescription invalid = Member("i", "i", 1);
-  invalid.invalid = "cpu: not a quantity";
-  EXPECT_EQ(help(invalid), "correct what the reason names in the pod");
-  PodDescription unserved = Member("s", "s", 1);
-  unserved.scheduler_name = "other";
-  EXPECT_EQ(help(unserved), "set the pod's schedulerName to one that Muster serves");
-  PodDescription refers = Member("r", "r", 1);
-  refers.gang.declares = false;
-  refers.gang.declaration = {};
-  refers.gang.dialect = GangDialect::kPodGroupSigs;
-  EXPECT_EQ(help(refers), "create the PodGroup");
-  PodDescription bad = Member("b", "b", 1);
-  bad.gang.declaration = {};
-  bad.gang.declaration.Mutable().unreadable_minimum = "min-available: \"x\"";
-  EXPECT_EQ(help(bad), "correct the declaration");
-  PodDescription grouped = Member("o", "o", 1);
-  grouped.gang.declaration.Mutable().groups = {"d/elsewhere", "d/other"};
-  EXPECT_EQ(help(grouped), "list the same gangs, itself included, on every gang of the group");
-  PodDescription marked = Member("t", "t", 1);
-  marked.timed_out_mark = true;
-  EXPECT_EQ(help(marked), "delete the marked pods");
-  PodDescription wants = Member("m", "m", 1);
-  wants.gang.declaration.Mutable().min_resources = ResourceList{{"cpu", 5}};
-  EXPECT_EQ(help(wants), "free or add capacity, or lower minResources");
-  PodDescription unequal = Member("p", "p", 2);
-  unequal.gang.dialect = GangDialect::kSigsPods;
-  Apply(UpsertPod{unequal});
-  unequal.uid = unequal.name = "p2";
-  unequal.priority = 1;
-  EXPECT_EQ(help(unequal), "give all pods of the gang one priority");
-  PodDescription satisfied = Member("n", "n", 0);
-  EXPECT_EQ(help(satisfied), "");
+  using P = PodDescription*;
+  EXPECT_EQ(help("i", [](P p) { p->invalid = "cpu: not a quantity"; }), "correct what the reason names in the pod");
+  EXPECT_EQ(help("s", [](P p) { p->scheduler_name = "x"; }), "set the pod's schedulerName to one that Muster serves");
+  EXPECT_EQ(help("c", [](P p) { p->scheduler_name = ""; }),
+            "call Permit for each member, with a node (DecisionService)");
+  EXPECT_EQ(help("r", [](P p) { *p = Refers("r", "r", GangDialect::kPodGroupSigs); }), "create the PodGroup");
+  EXPECT_EQ(help("a", [](P p) { *p = Refers("a", "a", GangDialect::kApi); }), "submit or create the gang");
+  EXPECT_EQ(help("b", [](P p) { Rules(p).min_member.reset(), Rules(p).unreadable_minimum = "\"x\""; }),
+            "correct the declaration");
+  EXPECT_EQ(help("o", [](P p) { Rules(p).groups.assign(2, "d/other"); }),
+            "list the same gangs, itself included, on every gang of the group");
+  EXPECT_EQ(help("t", [](P p) { p->timed_out_mark = true; }), "delete the marked pods");
+  EXPECT_EQ(help("m", [](P p) { Rules(p).min_resources.emplace()["cpu"] = 5; }),
+            "free or add capacity, or lower minResources");
+  help("p", [](P p) { p->gang.dialect = GangDialect::kSigsPods, Rules(p).min_member = 2; });
+  EXPECT_EQ(help("p2", [](P p) { p->gang.dialect = GangDialect::kSigsPods, p->priority = 1; }),
+            "give all pods of the gang one priority");
+  EXPECT_EQ(help("n", [](P p) { Rules(p).min_member = 0; }), "");
 }
 
 // For a group, the advice names what its gangs disagree about.
@@ -145,13 +186,7 @@ TEST_F(MachineView, WouldHelp_GroupDisagrees_NamesTheDifference) {
   PodDescription first = Member("a-1", "a", 1);
   first.gang.declaration.Mutable().groups = {"d/a", "d/b"};
   Apply(UpsertPod{first});
-  SubmitGang submit;
-  submit.id = "s";
-  submit.name_space = "d";
-  submit.name = "b";
-  submit.declaration = first.gang.declaration;
-  submit.pods = {Lone("b-1", 1)};
-  Apply(submit);
+  Apply(SubmitGang{"s", "d", "b", first.gang.declaration, {Lone("b-1", 1)}, 0});
   for (const char* gang : {"a", "b"}) {
     EXPECT_EQ(View(gang).reason.code, ReasonCode::kGroupDisagrees) << View(gang).reason.text;
     EXPECT_EQ(View(gang).would_help, "submit gang d/a as a whole too (SubmitGang), or none of the group");
@@ -169,12 +204,7 @@ TEST_F(MachineView, WouldHelp_GroupDisagrees_NamesTheDifference) {
 
 class OneNamespaceView : public WholeMachine {
  protected:
-  OneNamespaceView()
-      : WholeMachine([] {
-          MachineSettings settings;
-          settings.cross_namespace_groups = false;
-          return settings;
-        }()) {}
+  OneNamespaceView() : WholeMachine(MachineSettings{.cross_namespace_groups = false}) {}
 };
 
 TEST_F(OneNamespaceView, WouldHelp_GroupCrossesNamespaces_NamesTheSetting) {
