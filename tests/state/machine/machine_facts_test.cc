@@ -1,5 +1,6 @@
 // SPEC K-13, D-9, D-12, Q-7, S-1, S-6: announced facts about nodes and pods, and their effect on all components.
 #include <algorithm>
+#include <array>
 #include <ctime>
 #include <limits>
 
@@ -25,33 +26,24 @@ class MachineFacts : public WholeMachine {
     EXPECT_TRUE(absl::IsInvalidArgument(out_.status)) << out_.status;
     EXPECT_EQ(LogicalHash(machine_), before);
   }
+  Lines ChangedNodes() {
+    Lines gangs;
+    Lines nodes;
+    machine_.TakeChanged(&gangs, &nodes);
+    return nodes;
+  }
 };
-
-// The number of the next update changes later answers.
-TEST_F(MachineFacts, Hash_DifferentVersion_Differs) {
-  Apply(ReplaceFacts{{"a", 1}, {}, {}});
-  const uint64_t before = LogicalHash(machine_);
-  Apply(UpdateFacts{.facts_version = {"a", 2}});
-  EXPECT_NE(LogicalHash(machine_), before);
-}
 
 TEST_F(MachineFacts, Facts_OneInvalid_AreRefusedAsAWhole) {
   Apply(UpsertPod{Lone("known", 1)});
-  PodDescription nameless = Lone("x", 1);
-  nameless.name.clear();
-  PodDescription without_uid = Lone("x", 1);
-  without_uid.uid.clear();
-  PodDescription renamed = Lone("known", 1);
-  renamed.name = "other";
-  PodDescription elsewhere = Lone("known", 1);
-  elsewhere.name_space = "elsewhere";
-  PodDescription twin = Lone("x", 1);
-  twin.name = "y";
-  ExpectRefused({SmallNode("m", 1)}, {Lone("x", 1), nameless});
-  ExpectRefused({SmallNode("m", 1)}, {Lone("x", 1), without_uid});
-  ExpectRefused({SmallNode("m", 1)}, {Lone("x", 1), renamed});
-  ExpectRefused({SmallNode("m", 1)}, {Lone("x", 1), elsewhere});
-  ExpectRefused({SmallNode("m", 1)}, {Lone("x", 1), twin});
+  const std::vector<std::array<const char*, 3>> wrong = {
+      {"x", "", "d"}, {"", "x", "d"}, {"known", "other", "d"}, {"known", "known", "elsewhere"}, {"x", "y", "d"}};
+  for (const auto& [uid, name, name_space] : wrong) {
+    PodDescription pod = Lone(uid, 1);
+    pod.name = name;
+    pod.name_space = name_space;
+    ExpectRefused({SmallNode("m", 1)}, {Lone("x", 1), pod});
+  }
   ExpectRefused({SmallNode("m", kMaxAmount + 1)}, {Lone("x", 1)});
   Apply(ReplaceFacts{{"a", 1}, {SmallNode("m", 1)}, {Lone("x", 1), Lone("x", 1)}});
   EXPECT_TRUE(out_.status.ok()) << "the same pod twice";
@@ -119,33 +111,19 @@ TEST_F(MachineFacts, Activation_WithoutPlan_NamesNoPlan) {
 
 TEST_F(MachineFacts, Views_NodeAndGang_ShowTheFacts) {
   Apply(UpsertNode{SmallNode("m", 3)});
-  std::vector<std::string> gangs;
-  std::vector<std::string> nodes;
-  machine_.TakeChanged(&gangs, &nodes);
+  ChangedNodes();
   Apply(RemoveNode{"m"});
-  machine_.TakeChanged(&gangs, &nodes);
-  EXPECT_EQ(nodes, Lines{"m"});
+  EXPECT_EQ(ChangedNodes(), Lines{"m"});
   PodDescription pod = Lone("a", 1);
   pod.node_name = "n";
   Apply(UpsertPod{pod});
   PutGang("g", 2);
   const NodeView node = machine_.reader().facts.ViewNode(machine_.rooms().cluster.FindNode("n"));
-  EXPECT_EQ(node.name, "n");
-  EXPECT_TRUE(node.present);
-  EXPECT_EQ(Cpu(node.allocatable), 4);
-  EXPECT_EQ(Cpu(node.used), 1);
-  EXPECT_EQ(Cpu(node.reserved), 2);
-  EXPECT_EQ(Cpu(node.free), 1);
-  GangObject object;
-  object.name_space = "d";
-  object.name = "o";
-  object.dialect = GangDialect::kPodGroupX;
-  object.created_ms = 77;
-  Apply(UpsertGangObject{object, UpsertGangObject::Mode::kAny});
+  EXPECT_EQ(absl::StrCat(node.name, node.present, node.unschedulable), "n10");
+  EXPECT_EQ(absl::StrCat(Cpu(node.allocatable), Cpu(node.used), Cpu(node.reserved), Cpu(node.free)), "4121");
+  Apply(UpsertGangObject{{GangDialect::kPodGroupX, "d", "o", "uid-o", 77, {}}});
   const GangView gang = View("o");
-  EXPECT_EQ(gang.key, "d/o");
-  EXPECT_EQ(gang.name_space, "d");
-  EXPECT_EQ(gang.name, "o");
+  EXPECT_EQ(absl::StrJoin({gang.key, gang.name_space, gang.name, gang.object_uid}, " "), "d/o d o uid-o");
   EXPECT_TRUE(gang.has_object);
   EXPECT_EQ(gang.object_dialect, GangDialect::kPodGroupX);
   EXPECT_EQ(gang.sources, decltype(gang.sources){GangDialect::kPodGroupX});
@@ -161,24 +139,15 @@ TEST_F(MachineFacts, Views_NodeAndGang_ShowTheFacts) {
 }
 
 TEST_F(MachineFacts, RefusedNode_IsShownUntilAcceptedOrRemoved) {
-  const auto cpu = [](const std::string& name, int64_t amount) {
-    NodeDescription node;
-    node.name = name;
-    node.allocatable = {{"cpu", amount}};
-    return node;
-  };
-  std::vector<std::string> gangs;
-  std::vector<std::string> nodes;
-  machine_.TakeChanged(&gangs, &nodes);
+  ChangedNodes();
   const uint64_t before = LogicalHash(machine_);
-  Apply(UpsertNode{cpu("n", -1)});
+  Apply(UpsertNode{NodeWith("n", {{"cpu", -1}})});
   EXPECT_TRUE(absl::IsInvalidArgument(out_.status));
-  Apply(UpsertNode{cpu("never", kMaxAmount + 1)});
+  Apply(UpsertNode{NodeWith("never", {{"cpu", kMaxAmount + 1}})});
   Apply(UnreadableFact{FactKind::kNode, "n", "another reason"});
   EXPECT_TRUE(absl::IsInvalidArgument(out_.status));
   EXPECT_NE(LogicalHash(machine_), before);
-  machine_.TakeChanged(&gangs, &nodes);
-  EXPECT_EQ(nodes, (Lines{"n", "never"}));
+  EXPECT_EQ(ChangedNodes(), (Lines{"n", "never"}));
   EXPECT_EQ(machine_.reader().facts.ViewNode("n")->refused, "another reason");
   EXPECT_EQ(Cpu(machine_.reader().facts.ViewNode("n")->allocatable), 4) << "what was known stands";
   ASSERT_TRUE(machine_.reader().facts.ViewNode("never").has_value());
@@ -197,7 +166,7 @@ TEST_F(MachineFacts, RefusedNode_IsShownUntilAcceptedOrRemoved) {
   Apply(UpsertNode{SmallNode("n", 4)});
   EXPECT_EQ(machine_.reader().facts.ViewNode("n")->refused, "");
   EXPECT_EQ(machine_.reader().facts.refused_counts(), (FactCounts{3, 0, 0}));
-  Apply(UpsertNode{cpu("never", -1)});
+  Apply(UpsertNode{NodeWith("never", {{"cpu", -1}})});
   Apply(ReplaceFacts{{"me", 1}, {SmallNode("n", 4)}, {}});
   EXPECT_FALSE(machine_.reader().facts.ViewNode("never").has_value()) << "the snapshot does not name it";
 }
@@ -229,12 +198,48 @@ TEST_F(MachineFacts, FactUpdates_LeaveNoGap) {
   EXPECT_TRUE(absl::IsFailedPrecondition(announce("", 1))) << "it has no name";
   Apply(ReplaceFacts{{"me", 7}, {}, {}});
   EXPECT_TRUE(out_.status.ok());
+  const uint64_t before = LogicalHash(machine_);
   EXPECT_TRUE(absl::IsFailedPrecondition(announce("me", 9))) << "8 is missing";
   EXPECT_TRUE(absl::IsFailedPrecondition(announce("you", 8))) << "another announcer";
   for (const int64_t version : {8, 8, 3}) {
     EXPECT_EQ(announce("me", version), absl::OkStatus());
     EXPECT_EQ(std::get<FactsReply>(out_.reply).version, 8);
+    EXPECT_NE(LogicalHash(machine_), before) << "the number of the next update changes later answers";
   }
+}
+
+// S-1: a snapshot removes what it does not name, except gangs created and pods submitted over gRPC. Known facts in a
+// snapshot change nothing: their plans stay.
+TEST_F(MachineFacts, SnapshotAndUpdate_RemoveOnlyAbsentFacts) {
+  const auto known = [this] {
+    Lines names = machine_.rooms().gangs.Uids();
+    for (const char* node : {"n", "m"})
+      names.emplace_back(machine_.reader().facts.FindNode(node) == nullptr ? "" : node);
+    machine_.reader().ForEachGang([&](const Gang& gang) {
+      for (const auto& [dialect, object] : gang.objects)
+        names.push_back(absl::StrCat(gang.name, ":", ToString(dialect)));
+    });
+    return absl::StrJoin(names, " ");
+  };
+  const PodDescription pod = Member("g-1", "g", 1);
+  Apply(SubmitGang{"s", "d", "sub", pod.gang.declaration, {Lone("sub-1", 1)}, 60'000, 1});
+  Apply(UpsertGangObject{{GangDialect::kApi, "d", "api"}});
+  const ReplaceFacts all{{"a", 1},
+                         {SmallNode("n", 4), SmallNode("m", 4)},
+                         {pod, Lone("p", 1)},
+                         {{GangDialect::kKai, "d", "x"}, {GangDialect::kPodGroupX, "d", "x"}}};
+  Apply(all);
+  EXPECT_EQ(
+      known(),
+      "g-1 p sub-1 n m api:gRPC API x:PodGroup scheduling.x-k8s.io/v1alpha1 x:PodGroup scheduling.run.ai/v2alpha2");
+  ASSERT_TRUE(Planned("g"));
+  const uint64_t before = LogicalHash(machine_);
+  Apply(all);
+  EXPECT_EQ(LogicalHash(machine_), before);
+  Apply(ReplaceFacts{{"a", 2}, {SmallNode("n", 4)}, {pod}, {{GangDialect::kKai, "d", "x"}}});
+  EXPECT_EQ(known(), "g-1 sub-1 n  api:gRPC API x:PodGroup scheduling.run.ai/v2alpha2");
+  Apply(UpdateFacts{{"a", 3}, {}, {"n"}, {}, {"g-1"}, {}, {{GangDialect::kKai, "d", "x", false}}});
+  EXPECT_EQ(known(), "sub-1   api:gRPC API");
 }
 
 TEST(MachineHash, Hash_FactsReadOrNot_Differs) {

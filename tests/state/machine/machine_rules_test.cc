@@ -49,9 +49,7 @@ TEST_F(MachineRules, Time_EarlierThanBefore_IsIgnored) {
 // A query at the moment when the next try is due does not cancel the try.
 TEST_F(MachineRules, QueryWhenTryIsDue_KeepsTheTry) {
   for (const char* uid : {"g-1", "g-2"}) Apply(RemovePod{uid});
-  SubmitGang command{"id-s", "d", "s", {}, {Lone("s-1", 1), Lone("s-2", 1)}, 60'000, 1};
-  command.declaration.Mutable().min_member = 2;
-  Apply(command);
+  Apply(SubmitGang{"id-s", "d", "s", Member("", "s", 2).gang.declaration, {Lone("s-1", 1), Lone("s-2", 1)}, 60'000, 1});
   Apply(Unreserve{"s-1", UnreserveCause::kPermitTimeout});
   ASSERT_EQ(machine_.reader().FindPlan(*machine_.reader().FindGang("d/s")), nullptr);
   ASSERT_GT(machine_.NextDeadline(), now_ms_);
@@ -64,9 +62,7 @@ TEST_F(MachineRules, QueryWhenTryIsDue_KeepsTheTry) {
 
 TEST_F(MachineRules, UpsertGangObject_FollowsItsMode) {
   using Mode = UpsertGangObject::Mode;
-  GangObject object;
-  object.name_space = "d";
-  object.name = "o";
+  GangObject object{GangDialect::kPodGroupSigs, "d", "o", "", 0, {}};
   object.declaration.Mutable().min_member = 3;
   Apply(UpsertGangObject{object, Mode::kReplace});
   EXPECT_TRUE(absl::IsNotFound(out_.status));
@@ -109,12 +105,7 @@ class OwnedGangTest : public WholeMachine {
  protected:
   OwnedGangTest() { Apply(UpsertNode{SmallNode("n", 3)}); }
   Lines PutOwner(const std::string& uid, int64_t created_ms) {
-    GangObject object;
-    object.dialect = GangDialect::kOwner;
-    object.name_space = "d";
-    object.name = "job-train";
-    object.uid = uid;
-    object.created_ms = created_ms;
+    GangObject object{GangDialect::kOwner, "d", "job-train", uid, created_ms, {}};
     object.declaration.Mutable().min_member = 2;
     return Apply(UpsertGangObject{object});
   }
