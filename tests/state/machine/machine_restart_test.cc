@@ -6,10 +6,7 @@ namespace {
 
 // A PodGroup outlives its pods. One that was deleted and created again is another PodGroup.
 TEST_F(Restarts, PodGroup_NewUid_RecordIsNotApplied) {
-  GangObject object;
-  object.name_space = "d";
-  object.name = "g";
-  object.uid = "group-1";
+  GangObject object{GangDialect::kPodGroupSigs, "d", "g", "group-1", 0, {}};
   object.declaration.Mutable().min_member = 2;
   const auto restart = [&] {
     Begin();
@@ -80,7 +77,7 @@ TEST_F(Restarts, GangsCreatedOverGrpc_SurviveRestarts) {
   pod.gang.declaration = {};
   for (int times = 0; times < 2; ++times) {
     Begin();
-    Apply(RestoreFacts{});
+    EXPECT_TRUE(Apply(RestoreFacts{}).records.empty());
     Apply(UpsertNode{Node()});
     Apply(UpsertPod{pod});
     Apply(FactsRead{});
@@ -93,11 +90,21 @@ TEST_F(Restarts, GangsCreatedOverGrpc_SurviveRestarts) {
   // A process that persists all facts refuses this store.
   std::vector<Record> records;
   for (const auto& [name, record] : store_) records.push_back(record);
-  MachineSettings persisting;
-  persisting.persist_facts = true;
-  EXPECT_TRUE(absl::IsFailedPrecondition(Machine(persisting).Load(records)));
+  EXPECT_TRUE(absl::IsFailedPrecondition(Machine(MachineSettings{.persist_facts = true}).Load(records)));
   Apply(RemoveGangObject{GangDialect::kApi, "d", "made", true});
   EXPECT_TRUE(store_.empty()) << store_.begin()->first;
+}
+
+// Q-1, S-2: queues that are declared at run time are stored in the order of their age.
+TEST_F(Restarts, QueuesDeclaredAtRunTime_SurviveRestarts) {
+  settings_.persist_queues = true;
+  Begin();
+  EXPECT_EQ(Apply(ApplyQueues{{{.name = "b"}, {.name = "a"}}, {}}).status, absl::OkStatus());
+  const QueueRules rules = machine_->reader().queues.tree().rules();
+  EXPECT_EQ(rules.queues.size(), 2U);
+  EXPECT_TRUE(absl::IsInvalidArgument(Apply(ApplyQueues{{{.name = "c"}, {.name = "c"}}, {}}).status)) << "twice";
+  Begin();
+  EXPECT_EQ(machine_->reader().queues.tree().rules(), rules);
 }
 
 // S-2: an unreadable record of an earlier process is named.
