@@ -37,10 +37,7 @@ class PersistedFactsTest : public testing::Test {
     return out.status;
   }
   void Begin() {
-    MachineSettings settings;
-    settings.persist_facts = true;
-    settings.stale_after_ms = 60'000;
-    machine_ = std::make_unique<Machine>(settings);
+    machine_ = std::make_unique<Machine>(MachineSettings{.persist_facts = true, .stale_after_ms = 60'000});
     std::vector<Record> records;
     for (const auto& [name, record] : records_) records.push_back(record);
     ASSERT_TRUE(machine_->Load(records).ok());
@@ -58,6 +55,7 @@ class PersistedFactsTest : public testing::Test {
       const std::optional<NodeView> view = machine_->reader().facts.ViewNode(std::string(name));
       if (view.has_value() && view->stale_since_ms != kNever) out += view->expired ? absl::StrCat(name, "!") : name;
     }
+    EXPECT_EQ(machine_->rooms().sources.stale_since_ms() == kNever, out.empty());
     EXPECT_EQ(machine_->rooms().cluster.stale_nodes(),
               std::count_if(out.begin(), out.end(), [](char c) { return c != '!'; }));
     return out;
@@ -95,7 +93,7 @@ TEST_F(PersistedFactsTest, RecreatedPodGroup_KeepsItsNewUid) {
 }
 
 TEST_F(PersistedFactsTest, RemovedFacts_StayRemoved) {
-  Apply(UpsertNode{NodeDescription{.name = "n", .allocatable = {{"cpu", 1}}}});
+  Apply(UpsertNode{SmallNode("n", 1)});
   Apply(UpsertPod{Declares("a", 1, 1)});
   Begin();
   ASSERT_NE(machine_->reader().FindPod("a"), nullptr);
@@ -148,12 +146,7 @@ TEST_F(PersistedFactsTest, FactsSetByHand_AreNotStale) {
 TEST_F(PersistedFactsTest, AnnouncerSilentTooLong_NodesGetNoNewPods) {
   Apply(ReplaceFacts{{"a", 5}, {SmallNode("n", 1'000)}, {}});
   Begin();
-  SubmitGang submit{.id = "s", .name_space = "d", .name = "g", .ttl_ms = 600'000};
-  submit.declaration.Mutable().min_member = 1;
-  submit.pods.resize(1);
-  submit.pods[0].uid = submit.pods[0].name = "p";
-  submit.pods[0].shape.Mutable().requests = {{"cpu", 600}};
-  Apply(submit);
+  Apply(SubmitGang{"s", "d", "g", Declares("p", 1, 1).gang.declaration, {Lone("p", 600)}, 600'000});
   ASSERT_EQ(QuerySubmission().state, SubmissionReply::State::kPlanned) << "not for so long yet";
   const int64_t plan = QuerySubmission().plan;
   ASSERT_EQ(machine_->rooms().sources.ExpiresAt(), 61'000);
@@ -199,7 +192,7 @@ TEST_F(PersistedFactsTest, Restart_StaleNodes_StayStale) {
   Begin();
   EXPECT_EQ(machine_->reader().facts.ViewNode("n")->stale_since_ms, 10'000);
   EXPECT_EQ(Stale(), "n");
-  now_ms_ = 80'000;
+  now_ms_ = 70'000;
   Begin();
   EXPECT_EQ(Stale(), "n!") << "before anything is placed";
   Apply(UpdateFacts{.facts_version = {"a", 5}});  // its last update again
@@ -219,12 +212,28 @@ TEST_F(PersistedFactsTest, Store_OfAnotherKindOfProcess_IsRefused) {
   Outcome out;
   ApplyContext writes(1'000, &out);
   WriteCommitRecord({"u", "n", "d/g", 0, true, 1'000}, &writes);
-  MachineSettings persisting;
-  persisting.persist_facts = true;
+  const MachineSettings persisting{.persist_facts = true};
   EXPECT_TRUE(absl::IsFailedPrecondition(Machine(persisting).Load(out.records)));
   EXPECT_TRUE(Machine(MachineSettings()).Load(out.records).ok());
   EXPECT_TRUE(Machine(persisting).Load({EffectsRecord(7)}).ok()) << "says nothing of either";
   EXPECT_TRUE(Machine(MachineSettings()).Load({EffectsRecord(7)}).ok());
+}
+
+// S-1: the time to live of an open submission starts again; ended submissions keep their order and their results.
+TEST_F(PersistedFactsTest, Submissions_OpenAndEnded_SurviveRestarts) {
+  for (const char* id : {"z", "a", "open", "s"}) {
+    Begin();
+    Apply(SubmitGang{id, "d", id, Declares("p", 1, 1).gang.declaration, {Lone(id, 1)}, 60'000, 7});
+    if (id != std::string("open")) Apply(AbandonGang{id});
+  }
+  for (int restarts = 0; restarts < 2; ++restarts) {
+    now_ms_ += 10'000;
+    Begin();
+    const Submissions& kept = machine_->rooms().submissions;
+    EXPECT_EQ(kept.EndedAfter(0, 9), (std::vector<std::string>{"z", "a", "s"}));
+    EXPECT_EQ(kept.Of(*machine_->reader().FindGang("d/open"))->expires_ms, now_ms_ + 60'000);
+    EXPECT_EQ(QuerySubmission().state, SubmissionReply::State::kAbandoned);
+  }
 }
 
 // A store that was edited by hand has two submissions of one gang. One is restored, the other is reported as wrong.
@@ -233,9 +242,7 @@ TEST_F(PersistedFactsTest, TwoSubmissionsOfOneGang_OneIsRestored) {
   ApplyContext writes(1'000, &out);
   for (const char* id : {"first", "second"}) WriteSubmissionRecord({id, "d/g", 7, 60'000, false, {}, 0}, &writes);
   for (const Record& record : out.records) records_[RecordName(record)] = record;
-  MachineSettings settings;
-  settings.persist_facts = true;
-  machine_ = std::make_unique<Machine>(settings);
+  machine_ = std::make_unique<Machine>(MachineSettings{.persist_facts = true});
   ASSERT_TRUE(machine_->Load(out.records).ok());
   const absl::Status taken = Try(RestoreFacts{});
   EXPECT_TRUE(absl::IsInvalidArgument(taken)) << taken;
