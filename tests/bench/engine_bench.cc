@@ -23,6 +23,7 @@
 #include "state/recording/recording.h"
 #include "tests/bench/core_world.h"
 #include "tests/bench/traced.h"
+#include "tests/support/test_folder.h"
 
 namespace muster {
 namespace {
@@ -90,6 +91,12 @@ SubmitGang Submission(int number, int size, const ResourceList& requests, int64_
   return submit;
 }
 
+std::vector<SubmitGang> Submissions(int count, int size) {
+  std::vector<SubmitGang> gangs;
+  for (int i = 0; i < count; ++i) gangs.push_back(Submission(i, size, {{"cpu", 1000}, {"memory", 1 << 20}}));
+  return gangs;
+}
+
 // Submits and confirms `gangs`, at most `window` at once; returns the seconds until the last confirmation.
 double SubmitAll(Engine* engine, std::vector<SubmitGang> gangs, size_t window) {
   struct Run {
@@ -137,11 +144,9 @@ void SubmitFigures() {
     std::vector<double> rates;
     for (int run = 0; run < 3; ++run) {
       Service service(nodes, nullptr, queues > 0 ? Tree(queues) : QueueRules());
-      std::vector<SubmitGang> all;
-      all.reserve(static_cast<size_t>(gangs));
-      for (int i = 0; i < gangs; ++i) {
-        all.push_back(Submission(i, size, {{"cpu", 1000}, {"memory", 1 << 20}}));
-        if (queues > 0) all.back().declaration.Mutable().queue = absl::StrCat("q-", i % queues);
+      std::vector<SubmitGang> all = Submissions(gangs, size);
+      for (int i = 0; queues > 0 && i < gangs; ++i) {
+        all[static_cast<size_t>(i)].declaration.Mutable().queue = absl::StrCat("q-", i % queues);
       }
       rates.push_back(gangs * size / SubmitAll(&service.engine(), std::move(all), window));
     }
@@ -160,10 +165,9 @@ void PodAffinityFigures() {
     std::vector<double> rates;
     for (int run = 0; run < 3; ++run) {
       Service service(5000);
-      std::vector<SubmitGang> all;
-      all.reserve(static_cast<size_t>(gangs));
+      std::vector<SubmitGang> all = Submissions(gangs, size);
       for (int i = 0; i < gangs; ++i) {
-        SubmitGang& gang = all.emplace_back(Submission(i, size, {{"cpu", 1000}, {"memory", 1 << 20}}));
+        SubmitGang& gang = all[static_cast<size_t>(i)];
         for (PodDescription& pod : gang.pods) {
           pod.labels = PackLabels({{"job", gang.name}});
           if (i * percent % 100 >= percent) continue;
@@ -297,14 +301,13 @@ void SnapshotFigures() {
 void RecoverFigures() {
   constexpr int kGangs = 10'000;
   constexpr int kSize = 10;
-  std::string folder = "/tmp/muster-bench-XXXXXX";
-  if (mkdtemp(folder.data()) == nullptr) std::abort();
+  const TestFolder folder;
   MachineSettings settings;
   settings.persist_facts = true;
   std::vector<double> took;
   for (int life = 0; life < 4; ++life) {
     const Steady::time_point begun = Steady::now();
-    absl::StatusOr<std::unique_ptr<SqliteStore>> store = SqliteStore::Open({folder + "/muster.db", ""});
+    absl::StatusOr<std::unique_ptr<SqliteStore>> store = SqliteStore::Open({folder / "muster.db", ""});
     if (!store.ok()) std::abort();
     EventLog events(nullptr);
     Engine engine(settings, EngineOptions(), store->get(), &events);
@@ -321,28 +324,22 @@ void RecoverFigures() {
     UpdateFacts facts;
     for (int i = 0; i < 1'000; ++i) facts.nodes.push_back(BigNode(i));
     if (!engine.Ask(std::move(facts)).ok() || !engine.Ask(FactsRead{}).ok()) std::abort();
-    std::vector<SubmitGang> all;
-    for (int i = 0; i < kGangs; ++i) all.push_back(Submission(i, kSize, {{"cpu", 1000}, {"memory", 1 << 20}}));
-    SubmitAll(&engine, std::move(all), 256);
+    SubmitAll(&engine, Submissions(kGangs, kSize), 256);
     engine.Stop();
   }
-  std::filesystem::remove_all(folder);
   Report("recovery of 100,000 pods in 10,000 gangs: from the file to the first answer", took, "s");
 }
 
 // The cost of the flight recorder: decisions beside it, and the state at the beginning of a file.
 void RecordFigures() {
-  std::string folder = "/tmp/muster-bench-XXXXXX";
-  if (mkdtemp(folder.data()) == nullptr) std::abort();
+  const TestFolder folder;
   const auto rate = [&](int gangs, int size, bool recorded) {
     std::unique_ptr<Recorder> recorder;
-    if (recorded) recorder = *Recorder::Open({.path = folder + "/bench.rec"});
+    if (recorded) recorder = *Recorder::Open({.path = folder / "bench.rec"});
     double pods_per_s = 0;
     {
       Service service(5000, recorder.get());
-      std::vector<SubmitGang> all;
-      for (int i = 0; i < gangs; ++i) all.push_back(Submission(i, size, {{"cpu", 1000}, {"memory", 1 << 20}}));
-      pods_per_s = gangs * size / SubmitAll(&service.engine(), std::move(all), 256);
+      pods_per_s = gangs * size / SubmitAll(&service.engine(), Submissions(gangs, size), 256);
     }
     if (recorded) {
       recorder->Stop();
@@ -359,12 +356,9 @@ void RecordFigures() {
     Report(absl::StrCat("engine: gangs of ", size, ", not recorded"), without, "pods/s");
     Report(absl::StrCat("engine: gangs of ", size, ", recorded"), with, "pods/s");
   }
-  std::filesystem::remove_all(folder);
 
   Service service(1'000);
-  std::vector<SubmitGang> all;
-  for (int i = 0; i < 10'000; ++i) all.push_back(Submission(i, 10, {{"cpu", 1000}, {"memory", 1 << 20}}));
-  SubmitAll(&service.engine(), std::move(all), 256);
+  SubmitAll(&service.engine(), Submissions(10'000, 10), 256);
   std::vector<double> saved, restored;
   std::string state;
   const auto save = [&](const Machine& machine) {

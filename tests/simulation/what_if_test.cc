@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "state/recording/recording.h"
 #include "tests/simulation/random_world.h"
+#include "tests/support/expect_ok.h"
 #include "tests/support/facts.h"
 #include "tests/support/share.h"
 
@@ -143,9 +144,8 @@ TEST(WhatIf, Prediction_ComesTrue) {
         if (question.more.empty() || !answer->starts) continue;
         WhatIf less = question;
         less.more.clear();
-        const auto as_it_is = AnswerWhatIf(recording::SaveState(machine), settings, less, now_ms);
-        ASSERT_TRUE(as_it_is.ok()) << as_it_is.status();
-        if (!as_it_is->starts) ++helped;
+        const auto as_it_is = ExpectOk(AnswerWhatIf(recording::SaveState(machine), settings, less, now_ms));
+        if (!as_it_is.starts) ++helped;
       }
     }
   }
@@ -195,22 +195,20 @@ TEST_F(WhatIfCase, AddedNodes_GoToWaitingGangsFirst) {
   WhatIf question = Job(1, 8'000);
   question.job->pods.front().priority = 100;
   question.added.push_back({NodeInRack("large", 8'000, "r1"), "", 1});
-  const auto answer = Ask(question);
-  ASSERT_TRUE(answer.ok()) << answer.status();
-  EXPECT_FALSE(answer->starts);
-  EXPECT_EQ(answer->planned_before, std::vector<std::string>{"d/old"});
+  const auto answer = ExpectOk(Ask(question));
+  EXPECT_FALSE(answer.starts);
+  EXPECT_EQ(answer.planned_before, std::vector<std::string>{"d/old"});
 }
 
 TEST_F(WhatIfCase, AddedNodes_AreLikeTheNamedNode) {
   WhatIf question = Job(4, 4'000);
   ASSERT_FALSE(Ask(question)->starts);
   question.added.push_back({{}, "b", 2});
-  const auto answer = Ask(question);
-  ASSERT_TRUE(answer.ok()) << answer.status();
-  EXPECT_TRUE(answer->starts) << answer->reason.text;
-  EXPECT_EQ(Sorted(answer->places).size(), 4U);
+  const auto answer = ExpectOk(Ask(question));
+  EXPECT_TRUE(answer.starts) << answer.reason.text;
+  EXPECT_EQ(Sorted(answer.places).size(), 4U);
   std::vector<std::string> nodes;
-  for (const auto& place : answer->places) nodes.push_back(place.node);
+  for (const auto& place : answer.places) nodes.push_back(place.node);
   std::sort(nodes.begin(), nodes.end());
   EXPECT_EQ(nodes, (std::vector<std::string>{"a", "b", "b-added-1", "b-added-2"}));
 
@@ -230,12 +228,11 @@ TEST_F(WhatIfCase, RemovedNode_LosesRoomAndNamesItsGangs) {
   WhatIf question = Job(2, 3'000);
   ASSERT_TRUE(Ask(question)->starts);
   question.gone = {"b"};
-  const auto answer = Ask(question);
-  ASSERT_TRUE(answer.ok()) << answer.status();
-  EXPECT_FALSE(answer->starts);
-  EXPECT_EQ(answer->reason.code, ReasonCode::kNoRoom) << answer->reason.text;
-  EXPECT_EQ(answer->affected_gangs, std::vector<std::string>{"d/runs"});
-  EXPECT_TRUE(answer->places.empty());
+  const auto answer = ExpectOk(Ask(question));
+  EXPECT_FALSE(answer.starts);
+  EXPECT_EQ(answer.reason.code, ReasonCode::kNoRoom) << answer.reason.text;
+  EXPECT_EQ(answer.affected_gangs, std::vector<std::string>{"d/runs"});
+  EXPECT_TRUE(answer.places.empty());
 }
 
 TEST_F(WhatIfCase, GangOnRemovedNode_NeedsAnotherNode) {
@@ -265,18 +262,16 @@ TEST_F(WhatIfCase, WaitingGangAhead_GetsRoomFirst) {
   while (machine_.PlanningDue()) Apply(PlanRound{});
   WhatIf question = Job(1, 3'000);
   question.added.push_back({NodeInRack("c", 4'000, "r3"), "", 1});
-  const auto answer = Ask(question);
-  ASSERT_TRUE(answer.ok()) << answer.status();
-  EXPECT_FALSE(answer->starts);
-  EXPECT_EQ(answer->planned_before, std::vector<std::string>{"d/first"});
+  const auto answer = ExpectOk(Ask(question));
+  EXPECT_FALSE(answer.starts);
+  EXPECT_EQ(answer.planned_before, std::vector<std::string>{"d/first"});
 
   // A waiting gang can be queried itself.
   question.job.reset();
   question.gang = "d/first";
-  const auto waiting = Ask(question);
-  ASSERT_TRUE(waiting.ok()) << waiting.status();
-  EXPECT_TRUE(waiting->starts);
-  EXPECT_EQ(Sorted(waiting->places), (std::vector<Place>{{"", "c"}}));
+  const auto waiting = ExpectOk(Ask(question));
+  EXPECT_TRUE(waiting.starts);
+  EXPECT_EQ(Sorted(waiting.places), (std::vector<Place>{{"", "c"}}));
   question.added.clear();
   EXPECT_FALSE(Ask(question)->starts);
   // And a running gang, with its nodes.

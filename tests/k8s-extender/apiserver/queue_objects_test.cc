@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "k8s-extender/dialects/queues.h"
+#include "tests/support/expect_ok.h"
 #include "tests/support/local_server.h"
 
 namespace muster {
@@ -159,17 +160,15 @@ TEST_F(QueueObjectsTest, RefusedCondition_IsRetried) {
 }
 
 TEST(ParseQueue, UnreadableFields_AllNamed) {
-  const absl::StatusOr<QueueSpec> queue = ParseQueue(Object("q", "",
-                                                            {{"parent", "p"},
-                                                             {"quota", {{"cpu", "500m"}}},
-                                                             {"limit", {{"memory", "1Gi"}}},
-                                                             {"overQuotaWeight", {{"cpu", 3}}},
-                                                             {"priority", -2},
-                                                             {"maxApplications", 4},
-                                                             {"sort", "fair"}}));
-  ASSERT_TRUE(queue.ok()) << queue.status();
-  EXPECT_EQ(*queue,
-            (QueueSpec{"q", "p", {{"cpu", 500}}, {{"memory", 1 << 30}}, {{"cpu", 3}}, -2, 4, QueueSort::kFair}));
+  const QueueSpec queue = ExpectOk(ParseQueue(Object("q", "",
+                                                     {{"parent", "p"},
+                                                      {"quota", {{"cpu", "500m"}}},
+                                                      {"limit", {{"memory", "1Gi"}}},
+                                                      {"overQuotaWeight", {{"cpu", 3}}},
+                                                      {"priority", -2},
+                                                      {"maxApplications", 4},
+                                                      {"sort", "fair"}})));
+  EXPECT_EQ(queue, (QueueSpec{"q", "p", {{"cpu", 500}}, {{"memory", 1 << 30}}, {{"cpu", 3}}, -2, 4, QueueSort::kFair}));
   const std::string wrong(ParseQueue(Object("q", "",
                                             {{"parent", 1},
                                              {"limit", {{"cpu", "x"}}},

@@ -3,16 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/expect_ok.h"
+
 namespace muster {
 namespace dialects_test {
 
 Json Parse(const char* text) { return *ParseJson(text, "test"); }
 
-PodDescription Pod(const char* text) {
-  const absl::StatusOr<PodDescription> pod = ParsePod(Parse(text));
-  EXPECT_TRUE(pod.ok()) << pod.status();
-  return pod.ok() ? *pod : PodDescription();
-}
+PodDescription Pod(const char* text) { return ExpectOk(ParsePod(Parse(text))); }
 
 TEST(Dialects, KoordinatorAnnotations_AreRead) {
   const PodDescription pod = Pod(R"({"metadata":{"name":"p","uid":"u","namespace":"ns","annotations":{
@@ -87,9 +85,8 @@ TEST(Dialects, UnusedGangKeys_AreReported) {
 TEST(Dialects, InvalidTime_ReadAsZero) {
   for (const char* text : {"infinite-future", "infinite-past", "soon"}) {
     const Json object = {{"metadata", {{"name", "g"}, {"namespace", "d"}, {"uid", "u"}, {"creationTimestamp", text}}}};
-    const absl::StatusOr<GangObject> group = ParsePodGroup(object, GangDialect::kVolcano);
-    ASSERT_TRUE(group.ok()) << group.status();
-    EXPECT_EQ(group->created_ms, 0) << text;
+    const GangObject group = ExpectOk(ParsePodGroup(object, GangDialect::kVolcano));
+    EXPECT_EQ(group.created_ms, 0) << text;
   }
 }
 
@@ -104,15 +101,14 @@ TEST(Dialects, Volcano_PodGroupAndPodsAreRead) {
   EXPECT_EQ(ParseMembership({{"pod-group-name", "g"}, {"volcano.sh/task-spec", "ps"}}, {}, "").subgroup, "")
       << "another dialect's gang knows no tasks";
   const auto read = [](const std::string& tasks, const std::string& annotations = "{}") {
-    const absl::StatusOr<GangObject> group =
+    const GangObject group = ExpectOk(
         ParsePodGroup(*ParseJson(absl::StrCat(R"({"metadata":{"name":"g","namespace":"d","uid":"u","annotations":)",
                                               annotations, R"(},"spec":{"minMember":3,"queue":"team",
                                    "minResources":{"cpu":"3"},"minTaskMember":)",
                                               tasks, "}}"),
                                  "PodGroup"),
-                      GangDialect::kVolcano);
-    EXPECT_TRUE(group.ok()) << group.status();
-    return group->declaration;
+                      GangDialect::kVolcano));
+    return group.declaration;
   };
   const GangDeclaration plain = read("null");
   EXPECT_EQ(plain.min_member, 3);
@@ -151,14 +147,13 @@ TEST(Dialects, Kai_PodGroupAndPodsAreRead) {
   EXPECT_EQ(
       ParseMembership({{"gang.scheduling.koordinator.sh/name", "g"}, {"pod-group-name", "h"}}, {}, "").problem.code,
       ReasonCode::kConflict);
-  const auto group = ParsePodGroup(Parse(R"({"metadata":{"name":"g","namespace":"ns"},"spec":{"minMember":1,
+  const auto group = ExpectOk(ParsePodGroup(Parse(R"({"metadata":{"name":"g","namespace":"ns"},"spec":{"minMember":1,
       "queue":"team","topologyConstraint":{"topology":"t","requiredTopologyLevel":"example.com/block"},
       "subGroups":[{"name":"decode","minSubGroup":1},
                    {"name":"d0","parent":"decode","minMember":2,"topologyConstraint":{"preferredTopologyLevel":"rack"}},
                    {"name":"prefill"}]}})"),
-                                   GangDialect::kKai);
-  ASSERT_TRUE(group.ok()) << group.status();
-  const GangDeclaration& declaration = group->declaration;
+                                            GangDialect::kKai));
+  const GangDeclaration& declaration = group.declaration;
   EXPECT_EQ(declaration.min_member, 1);
   EXPECT_EQ(declaration.queue, "team");
   EXPECT_TRUE(declaration.warnings.empty());
@@ -191,13 +186,12 @@ TEST(Dialects, FutureMembers_RequestAsPods) {
        "podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone"}]}}})");
   ASSERT_EQ(membership.declaration->subgroups.size(), 2U) << membership.declaration->unreadable_minimum;
   ASSERT_TRUE(membership.declaration->subgroups[1].members.has_value());
-  const auto pod = ParsePod(Parse(R"({"metadata":{"name":"p","uid":"u"},"spec":{
+  const auto pod = ExpectOk(ParsePod(Parse(R"({"metadata":{"name":"p","uid":"u"},"spec":{
       "containers":[{"name":"c","resources":{"requests":{"cpu":"500m","memory":"1Gi"}}}],
       "nodeSelector":{"pool":"spark"},"tolerations":[{"key":"a","operator":"Exists","effect":"NoSchedule"}],
       "affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[
-        {"matchExpressions":[{"key":"zone","operator":"In","values":["a"]}]}]}}}}})"));
-  ASSERT_TRUE(pod.ok());
-  EXPECT_EQ((*membership.declaration->subgroups[1].members)->Key(), pod->shape->Key());
+        {"matchExpressions":[{"key":"zone","operator":"In","values":["a"]}]}]}}}}})")));
+  EXPECT_EQ((*membership.declaration->subgroups[1].members)->Key(), pod.shape->Key());
   const GangRules rules = ResolveRules(&*membership.declaration, nullptr, GangDialect::kKoordinator, {});
   EXPECT_TRUE(rules.tree.ahead);
   EXPECT_EQ(rules.min_member, 4);
@@ -291,12 +285,11 @@ TEST(Dialects, NativePodGroup_IsRead) {
                                  .gang;
   EXPECT_EQ(pod.name, "train");
   EXPECT_EQ(pod.dialect, GangDialect::kNative);
-  const auto group = ParsePodGroup(Parse(R"({"metadata":{"name":"train","namespace":"ns"},
+  const auto group = ExpectOk(ParsePodGroup(Parse(R"({"metadata":{"name":"train","namespace":"ns"},
       "spec":{"schedulingPolicy":{"gang":{"minCount":4}}}})"),
-                                   GangDialect::kNative);
-  ASSERT_TRUE(group.ok());
-  EXPECT_EQ(group->declaration->min_member, 4);
-  EXPECT_FALSE(group->declaration->on_timeout.has_value());
+                                            GangDialect::kNative));
+  EXPECT_EQ(group.declaration->min_member, 4);
+  EXPECT_FALSE(group.declaration->on_timeout.has_value());
   const auto basic = ParsePodGroup(Parse(R"({"metadata":{"name":"b"},"spec":{"schedulingPolicy":{"basic":{}}}})"),
                                    GangDialect::kNative);
   EXPECT_EQ(basic->declaration->min_member, 0);
@@ -394,15 +387,14 @@ TEST(Dialects, PodGroup_SpecAndDefaultsAreRead) {
   const Json object = Parse(R"({"metadata":{"name":"g","namespace":"ns","creationTimestamp":"2026-01-02T03:04:05Z",
       "annotations":{"gang.scheduling.koordinator.sh/mode":"NonStrict"}},
       "spec":{"minMember":3,"scheduleTimeoutSeconds":90,"minResources":{"cpu":"1500m","memory":"1Gi"}}})");
-  const absl::StatusOr<GangObject> sigs = ParsePodGroup(object, GangDialect::kPodGroupSigs);
-  ASSERT_TRUE(sigs.ok());
-  EXPECT_EQ(sigs->declaration->min_member, 3);
-  EXPECT_EQ(sigs->declaration->wait_time_ms, 90'000);
-  EXPECT_EQ(sigs->declaration->mode, GangMode::kNonStrict);
-  EXPECT_EQ(FormatResources(*sigs->declaration->min_resources), "cpu: 1500m, memory: 1Gi");
-  EXPECT_EQ(sigs->created_ms, 1767323045000);
+  const GangObject sigs = ExpectOk(ParsePodGroup(object, GangDialect::kPodGroupSigs));
+  EXPECT_EQ(sigs.declaration->min_member, 3);
+  EXPECT_EQ(sigs.declaration->wait_time_ms, 90'000);
+  EXPECT_EQ(sigs.declaration->mode, GangMode::kNonStrict);
+  EXPECT_EQ(FormatResources(*sigs.declaration->min_resources), "cpu: 1500m, memory: 1Gi");
+  EXPECT_EQ(sigs.created_ms, 1767323045000);
   const GangDeclaration x = ParsePodGroup(object, GangDialect::kPodGroupX)->declaration;
-  EXPECT_EQ(ResolveRules(nullptr, &*sigs->declaration, GangDialect::kPodGroupSigs, {}).on_timeout, OnTimeout::kFail);
+  EXPECT_EQ(ResolveRules(nullptr, &*sigs.declaration, GangDialect::kPodGroupSigs, {}).on_timeout, OnTimeout::kFail);
   EXPECT_EQ(ResolveRules(nullptr, &x, GangDialect::kPodGroupX, {}).on_timeout, OnTimeout::kRequeue);
 }
 

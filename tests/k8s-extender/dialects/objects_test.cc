@@ -3,17 +3,14 @@
 #include <gtest/gtest.h>
 
 #include "k8s-extender/dialects/dialects.h"
+#include "tests/support/expect_ok.h"
 
 namespace muster {
 namespace objects_test {
 
 Json Parse(absl::string_view text) { return *ParseJson(text, "test"); }
 
-PodDescription Pod(absl::string_view text) {
-  const absl::StatusOr<PodDescription> pod = ParsePod(Parse(text));
-  EXPECT_TRUE(pod.ok()) << pod.status();
-  return pod.ok() ? *pod : PodDescription();
-}
+PodDescription Pod(absl::string_view text) { return ExpectOk(ParsePod(Parse(text))); }
 
 PodDescription PodWith(absl::string_view spec) {
   return Pod(absl::StrCat(R"({"metadata":{"name":"p","uid":"u"},"spec":)", spec, "}"));
@@ -50,9 +47,9 @@ TEST(Requests, LimitBesideRequest_IsIgnored) {
   const auto requests = [](const char* resources) {
     return EffectiveRequests(Parse(absl::StrCat(R"({"containers":[{"name":"a","resources":)", resources, "}]}")));
   };
-  const auto both = requests(R"({"requests":{"memory":"1Gi"},"limits":{"memory":"9223372036854775807","cpu":"2"}})");
-  ASSERT_TRUE(both.ok()) << both.status();
-  EXPECT_EQ(FormatResources(*both), "cpu: 2, memory: 1Gi");
+  const auto both =
+      ExpectOk(requests(R"({"requests":{"memory":"1Gi"},"limits":{"memory":"9223372036854775807","cpu":"2"}})"));
+  EXPECT_EQ(FormatResources(both), "cpu: 2, memory: 1Gi");
   EXPECT_EQ(requests(R"({"limits":{"memory":"9223372036854775807"}})").status().message(),
             "container a.limits.memory: 9223372036854775807 is more than Muster can count (2^53)");
 }
@@ -188,10 +185,9 @@ TEST(Pods, HostPorts_OfContainersAndSidecars) {
 
 // A fraction of a unit is not offered.
 TEST(Nodes, Allocatable_IsRoundedDown) {
-  const absl::StatusOr<NodeDescription> node = ParseNode(Parse(R"({"metadata":{"name":"n"},"status":{"allocatable":{
-      "nvidia.com/gpu":"1500m","memory":"1999999999999n","cpu":"2500500u","pods":110}}})"));
-  ASSERT_TRUE(node.ok()) << node.status();
-  EXPECT_EQ(node->allocatable, (ResourceList{{"nvidia.com/gpu", 1}, {"memory", 1'999}, {"cpu", 2'500}, {"pods", 110}}));
+  const NodeDescription node = ExpectOk(ParseNode(Parse(R"({"metadata":{"name":"n"},"status":{"allocatable":{
+      "nvidia.com/gpu":"1500m","memory":"1999999999999n","cpu":"2500500u","pods":110}}})")));
+  EXPECT_EQ(node.allocatable, (ResourceList{{"nvidia.com/gpu", 1}, {"memory", 1'999}, {"cpu", 2'500}, {"pods", 110}}));
   EXPECT_EQ(ParseNode(Parse(R"({"metadata":{"name":"n","labels":null},"spec":null,"status":null})")).status(),
             absl::OkStatus());
 }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "k8s-extender/dialects/dialects.h"
+#include "tests/support/expect_ok.h"
 
 namespace muster {
 namespace {
@@ -15,10 +16,9 @@ const std::vector<std::string> kAll = {"Job", "JobSet", "PyTorchJob", "TFJob", "
 GangMembership GangOf(const Json& metadata, const std::vector<std::string>& kinds = kAll) {
   Json pod = {{"metadata", {{"name", "p"}, {"namespace", "d"}, {"uid", "u"}}}, {"spec", Json::object()}};
   pod["metadata"].update(metadata);
-  absl::StatusOr<PodDescription> read = ParsePod(pod);
-  EXPECT_TRUE(read.ok()) << read.status();
-  GroupByOwner(pod, kinds, &*read);
-  return read->gang;
+  PodDescription read = ExpectOk(ParsePod(pod));
+  GroupByOwner(pod, kinds, &read);
+  return read.gang;
 }
 Json OwnedBy(const char* version, const char* kind, const char* name, bool controller = true) {
   return {{"ownerReferences", {{{"apiVersion", version}, {"kind", kind}, {"name", name}, {"controller", controller}}}}};
@@ -118,11 +118,10 @@ TEST(Owners, OwnerSpec_DecidesMinimumAndTotal) {
       {"RayCluster", R"({"workerGroupSpecs":[{"replicas":2,"numOfHosts":4},{"minReplicas":3}]})", 12, 12},
   };
   for (const auto& [kind, spec, least, all] : cases) {
-    const absl::StatusOr<GangObject> gang = Read(kind, spec);
-    ASSERT_TRUE(gang.ok()) << gang.status();
-    EXPECT_EQ(gang->declaration->min_member, least) << kind << " " << spec;
-    EXPECT_EQ(gang->declaration->total_number, all) << kind << " " << spec;
-    EXPECT_EQ(gang->dialect, GangDialect::kOwner);
+    const GangObject gang = ExpectOk(Read(kind, spec));
+    EXPECT_EQ(gang.declaration->min_member, least) << kind << " " << spec;
+    EXPECT_EQ(gang.declaration->total_number, all) << kind << " " << spec;
+    EXPECT_EQ(gang.dialect, GangDialect::kOwner);
   }
   EXPECT_EQ(Read("Job", "{}")->name, "job-x");
 }
@@ -143,9 +142,8 @@ TEST(Owners, JobMinimum_IsRemainingCompletions) {
       {R"({"parallelism":0,"completions":4})", R"({"succeeded":3})", 0},
   };
   for (const auto& [spec, status, least] : cases) {
-    const absl::StatusOr<GangObject> gang = Read("Job", spec, status);
-    ASSERT_TRUE(gang.ok()) << gang.status();
-    EXPECT_EQ(gang->declaration->min_member, least) << spec << " " << status;
+    const GangObject gang = ExpectOk(Read("Job", spec, status));
+    EXPECT_EQ(gang.declaration->min_member, least) << spec << " " << status;
   }
   EXPECT_EQ(Read("Job", cases[0].spec, cases[0].status)->declaration->total_number, 4);
   EXPECT_EQ(Read("Job", cases[0].spec, R"({"succeeded":"3"})")->declaration->unreadable_minimum,
@@ -202,10 +200,9 @@ TEST(Owners, LaterPods_NotInMinimum) {
 }
 
 TEST(Owners, InvalidCount_LeavesGangUninitialised) {
-  const absl::StatusOr<GangObject> gang = Read("Job", R"({"parallelism":-1})");
-  ASSERT_TRUE(gang.ok());
-  EXPECT_FALSE(gang->declaration->min_member.has_value());
-  EXPECT_EQ(gang->declaration->unreadable_minimum, "spec.parallelism: -1; expected a whole number from 0 to 1000000");
+  const GangObject gang = ExpectOk(Read("Job", R"({"parallelism":-1})"));
+  EXPECT_FALSE(gang.declaration->min_member.has_value());
+  EXPECT_EQ(gang.declaration->unreadable_minimum, "spec.parallelism: -1; expected a whole number from 0 to 1000000");
 }
 
 }  // namespace

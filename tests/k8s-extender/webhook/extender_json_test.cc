@@ -5,24 +5,23 @@
 #include "absl/strings/str_cat.h"
 #include "k8s-extender/apiserver/kube_config.h"
 #include "service/config/config.h"
+#include "tests/support/expect_ok.h"
 
 namespace muster {
 namespace {
 
 // SPEC K-1: keys as Go writes them, read case-insensitively, nulls accepted, both nodeCacheCapable forms.
 TEST(ExtenderArgs, BothForms_AreParsed) {
-  const absl::StatusOr<ExtenderArgs> names = ParseExtenderArgs(
-      R"({"Pod":{"metadata":{"name":"p","namespace":"ns","uid":"u","managedFields":[{"x":{"uid":"no"}}]}},"Nodes":null,"NodeNames":["a","b"],"New":[1,{"y":2}]})");
-  ASSERT_TRUE(names.ok()) << names.status();
-  EXPECT_EQ(names->pod_uid, "u");
-  EXPECT_EQ(names->pod_namespace, "ns");
-  EXPECT_EQ(names->node_names, (std::vector<std::string>{"a", "b"}));
-  EXPECT_FALSE(names->whole_nodes);
-  const absl::StatusOr<ExtenderArgs> nodes = ParseExtenderArgs(
-      R"({"pod":{"metadata":{"uid":"u"}},"nodes":{"metadata":{},"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]},"nodenames":null})");
-  ASSERT_TRUE(nodes.ok());
-  EXPECT_TRUE(nodes->whole_nodes);
-  EXPECT_EQ(nodes->node_names, (std::vector<std::string>{"a", "b"}));
+  const ExtenderArgs names = ExpectOk(ParseExtenderArgs(
+      R"({"Pod":{"metadata":{"name":"p","namespace":"ns","uid":"u","managedFields":[{"x":{"uid":"no"}}]}},"Nodes":null,"NodeNames":["a","b"],"New":[1,{"y":2}]})"));
+  EXPECT_EQ(names.pod_uid, "u");
+  EXPECT_EQ(names.pod_namespace, "ns");
+  EXPECT_EQ(names.node_names, (std::vector<std::string>{"a", "b"}));
+  EXPECT_FALSE(names.whole_nodes);
+  const ExtenderArgs nodes = ExpectOk(ParseExtenderArgs(
+      R"({"pod":{"metadata":{"uid":"u"}},"nodes":{"metadata":{},"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]},"nodenames":null})"));
+  EXPECT_TRUE(nodes.whole_nodes);
+  EXPECT_EQ(nodes.node_names, (std::vector<std::string>{"a", "b"}));
 }
 
 TEST(ExtenderArgs, BadInput_IsRefused) {
@@ -34,22 +33,19 @@ TEST(ExtenderArgs, BadInput_IsRefused) {
 }
 
 TEST(BindingArgs, Fields_AreParsedAndRequired) {
-  const absl::StatusOr<BindingArgs> args =
-      ParseBindingArgs(R"({"PodName":"p","PodNamespace":"ns","PodUID":"u","Node":"n"})");
-  ASSERT_TRUE(args.ok());
-  EXPECT_EQ(args->node, "n");
+  const BindingArgs args = ExpectOk(ParseBindingArgs(R"({"PodName":"p","PodNamespace":"ns","PodUID":"u","Node":"n"})"));
+  EXPECT_EQ(args.node, "n");
   EXPECT_EQ(ParseBindingArgs(R"({"PodUID":"u"})").status().message(),
             "ExtenderBindingArgs.Node: is missing; expected a node's name");
   EXPECT_FALSE(ParseBindingArgs(R"({"PodUID":5,"Node":"n"})").ok());
 }
 
 TEST(Preemption, Candidates_ParsedAndAnswered) {
-  const absl::StatusOr<PreemptionArgs> args = ParsePreemptionArgs(
-      R"({"Pod":{"metadata":{"uid":"u"}},"NodeNameToVictims":null,"NodeNameToMetaVictims":{"n-0":{"Pods":[{"UID":"v"}],"NumPDBViolations":3},"n-1":{"Pods":null}}})");
-  ASSERT_TRUE(args.ok());
-  ASSERT_EQ(args->candidates.size(), 2u);
-  EXPECT_EQ(args->candidates[0].victim_uids, std::vector<std::string>{"v"});
-  EXPECT_FALSE(args->names_gang);
+  const PreemptionArgs args = ExpectOk(ParsePreemptionArgs(
+      R"({"Pod":{"metadata":{"uid":"u"}},"NodeNameToVictims":null,"NodeNameToMetaVictims":{"n-0":{"Pods":[{"UID":"v"}],"NumPDBViolations":3},"n-1":{"Pods":null}}})"));
+  ASSERT_EQ(args.candidates.size(), 2u);
+  EXPECT_EQ(args.candidates[0].victim_uids, std::vector<std::string>{"v"});
+  EXPECT_FALSE(args.names_gang);
   const char* keys[] = {R"("annotations":{"gang.scheduling.koordinator.sh/name":"g"})",
                         R"("labels":{"pod-group.scheduling.sigs.k8s.io/name":"g"})",
                         R"("labels":{"scheduling.x-k8s.io/pod-group":"g"})"};
@@ -58,8 +54,8 @@ TEST(Preemption, Candidates_ParsedAndAnswered) {
   }
   EXPECT_TRUE(ParsePreemptionArgs(R"({"Pod":{"metadata":{"uid":"u"},"spec":{"schedulingGroup":{"podGroupName":"g"}}}})")
                   ->names_gang);
-  EXPECT_EQ(PreemptionResultJson(PreemptReply{}, *args), R"({"NodeNameToMetaVictims":{}})");
-  EXPECT_EQ(PreemptionResultJson(PreemptReply{{"n-0"}}, *args),
+  EXPECT_EQ(PreemptionResultJson(PreemptReply{}, args), R"({"NodeNameToMetaVictims":{}})");
+  EXPECT_EQ(PreemptionResultJson(PreemptReply{{"n-0"}}, args),
             R"({"NodeNameToMetaVictims":{"n-0":{"NumPDBViolations":3,"Pods":[{"UID":"v"}]}}})")
       << "whom a PodDisruptionBudget would keep is kube-scheduler's to weigh";
   const char* of_job =
@@ -134,17 +130,16 @@ TEST(Config, AliasExpansion_IsBounded) {
 }
 
 TEST(Config, DocumentedDefaults_MatchDefaults) {
-  const absl::StatusOr<Config> config = ParseConfig(DocumentedDefaults());
-  ASSERT_TRUE(config.ok()) << config.status();
+  const Config config = ExpectOk(ParseConfig(DocumentedDefaults()));
   const Config defaults;
-  EXPECT_EQ(config->machine.hold_limit_ms, defaults.machine.hold_limit_ms);
-  EXPECT_EQ(config->machine.answer_limit_ms, defaults.machine.answer_limit_ms);
-  EXPECT_EQ(config->machine.max_holds, defaults.machine.max_holds);
-  EXPECT_EQ(config->machine.plan_idle_ms, defaults.machine.plan_idle_ms);
-  EXPECT_EQ(config->machine.gang.wait_time_ms, defaults.machine.gang.wait_time_ms);
-  EXPECT_EQ(config->admin.port, defaults.admin.port);
-  EXPECT_EQ(config->mailbox_capacity, defaults.mailbox_capacity);
-  EXPECT_EQ(config->calls_per_second, defaults.calls_per_second);
+  EXPECT_EQ(config.machine.hold_limit_ms, defaults.machine.hold_limit_ms);
+  EXPECT_EQ(config.machine.answer_limit_ms, defaults.machine.answer_limit_ms);
+  EXPECT_EQ(config.machine.max_holds, defaults.machine.max_holds);
+  EXPECT_EQ(config.machine.plan_idle_ms, defaults.machine.plan_idle_ms);
+  EXPECT_EQ(config.machine.gang.wait_time_ms, defaults.machine.gang.wait_time_ms);
+  EXPECT_EQ(config.admin.port, defaults.admin.port);
+  EXPECT_EQ(config.mailbox_capacity, defaults.mailbox_capacity);
+  EXPECT_EQ(config.calls_per_second, defaults.calls_per_second);
 }
 
 TEST(KubeConfig, ServerUrl_HostAndPortOnly) {

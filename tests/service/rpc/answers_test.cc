@@ -16,6 +16,7 @@
 #include "service/rpc/request_log.h"
 #include "service/rpc/rpc_server.h"
 #include "service/store/sqlite_store.h"
+#include "tests/support/expect_ok.h"
 #include "tests/support/requests.h"
 #include "tests/support/test_folder.h"
 
@@ -70,9 +71,8 @@ class Lives : public testing::Test {
     Restart();
   }
   [[nodiscard]] int StoredReplies() const {
-    absl::StatusOr<StoreReport> report = ReadStore(path_);
-    EXPECT_TRUE(report.ok()) << report.status();
-    return static_cast<int>(TakeAnswers(&report->records)->size());
+    StoreReport report = ExpectOk(ReadStore(path_));
+    return static_cast<int>(TakeAnswers(&report.records)->size());
   }
   [[nodiscard]] MusterClient& client() { return *life_->client; }
   [[nodiscard]] std::vector<std::string> Gangs() {
@@ -96,9 +96,8 @@ v1::DeleteGangRequest Delete(const std::string& id, const std::string& name) {
 }
 
 TEST_F(Lives, RepeatedGangCalls_ExecuteOnce) {
-  const absl::StatusOr<v1::Gang> made = client().CreateGang(CreateOf("g", 2, "c"));
-  ASSERT_TRUE(made.ok()) << made.status();
-  EXPECT_EQ(made->rules().min_member(), 2);
+  const v1::Gang made = ExpectOk(client().CreateGang(CreateOf("g", 2, "c")));
+  EXPECT_EQ(made.rules().min_member(), 2);
   EXPECT_TRUE(absl::IsAlreadyExists(client().CreateGang(CreateOf("g", 2, "late")).status()));
   v1::UpdateGangRequest update;
   update.set_request_id("u");
@@ -107,14 +106,12 @@ TEST_F(Lives, RepeatedGangCalls_ExecuteOnce) {
   ASSERT_TRUE(client().DeleteGang(Delete("d", "g")).ok());
   ASSERT_EQ(Gangs(), std::vector<std::string>{});
   Restart();
-  const absl::StatusOr<v1::Gang> again = client().CreateGang(CreateOf("g", 2, "c"));
-  ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_EQ(again->SerializeAsString(), made->SerializeAsString());
+  const v1::Gang again = ExpectOk(client().CreateGang(CreateOf("g", 2, "c")));
+  EXPECT_EQ(again.SerializeAsString(), made.SerializeAsString());
   EXPECT_TRUE(absl::IsAlreadyExists(client().CreateGang(CreateOf("g", 2, "late")).status()))
       << "a refusal is an answer";
-  const absl::StatusOr<v1::Gang> updated = client().UpdateGang(update);
-  ASSERT_TRUE(updated.ok()) << updated.status();
-  EXPECT_EQ(updated->rules().min_member(), 5);
+  const v1::Gang updated = ExpectOk(client().UpdateGang(update));
+  EXPECT_EQ(updated.rules().min_member(), 5);
   const absl::Status deleted = client().DeleteGang(Delete("d", "g"));
   EXPECT_TRUE(deleted.ok()) << deleted;
   EXPECT_EQ(Gangs(), std::vector<std::string>{}) << "nothing happens";
@@ -134,18 +131,16 @@ v1::UpdateFactsRequest Facts(const std::string& id) {
 }
 
 TEST_F(Lives, RepeatedFacts_SameReply) {
-  const absl::StatusOr<v1::FactsStatus> status = client().UpdateFacts(Facts("f"));
-  ASSERT_TRUE(status.ok()) << status.status();
-  EXPECT_EQ(status->node_count(), 1);
-  EXPECT_EQ(status->pod_count(), 1);
+  const v1::FactsStatus status = ExpectOk(client().UpdateFacts(Facts("f")));
+  EXPECT_EQ(status.node_count(), 1);
+  EXPECT_EQ(status.pod_count(), 1);
   v1::UpdateFactsRequest gone;
   gone.add_removed_nodes("n");
   gone.add_removed_pods("p");
   ASSERT_TRUE(client().UpdateFacts(gone).ok());
   Restart();
-  const absl::StatusOr<v1::FactsStatus> again = client().UpdateFacts(Facts("f"));
-  ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_EQ(again->SerializeAsString(), status->SerializeAsString());
+  const v1::FactsStatus again = ExpectOk(client().UpdateFacts(Facts("f")));
+  EXPECT_EQ(again.SerializeAsString(), status.SerializeAsString());
   EXPECT_EQ(client().ListNodes()->nodes_size(), 0) << "nothing happens";
 }
 
@@ -195,9 +190,8 @@ TEST_F(Lives, OldFormat_StoresNoRepliesUntilUpgrade) {
   EXPECT_TRUE(absl::IsAlreadyExists(client().CreateGang(CreateOf("g", 2, "c")).status())) << "it was not stored";
   EXPECT_EQ(StoredReplies(), 0);
   life_.reset();
-  const absl::StatusOr<int> before = UpgradeStore(path_);
-  ASSERT_TRUE(before.ok()) << before.status();
-  EXPECT_EQ(*before, 1);
+  const int before = ExpectOk(UpgradeStore(path_));
+  EXPECT_EQ(before, 1);
   EXPECT_EQ(ReadStore(path_)->format, SqliteStore::kFormat);
   EXPECT_EQ(*UpgradeStore(path_), SqliteStore::kFormat) << "once is enough";
   Restart();

@@ -153,10 +153,9 @@ TEST_F(Rpc, ListEvents_ReturnsPages) {
   request.set_namespace_("d");
   request.set_after_sequence(events_.After(0).last - 6);
   request.set_page_size(1);
-  const auto list = client_->ListEvents(request);
-  ASSERT_TRUE(list.ok()) << list.status();
-  ASSERT_EQ(list->events_size(), 3);
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(list->events(i).reason().text(), absl::StrCat(i));
+  const auto list = ExpectOk(client_->ListEvents(request));
+  ASSERT_EQ(list.events_size(), 3);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(list.events(i).reason().text(), absl::StrCat(i));
 }
 
 // AIP-134: the mask names the fields to replace; the others stay.
@@ -219,10 +218,9 @@ TEST(Contract, BindingToBeTriedAgain_ShowsNextTry) {
 }
 
 TEST_F(Rpc, GetVersion_ReturnsServerAndApi) {
-  const auto version = client_->GetVersion();
-  ASSERT_TRUE(version.ok()) << version.status();
-  EXPECT_EQ(version->api_version(), "muster.v1");
-  EXPECT_GT(version->start_time().seconds(), 1'600'000'000);
+  const auto version = ExpectOk(client_->GetVersion());
+  EXPECT_EQ(version.api_version(), "muster.v1");
+  EXPECT_GT(version.start_time().seconds(), 1'600'000'000);
 }
 
 // A snapshot is everything that exists: PodGroups that it does not contain are gone, gangs created here stay.
@@ -243,13 +241,11 @@ TEST_F(Rpc, Snapshot_ReplacesPodGroups) {
   part.add_manifests(
       R"({"kind": "Pod", "metadata": {"name": "odd", "annotations": {"gang.scheduling.koordinator.sh/min-available": "2"}},
           "spec": {"containers": [{"name": "c"}]}})");
-  const auto status = client_->SendSnapshot({part});
-  ASSERT_TRUE(status.ok()) << status.status();
-  EXPECT_EQ(status->warnings_size(), 1) << status->ShortDebugString();
+  const auto status = ExpectOk(client_->SendSnapshot({part}));
+  EXPECT_EQ(status.warnings_size(), 1) << status.ShortDebugString();
   std::vector<std::string> gangs;
-  const auto list = client_->ListGangs("");
-  ASSERT_TRUE(list.ok()) << list.status();
-  for (const v1::Gang& gang : list->gangs()) {
+  const auto list = ExpectOk(client_->ListGangs(""));
+  for (const v1::Gang& gang : list.gangs()) {
     gangs.push_back(absl::StrCat(gang.name(), " ", gang.rules().min_member()));
   }
   EXPECT_EQ(gangs, (std::vector<std::string>{"created 1", "new 4", "stays 3"}));
@@ -259,13 +255,12 @@ TEST_F(Rpc, ListSubmissions_ShowsOpenAndEnded) {
   ASSERT_TRUE(client_->SubmitGang(SubmitOf("b", 2, "1")).ok());
   ASSERT_TRUE(client_->SubmitGang(SubmitOf("a", 2, "1")).ok());
   ASSERT_TRUE(client_->AbandonGang("a").ok());
-  const auto list = client_->ListSubmissions("");
-  ASSERT_TRUE(list.ok()) << list.status();
-  ASSERT_EQ(list->submissions_size(), 2);
-  EXPECT_EQ(list->submissions(0).id(), "a");
-  EXPECT_EQ(list->submissions(0).state(), v1::Submission::STATE_ABANDONED);
-  EXPECT_EQ(list->submissions(1).gang(), "default/b");
-  EXPECT_EQ(list->submissions(1).state(), v1::Submission::STATE_PLANNED);
+  const auto list = ExpectOk(client_->ListSubmissions(""));
+  ASSERT_EQ(list.submissions_size(), 2);
+  EXPECT_EQ(list.submissions(0).id(), "a");
+  EXPECT_EQ(list.submissions(0).state(), v1::Submission::STATE_ABANDONED);
+  EXPECT_EQ(list.submissions(1).gang(), "default/b");
+  EXPECT_EQ(list.submissions(1).state(), v1::Submission::STATE_PLANNED);
   EXPECT_EQ(client_->ListSubmissions("other")->submissions_size(), 0);
   const auto stub = v1::PlacementService::NewStub(Channel());
   grpc::ClientContext context;

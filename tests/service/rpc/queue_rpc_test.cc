@@ -83,10 +83,9 @@ TEST_F(QueueRpc, WhatIf_ChecksQueue) {
   Declare();
   v1::PlanGangRequest request;
   *request.mutable_job() = Gang("job", "team", "1600m");
-  const auto plan = client_->PlanGang(request);
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_FALSE(plan->starts());
-  EXPECT_EQ(plan->reason().code(), v1::REASON_CODE_QUEUE_REJECTED) << plan->reason().text();
+  const auto plan = ExpectOk(client_->PlanGang(request));
+  EXPECT_FALSE(plan.starts());
+  EXPECT_EQ(plan.reason().code(), v1::REASON_CODE_QUEUE_REJECTED) << plan.reason().text();
 }
 
 TEST_F(QueueRpc, InvalidQueueName_IsRefused) {
@@ -173,14 +172,13 @@ TEST_F(QueueRpc, ExplainQueue_ReportsGangPositions) {  // SPEC S-5
   EXPECT_TRUE(absl::StrContains(second->text(), "It is the head of 2 waiting gangs in queue team.")) << second->text();
   EXPECT_EQ(client_->ExplainGang("default", "first")->queue_position(), 0);
   for (const char* name : {"team", "all"}) {
-    const auto queue = client_->ExplainQueue(name);
-    ASSERT_TRUE(queue.ok()) << queue.status();
-    EXPECT_EQ(queue->queue_length(), 2);
-    ASSERT_EQ(queue->waiting_gangs_size(), 2);
-    EXPECT_EQ(queue->waiting_gangs(0).name(), "second");
-    EXPECT_EQ(queue->queue().name(), name);
-    EXPECT_TRUE(absl::StrContains(queue->text(), "The head of the queue is default/second")) << queue->text();
-    EXPECT_TRUE(absl::StrContains(queue->text(), "[QueueLimit].\nBehind it: default/third.")) << queue->text();
+    const auto queue = ExpectOk(client_->ExplainQueue(name));
+    EXPECT_EQ(queue.queue_length(), 2);
+    ASSERT_EQ(queue.waiting_gangs_size(), 2);
+    EXPECT_EQ(queue.waiting_gangs(0).name(), "second");
+    EXPECT_EQ(queue.queue().name(), name);
+    EXPECT_TRUE(absl::StrContains(queue.text(), "The head of the queue is default/second")) << queue.text();
+    EXPECT_TRUE(absl::StrContains(queue.text(), "[QueueLimit].\nBehind it: default/third.")) << queue.text();
   }
 }
 
@@ -211,28 +209,26 @@ TEST_F(QueueRpc, GetQueue_ReportsState) {
   Declare();
   EXPECT_EQ(Submit(Gang("first", "team", "1")).state(), v1::Submission::STATE_PLANNED);
   EXPECT_EQ(Submit(Gang("second", "team", "750m")).reason().code(), v1::REASON_CODE_QUEUE_LIMIT);
-  const auto list = client_->ListQueues();
-  ASSERT_TRUE(list.ok()) << list.status();
-  ASSERT_EQ(list->queues_size(), 3);
-  EXPECT_EQ(list->queues(0).name(), "all") << "parents are first";
-  const auto team = client_->GetQueue("team");
-  ASSERT_TRUE(team.ok()) << team.status();
-  EXPECT_EQ(team->parent(), "all");
-  EXPECT_TRUE(team->leaf());
-  EXPECT_EQ(team->quota().at("cpu"), "500m");
-  EXPECT_EQ(team->limit().at("cpu"), "1500m");
-  EXPECT_EQ(team->max_applications(), 7);
-  EXPECT_EQ(team->sort(), v1::QUEUE_SORT_FIFO);
+  const auto list = ExpectOk(client_->ListQueues());
+  ASSERT_EQ(list.queues_size(), 3);
+  EXPECT_EQ(list.queues(0).name(), "all") << "parents are first";
+  const auto team = ExpectOk(client_->GetQueue("team"));
+  EXPECT_EQ(team.parent(), "all");
+  EXPECT_TRUE(team.leaf());
+  EXPECT_EQ(team.quota().at("cpu"), "500m");
+  EXPECT_EQ(team.limit().at("cpu"), "1500m");
+  EXPECT_EQ(team.max_applications(), 7);
+  EXPECT_EQ(team.sort(), v1::QUEUE_SORT_FIFO);
   const auto all = client_->GetQueue("all");
   EXPECT_FALSE(all->leaf());
   EXPECT_EQ(all->over_quota_weight().at("cpu"), 3);
-  for (const v1::Queue* queue : {&*team, &*all}) {
+  for (const v1::Queue* queue : {&team, &*all}) {
     EXPECT_EQ(queue->used().at("cpu"), "1");
     EXPECT_EQ(queue->waiting().at("cpu"), "750m");
     EXPECT_EQ(queue->running_gangs(), 1);
     EXPECT_EQ(queue->waiting_gangs(), 1);
   }
-  EXPECT_EQ(team->fair_share().at("cpu"), "1500m") << "what it asks for, up to its limit";
+  EXPECT_EQ(team.fair_share().at("cpu"), "1500m") << "what it asks for, up to its limit";
   EXPECT_TRUE(client_->AbandonGang("second").ok());
   EXPECT_TRUE(client_->AbandonGang("first").ok());
   const auto empty = client_->GetQueue("team");

@@ -170,11 +170,10 @@ TEST_F(RefusedFactsShown, NodeWithoutCapacity_HasWarning) {
   v1::UpdateFactsRequest update;
   update.add_manifests(
       R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"m"},"status":{"capacity":{"cpu":"64"}}})");
-  const auto applied = client_->UpdateFacts(update);
-  ASSERT_TRUE(applied.ok()) << applied.status();
-  ASSERT_EQ(applied->warnings_size(), 1);
-  EXPECT_TRUE(absl::StrContains(applied->warnings(0), "node m: offers nothing to pods; expected amounts in status."))
-      << applied->warnings(0);
+  const auto applied = ExpectOk(client_->UpdateFacts(update));
+  ASSERT_EQ(applied.warnings_size(), 1);
+  EXPECT_TRUE(absl::StrContains(applied.warnings(0), "node m: offers nothing to pods; expected amounts in status."))
+      << applied.warnings(0);
 }
 
 // An object that is announced every few seconds does not fill the log.

@@ -33,11 +33,10 @@ TEST_F(Rpc, NumberedSteps_GapIsRefused) {
   EXPECT_TRUE(absl::IsFailedPrecondition(client_->UpdateFacts(update).status())) << "nothing was announced yet";
   v1::SendSnapshotRequest more;
   *more.add_nodes() = Part(0, "n2").nodes(0);
-  const auto snapshot = client_->SendSnapshot({Part(7, "n1"), more});
-  ASSERT_TRUE(snapshot.ok()) << snapshot.status();
-  EXPECT_EQ(snapshot->version(), 7);
-  EXPECT_EQ(snapshot->node_count(), 2) << "what was there before is gone";
-  EXPECT_EQ(snapshot->pod_count(), 0);
+  const auto snapshot = ExpectOk(client_->SendSnapshot({Part(7, "n1"), more}));
+  EXPECT_EQ(snapshot.version(), 7);
+  EXPECT_EQ(snapshot.node_count(), 2) << "what was there before is gone";
+  EXPECT_EQ(snapshot.pod_count(), 0);
 
   update.set_version(8);
   *update.add_pods() = PodOf("u1", "1");
@@ -69,11 +68,10 @@ TEST_F(Rpc, NumberedSteps_GapIsRefused) {
   *bad.add_pods() = PodOf("another", "1");
   bad.mutable_pods(0)->set_uid("u1");
   EXPECT_TRUE(absl::IsInvalidArgument(client_->UpdateFacts(bad).status()));
-  const auto status = client_->GetFactsStatus();
-  ASSERT_TRUE(status.ok());
-  EXPECT_EQ(status->version(), 8);
-  EXPECT_EQ(status->node_count(), 2);
-  EXPECT_EQ(status->pod_count(), 1);
+  const auto status = ExpectOk(client_->GetFactsStatus());
+  EXPECT_EQ(status.version(), 8);
+  EXPECT_EQ(status.node_count(), 2);
+  EXPECT_EQ(status.pod_count(), 1);
 
   // Another announcer takes over with a snapshot; the first one gets an error.
   v1::SendSnapshotRequest other = Part(1, "n9");
@@ -146,9 +144,8 @@ TEST_F(Rpc, BrokenSnapshot_IsNotApplied) {
     writer->WritesDone();
     EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT) << unreadable;
   }
-  const auto now = client_->GetFactsStatus();
-  ASSERT_TRUE(now.ok());
-  EXPECT_EQ(now->version(), 1);
+  const auto now = ExpectOk(client_->GetFactsStatus());
+  EXPECT_EQ(now.version(), 1);
 }
 
 TEST_F(Rpc, PartAfterLast_IsRefused) {
@@ -178,10 +175,9 @@ TEST_F(Rpc, LongTexts_AreCutBetweenCharacters) {
   grpc::ClientContext context;
   v1::PostFilterResponse response;
   ASSERT_TRUE(stub->PostFilter(&context, post, &response).ok());
-  const auto gang = client_->GetGang("default", "cut");
-  ASSERT_TRUE(gang.ok());
-  EXPECT_NE(gang->reason().text().find(std::string(1000, 'a')), std::string::npos) << gang->reason().text();
-  EXPECT_EQ(gang->reason().text().find('\xc3'), std::string::npos) << "half a character is left";
+  const auto gang = ExpectOk(client_->GetGang("default", "cut"));
+  EXPECT_NE(gang.reason().text().find(std::string(1000, 'a')), std::string::npos) << gang.reason().text();
+  EXPECT_EQ(gang.reason().text().find('\xc3'), std::string::npos) << "half a character is left";
 
   v1::UpdateFactsRequest wrong;
   for (int i = 0; i < 40; ++i) {
@@ -235,10 +231,9 @@ TEST_F(Rpc, SubmittedAntiAffinity_SeparatesMembers) {
   term->set_topology_key("kubernetes.io/hostname");
   v1::SelectorRequirement* expression = term->mutable_selector()->add_expressions();
   *expression = In("job", "apart");
-  const auto planned = client_->SubmitGang(submit);
-  ASSERT_TRUE(planned.ok()) << planned.status();
-  ASSERT_EQ(planned->placements_size(), 2) << planned->DebugString();
-  EXPECT_NE(planned->placements(0).node(), planned->placements(1).node());
+  const auto planned = ExpectOk(client_->SubmitGang(submit));
+  ASSERT_EQ(planned.placements_size(), 2) << planned.DebugString();
+  EXPECT_NE(planned.placements(0).node(), planned.placements(1).node());
 
   submit.set_request_id("more");
   submit.mutable_gang()->set_name("more");

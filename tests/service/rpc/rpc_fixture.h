@@ -18,6 +18,7 @@
 #include "service/engine/event_log.h"
 #include "service/rpc/rpc_server.h"
 #include "support/sync.h"
+#include "tests/support/expect_ok.h"
 #include "tests/support/facts.h"
 #include "tests/support/requests.h"
 

@@ -117,11 +117,10 @@ TEST_F(Rpc, LargeGang_IsReadCompletely) {
     }
   });
   for (int round = 0; round < 20; ++round) {
-    const auto gang = client_->GetGang("d", "large");
-    ASSERT_TRUE(gang.ok()) << gang.status();
+    const auto gang = ExpectOk(client_->GetGang("d", "large"));
     std::set<std::string> names;
-    for (const v1::Member& member : gang->members()) names.insert(member.name());
-    EXPECT_EQ(static_cast<int>(names.size()), gang->members_size()) << "listed twice";
+    for (const v1::Member& member : gang.members()) names.insert(member.name());
+    EXPECT_EQ(static_cast<int>(names.size()), gang.members_size()) << "listed twice";
     EXPECT_GE(names.size(), static_cast<size_t>(kMembers - 2));
   }
   over = true;
@@ -129,20 +128,18 @@ TEST_F(Rpc, LargeGang_IsReadCompletely) {
 }
 
 TEST_F(Rpc, ExplainPod_ReturnsReason) {
-  const auto member = client_->ExplainPod("d", "a");
-  ASSERT_TRUE(member.ok()) << member.status();
-  EXPECT_NE(member->text().find("Pod d/a (Pending): 2 of 3 pods exist"), std::string::npos) << member->text();
-  EXPECT_NE(member->text().find("Gang d/train"), std::string::npos) << member->text();
-  EXPECT_EQ(member->pod().uid(), "u-a");
-  EXPECT_EQ(member->gang().name(), "train");
-  EXPECT_EQ(member->gang().members_size(), 0);
+  const auto member = ExpectOk(client_->ExplainPod("d", "a"));
+  EXPECT_NE(member.text().find("Pod d/a (Pending): 2 of 3 pods exist"), std::string::npos) << member.text();
+  EXPECT_NE(member.text().find("Gang d/train"), std::string::npos) << member.text();
+  EXPECT_EQ(member.pod().uid(), "u-a");
+  EXPECT_EQ(member.gang().name(), "train");
+  EXPECT_EQ(member.gang().members_size(), 0);
   PodDescription lone = Lone("lone", 1);
   lone.name_space = "default";
   EXPECT_TRUE(engine_.Announce(UpsertPod{lone}).ok());
-  const auto alone = client_->ExplainPod("", "lone");
-  ASSERT_TRUE(alone.ok()) << alone.status();
-  EXPECT_EQ(alone->pod().reason().code(), v1::REASON_CODE_NOT_A_GANG) << alone->text();
-  EXPECT_FALSE(alone->has_gang());
+  const auto alone = ExpectOk(client_->ExplainPod("", "lone"));
+  EXPECT_EQ(alone.pod().reason().code(), v1::REASON_CODE_NOT_A_GANG) << alone.text();
+  EXPECT_FALSE(alone.has_gang());
   lone.node_name = "n";
   EXPECT_TRUE(engine_.Announce(UpsertPod{lone}).ok());
   EXPECT_NE(client_->ExplainPod("default", "lone")->text().find("is on node n"), std::string::npos);
@@ -160,12 +157,10 @@ TEST_F(Rpc, ExplainWaitingGang_NamesCapacityHolders) {
   AddPod("d", "late", 2);
   EXPECT_TRUE(engine_.ReadDurableSync([](const Machine&) {}).ok());
   const char kHeld[] = "\nThe capacity of the nodes that it may use is held by pods of no gang cpu: 1 (1 pod).";
-  const auto gang = client_->ExplainGang("d", "late");
-  ASSERT_TRUE(gang.ok()) << gang.status();
-  EXPECT_NE(gang->text().find(kHeld), std::string::npos) << gang->text();
-  const auto pod = client_->ExplainPod("d", "c");
-  ASSERT_TRUE(pod.ok()) << pod.status();
-  EXPECT_NE(pod->text().find(kHeld), std::string::npos) << pod->text();
+  const auto gang = ExpectOk(client_->ExplainGang("d", "late"));
+  EXPECT_NE(gang.text().find(kHeld), std::string::npos) << gang.text();
+  const auto pod = ExpectOk(client_->ExplainPod("d", "c"));
+  EXPECT_NE(pod.text().find(kHeld), std::string::npos) << pod.text();
   EXPECT_EQ(client_->ExplainGang("d", "train")->text().find("held by"), std::string::npos) << "it lacks pods, not room";
 }
 
@@ -173,10 +168,9 @@ TEST_F(Rpc, ExplainWaitingGang_NamesCapacityHolders) {
 TEST_F(Rpc, ExplainUnconfirmedPlan_ReportsPlannedCapacity) {
   ASSERT_EQ(client_->SubmitGang(SubmitOf("first", 2, "1"))->state(), v1::Submission::STATE_PLANNED);
   ASSERT_EQ(client_->SubmitGang(SubmitOf("second", 2, "1"))->state(), v1::Submission::STATE_WAITING);
-  const auto why = client_->ExplainGang("default", "second");
-  ASSERT_TRUE(why.ok()) << why.status();
+  const auto why = ExpectOk(client_->ExplainGang("default", "second"));
   for (const char* words : {"held by gang default/first cpu: 2 (2 planned ", "s ago and not confirmed yet"}) {
-    EXPECT_NE(why->text().find(words), std::string::npos) << why->text();
+    EXPECT_NE(why.text().find(words), std::string::npos) << why.text();
   }
 }
 
@@ -187,17 +181,14 @@ TEST_F(Rpc, ExplainGroup_NamesMissingPeers) {
   for (const char* gang : {"default/first", "default/second"}) first.mutable_gang()->add_group(gang);
   for (const char* gang : {"default/second", "default/first"}) second.mutable_gang()->add_group(gang);
   ASSERT_TRUE(client_->SubmitGang(first).ok());
-  const auto alone = client_->ExplainGang("default", "first");
-  ASSERT_TRUE(alone.ok()) << alone.status();
-  EXPECT_EQ(alone->gang().reason().suggestion(), "submit or create the gang") << alone->text();
+  const auto alone = ExpectOk(client_->ExplainGang("default", "first"));
+  EXPECT_EQ(alone.gang().reason().suggestion(), "submit or create the gang") << alone.text();
   ASSERT_EQ(client_->SubmitGang(second)->state(), v1::Submission::STATE_PLANNED);
-  const auto planned = client_->GetSubmission("first");
-  ASSERT_TRUE(planned.ok()) << planned.status();
-  ASSERT_TRUE(client_->ConfirmGang("first", planned->plan()).ok());
-  const auto gang = client_->GetGang("default", "first");
-  ASSERT_TRUE(gang.ok()) << gang.status();
+  const auto planned = ExpectOk(client_->GetSubmission("first"));
+  ASSERT_TRUE(client_->ConfirmGang("first", planned.plan()).ok());
+  const auto gang = ExpectOk(client_->GetGang("default", "first"));
   EXPECT_EQ(
-      gang->reason().text(),
+      gang.reason().text(),
       "room is reserved for 2 members, until its plan and that of gang default/second of its group are confirmed");
 }
 
@@ -210,17 +201,15 @@ TEST_F(Rpc, ExplainVerbGang_NamesNextAction) {
     pod->mutable_create_time()->set_nanos(1'000'000);
   }
   ASSERT_TRUE(client_->UpdateFacts(update).ok());
-  const auto before = client_->ExplainGang("default", "verbs");
-  ASSERT_TRUE(before.ok()) << before.status();
-  EXPECT_EQ(before->gang().reason().code(), v1::REASON_CODE_NOT_SERVED);
-  EXPECT_NE(before->text().find("Suggestion: call Permit for each member"), std::string::npos) << before->text();
+  const auto before = ExpectOk(client_->ExplainGang("default", "verbs"));
+  EXPECT_EQ(before.gang().reason().code(), v1::REASON_CODE_NOT_SERVED);
+  EXPECT_NE(before.text().find("Suggestion: call Permit for each member"), std::string::npos) << before.text();
   const absl::Status left = client_->Permit(PermitOf("v-a", "n"), [&](const v1::PermitEvent& event) {
     EXPECT_EQ(event.verdict(), v1::PermitEvent::VERDICT_WAIT);
-    const auto waits = client_->ExplainGang("default", "verbs");
-    EXPECT_TRUE(waits.ok()) << waits.status();
-    EXPECT_EQ(waits->gang().reason().code(), v1::REASON_CODE_BARRIER);
-    EXPECT_NE(waits->text().find("not at the barrier: v-b, v-c, v-d and 2 more."), std::string::npos) << waits->text();
-    EXPECT_NE(waits->text().find(" Of its wait time of "), std::string::npos) << waits->text();
+    const auto waits = ExpectOk(client_->ExplainGang("default", "verbs"));
+    EXPECT_EQ(waits.gang().reason().code(), v1::REASON_CODE_BARRIER);
+    EXPECT_NE(waits.text().find("not at the barrier: v-b, v-c, v-d and 2 more."), std::string::npos) << waits.text();
+    EXPECT_NE(waits.text().find(" Of its wait time of "), std::string::npos) << waits.text();
     return false;
   });
   EXPECT_TRUE(left.ok()) << left;
@@ -278,12 +267,10 @@ TEST_F(Rpc, ApplyManifest_ReportsIgnoredKeys) {
   update.add_manifests(R"({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stray", "uid": "u-stray",
       "annotations": {"gang.scheduling.koordinator.sh/min-available": "2"}},
       "spec": {"containers": [{"name": "c", "image": "i"}]}})");
-  const auto applied = client_->UpdateFacts(update);
-  ASSERT_TRUE(applied.ok()) << applied.status();
-  ASSERT_EQ(applied->warnings_size(), 1);
-  EXPECT_NE(applied->warnings(0).find("pod default/stray: "), std::string::npos) << applied->warnings(0);
-  EXPECT_NE(applied->warnings(0).find("gang.scheduling.koordinator.sh/name"), std::string::npos)
-      << applied->warnings(0);
+  const auto applied = ExpectOk(client_->UpdateFacts(update));
+  ASSERT_EQ(applied.warnings_size(), 1);
+  EXPECT_NE(applied.warnings(0).find("pod default/stray: "), std::string::npos) << applied.warnings(0);
+  EXPECT_NE(applied.warnings(0).find("gang.scheduling.koordinator.sh/name"), std::string::npos) << applied.warnings(0);
 }
 
 }  // namespace

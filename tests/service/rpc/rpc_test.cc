@@ -21,30 +21,25 @@ namespace muster {
 namespace {
 
 TEST_F(Rpc, GetListExplain_ReturnGangs) {
-  const auto gang = client_->GetGang("d", "train");
-  ASSERT_TRUE(gang.ok()) << gang.status();
-  EXPECT_EQ(gang->phase(), v1::Gang::PHASE_PENDING);
-  EXPECT_EQ(gang->members_size(), 2);
-  EXPECT_EQ(gang->reason().code(), v1::REASON_CODE_NOT_ENOUGH_PODS);
-  EXPECT_EQ(gang->rules().min_member(), 3);
+  const auto gang = ExpectOk(client_->GetGang("d", "train"));
+  EXPECT_EQ(gang.phase(), v1::Gang::PHASE_PENDING);
+  EXPECT_EQ(gang.members_size(), 2);
+  EXPECT_EQ(gang.reason().code(), v1::REASON_CODE_NOT_ENOUGH_PODS);
+  EXPECT_EQ(gang.rules().min_member(), 3);
 
-  const auto all = client_->ListGangs("");
-  ASSERT_TRUE(all.ok());
-  EXPECT_EQ(all->gangs_size(), 2);
-  const auto one = client_->ListGangs("e");
-  ASSERT_TRUE(one.ok());
-  ASSERT_EQ(one->gangs_size(), 1);
-  EXPECT_EQ(one->gangs(0).name(), "other");
+  const auto all = ExpectOk(client_->ListGangs(""));
+  EXPECT_EQ(all.gangs_size(), 2);
+  const auto one = ExpectOk(client_->ListGangs("e"));
+  ASSERT_EQ(one.gangs_size(), 1);
+  EXPECT_EQ(one.gangs(0).name(), "other");
 
-  const auto why = client_->ExplainGang("d", "train");
-  ASSERT_TRUE(why.ok());
-  EXPECT_NE(why->text().find("2 of 3 pods exist"), std::string::npos) << why->text();
-  EXPECT_NE(why->text().find("create the missing pods"), std::string::npos) << why->text();
+  const auto why = ExpectOk(client_->ExplainGang("d", "train"));
+  EXPECT_NE(why.text().find("2 of 3 pods exist"), std::string::npos) << why.text();
+  EXPECT_NE(why.text().find("create the missing pods"), std::string::npos) << why.text();
 
-  const auto nodes = client_->ListNodes();
-  ASSERT_TRUE(nodes.ok());
-  ASSERT_EQ(nodes->nodes_size(), 1);
-  EXPECT_EQ(nodes->nodes(0).allocatable().at("memory"), "1Gi");
+  const auto nodes = ExpectOk(client_->ListNodes());
+  ASSERT_EQ(nodes.nodes_size(), 1);
+  EXPECT_EQ(nodes.nodes(0).allocatable().at("memory"), "1Gi");
 }
 
 // Its pods have waited since their creation; this process and the current reason may be younger.
@@ -59,12 +54,11 @@ TEST_F(Rpc, WaitingGang_WaitsSincePodCreation) {
     *pod->mutable_create_time() = google::protobuf::util::TimeUtil::MillisecondsToTimestamp(now_ms - hours * kHour);
   }
   ASSERT_TRUE(client_->UpdateFacts(update).ok());
-  const auto why = client_->ExplainGang("d", "old");
-  ASSERT_TRUE(why.ok()) << why.status();
-  EXPECT_NE(why->text().find("waits since 3h"), std::string::npos) << why->text();
-  EXPECT_NE(why->text().find(", for this reason since 1s: "), std::string::npos) << why->text();
-  EXPECT_EQ(google::protobuf::util::TimeUtil::TimestampToMilliseconds(why->wait_start_time()), now_ms - 3 * kHour);
-  EXPECT_GE(google::protobuf::util::TimeUtil::TimestampToMilliseconds(why->gang().reason().since_time()), now_ms);
+  const auto why = ExpectOk(client_->ExplainGang("d", "old"));
+  EXPECT_NE(why.text().find("waits since 3h"), std::string::npos) << why.text();
+  EXPECT_NE(why.text().find(", for this reason since 1s: "), std::string::npos) << why.text();
+  EXPECT_EQ(google::protobuf::util::TimeUtil::TimestampToMilliseconds(why.wait_start_time()), now_ms - 3 * kHour);
+  EXPECT_GE(google::protobuf::util::TimeUtil::TimestampToMilliseconds(why.gang().reason().since_time()), now_ms);
 
   update.Clear();
   update.add_removed_pods("old-3");
@@ -82,13 +76,12 @@ TEST_F(Rpc, FailedGang_ReportsFailure) {
   pod->set_node_name("n");
   pod->set_phase(v1::PodFacts::PHASE_FAILED);
   ASSERT_TRUE(client_->UpdateFacts(update).ok());
-  const auto why = client_->ExplainGang("d", "lost");
-  ASSERT_TRUE(why.ok()) << why.status();
-  EXPECT_NE(why->text().find("(Failed): it has ended: 1 member failed. To start again it waits since "),
+  const auto why = ExpectOk(client_->ExplainGang("d", "lost"));
+  EXPECT_NE(why.text().find("(Failed): it has ended: 1 member failed. To start again it waits since "),
             std::string::npos)
-      << why->text();
-  EXPECT_NE(why->text().find("0 of 1 pods exist"), std::string::npos) << why->text();
-  EXPECT_FALSE(why->has_wait_start_time()) << "no pod waits";
+      << why.text();
+  EXPECT_NE(why.text().find("0 of 1 pods exist"), std::string::npos) << why.text();
+  EXPECT_FALSE(why.has_wait_start_time()) << "no pod waits";
 }
 
 TEST_F(Rpc, CreationTimeOutOfRange_IsRefused) {
@@ -173,29 +166,24 @@ std::string Reserved(MusterClient* client) {
 // SPEC S-1: a repeated request has the same reply and reserves nothing twice.
 TEST_F(Rpc, RepeatedRequest_ExecutesOnce) {
   v1::CreateGangRequest create = CreateOf("made", 2, "r1");
-  const auto first = client_->CreateGang(create);
-  ASSERT_TRUE(first.ok()) << first.status();
-  const auto again = client_->CreateGang(create);
-  ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_EQ(first->SerializeAsString(), again->SerializeAsString());
+  const auto first = ExpectOk(client_->CreateGang(create));
+  const auto again = ExpectOk(client_->CreateGang(create));
+  EXPECT_EQ(first.SerializeAsString(), again.SerializeAsString());
   create.mutable_gang()->set_min_member(3);
   EXPECT_TRUE(absl::IsInvalidArgument(client_->CreateGang(create).status())) << "the id was another request's";
   create.set_request_id("r2");
   EXPECT_TRUE(absl::IsAlreadyExists(client_->CreateGang(create).status()));
 
-  const auto planned = client_->SubmitGang(Submission("s1", "whole", 2, "500m"));
-  ASSERT_TRUE(planned.ok()) << planned.status();
-  EXPECT_EQ(planned->state(), v1::Submission::STATE_PLANNED);
+  const auto planned = ExpectOk(client_->SubmitGang(Submission("s1", "whole", 2, "500m")));
+  EXPECT_EQ(planned.state(), v1::Submission::STATE_PLANNED);
   for (int i = 0; i < 5; ++i) {
-    const auto repeated = client_->SubmitGang(Submission("s1", "whole", 2, "500m"));
-    ASSERT_TRUE(repeated.ok());
-    EXPECT_EQ(repeated->plan(), planned->plan());
+    const auto repeated = ExpectOk(client_->SubmitGang(Submission("s1", "whole", 2, "500m")));
+    EXPECT_EQ(repeated.plan(), planned.plan());
   }
   EXPECT_EQ(Reserved(client_.get()), "1");
-  EXPECT_TRUE(client_->ConfirmGang("s1", planned->plan()).ok());
-  const auto confirmed = client_->ConfirmGang("s1", planned->plan());
-  ASSERT_TRUE(confirmed.ok());
-  EXPECT_EQ(confirmed->state(), v1::Submission::STATE_CONFIRMED);
+  EXPECT_TRUE(client_->ConfirmGang("s1", planned.plan()).ok());
+  const auto confirmed = ExpectOk(client_->ConfirmGang("s1", planned.plan()));
+  EXPECT_EQ(confirmed.state(), v1::Submission::STATE_CONFIRMED);
   EXPECT_EQ(Reserved(client_.get()), "");
   EXPECT_TRUE(absl::IsFailedPrecondition(client_->AbandonGang("s1").status()));
 }
@@ -272,8 +260,7 @@ TEST(RequestLog, PendingEntry_DoesNotBlockRemoval) {
 
 // The caller is gone: after the TTL nothing is left of its submission.
 TEST_F(Rpc, SubmissionAfterTtl_LeavesNothing) {
-  const auto planned = client_->SubmitGang(Submission("s1", "whole", 2, "500m"));
-  ASSERT_TRUE(planned.ok()) << planned.status();
+  const auto planned = ExpectOk(client_->SubmitGang(Submission("s1", "whole", 2, "500m")));
   EXPECT_EQ(Reserved(client_.get()), "1");
   std::vector<v1::Submission::State> states;
   const absl::Status watched = client_->WatchSubmission("s1", [&](const v1::Submission& now) {
@@ -284,16 +271,15 @@ TEST_F(Rpc, SubmissionAfterTtl_LeavesNothing) {
   EXPECT_EQ(states, (std::vector<v1::Submission::State>{v1::Submission::STATE_PLANNED, v1::Submission::STATE_EXPIRED}));
   EXPECT_EQ(Reserved(client_.get()), "");
   EXPECT_TRUE(absl::IsNotFound(client_->GetGang("default", "whole").status()));
-  const absl::Status late = client_->ConfirmGang("s1", planned->plan()).status();
+  const absl::Status late = client_->ConfirmGang("s1", planned.plan()).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(late)) << late;
 }
 
 TEST_F(Rpc, WatchedWaitingSubmission_StaysAlive) {
   ASSERT_TRUE(client_->SubmitGang(Submission("s1", "first", 2, "1")).ok());
-  const auto waiting = client_->SubmitGang(Submission("s2", "second", 2, "1"));
-  ASSERT_TRUE(waiting.ok());
-  EXPECT_EQ(waiting->state(), v1::Submission::STATE_WAITING);
-  EXPECT_EQ(waiting->reason().code(), v1::REASON_CODE_NO_ROOM);
+  const auto waiting = ExpectOk(client_->SubmitGang(Submission("s2", "second", 2, "1")));
+  EXPECT_EQ(waiting.state(), v1::Submission::STATE_WAITING);
+  EXPECT_EQ(waiting.reason().code(), v1::REASON_CODE_NO_ROOM);
   // The first is not confirmed and expires: the second gets its capacity.
   v1::Submission last;
   const absl::Status watched = client_->WatchSubmission("s2", [&](const v1::Submission& now) {
@@ -347,9 +333,8 @@ TEST_F(Rpc, CancelledPermit_ReleasesPlace) {
     EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
   }
   for (int i = 0; i < 200; ++i) {
-    const auto gang = client_->GetGang("default", "verbs");
-    ASSERT_TRUE(gang.ok());
-    if (gang->counts().waiting() == 0) break;
+    const auto gang = ExpectOk(client_->GetGang("default", "verbs"));
+    if (gang.counts().waiting() == 0) break;
     absl::SleepFor(absl::Milliseconds(10));
   }
   EXPECT_EQ(client_->GetGang("default", "verbs")->counts().waiting(), 0);
@@ -414,12 +399,11 @@ TEST_F(Rpc, Events_ReportDecisions) {
   events_.Carry({EventOf(ReasonCode::kNoRoom, "no room"), EvictPod{{"e", "x", "u-x"}, "its gang starts again"}});
   v1::ListEventsRequest list_after;
   list_after.set_after_sequence(after);
-  const auto list = client_->ListEvents(list_after);
-  ASSERT_TRUE(list.ok()) << list.status();
-  ASSERT_EQ(list->events_size(), 2);
-  EXPECT_EQ(list->events(0).type(), v1::Event::TYPE_WARNING);
-  EXPECT_EQ(list->events(0).reason().code(), v1::REASON_CODE_NO_ROOM);
-  EXPECT_EQ(list->events(1).type(), v1::Event::TYPE_EVICT);
+  const auto list = ExpectOk(client_->ListEvents(list_after));
+  ASSERT_EQ(list.events_size(), 2);
+  EXPECT_EQ(list.events(0).type(), v1::Event::TYPE_WARNING);
+  EXPECT_EQ(list.events(0).reason().code(), v1::REASON_CODE_NO_ROOM);
+  EXPECT_EQ(list.events(1).type(), v1::Event::TYPE_EVICT);
   std::vector<std::string> seen;
   const auto four = [&](const v1::Event& event) {
     seen.push_back(event.reason().text());

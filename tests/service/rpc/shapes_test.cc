@@ -40,29 +40,27 @@ TEST_F(Shapes, SubmittedTree_IsPlacedByItsRules) {
     AddSubgroup(name, 2, request.mutable_gang())->mutable_topology()->set_required("rack");
     AddMembers(name, 2, &request);
   }
-  const auto planned = client_->SubmitGang(request);
-  ASSERT_TRUE(planned.ok()) << planned.status();
-  ASSERT_EQ(planned->state(), v1::Submission::STATE_PLANNED) << planned->reason().text();
+  const auto planned = ExpectOk(client_->SubmitGang(request));
+  ASSERT_EQ(planned.state(), v1::Submission::STATE_PLANNED) << planned.reason().text();
   std::map<std::string, std::set<std::string>> racks;  // by subgroup
-  for (const v1::Placement& place : planned->placements()) {
+  for (const v1::Placement& place : planned.placements()) {
     racks[place.pod_name().substr(0, 8)].insert(place.node().substr(0, 2));
   }
-  ASSERT_EQ(racks.size(), 2U) << planned->ShortDebugString();
+  ASSERT_EQ(racks.size(), 2U) << planned.ShortDebugString();
   EXPECT_EQ(racks["serve-w0"].size(), 1U);
   EXPECT_EQ(racks["serve-w1"].size(), 1U);
   EXPECT_NE(racks["serve-w0"], racks["serve-w1"]);
 
-  const auto gang = client_->GetGang("default", "serve");
-  ASSERT_TRUE(gang.ok()) << gang.status();
-  EXPECT_EQ(gang->rules().min_member(), 4);
-  ASSERT_EQ(gang->rules().subgroups_size(), 2);
-  EXPECT_EQ(gang->rules().subgroups(0).name(), "w0");
-  EXPECT_EQ(gang->rules().subgroups(0).minimum(), 2);
-  EXPECT_TRUE(gang->rules().subgroups(0).leaf());
-  EXPECT_EQ(gang->rules().subgroups(0).topology().required(), "rack");
-  EXPECT_EQ(gang->rules().subgroups(0).pending(), 2);
-  EXPECT_EQ(gang->members(0).subgroup(), "w0");
-  ASSERT_TRUE(client_->ConfirmGang("tree", planned->plan()).ok());
+  const auto gang = ExpectOk(client_->GetGang("default", "serve"));
+  EXPECT_EQ(gang.rules().min_member(), 4);
+  ASSERT_EQ(gang.rules().subgroups_size(), 2);
+  EXPECT_EQ(gang.rules().subgroups(0).name(), "w0");
+  EXPECT_EQ(gang.rules().subgroups(0).minimum(), 2);
+  EXPECT_TRUE(gang.rules().subgroups(0).leaf());
+  EXPECT_EQ(gang.rules().subgroups(0).topology().required(), "rack");
+  EXPECT_EQ(gang.rules().subgroups(0).pending(), 2);
+  EXPECT_EQ(gang.members(0).subgroup(), "w0");
+  ASSERT_TRUE(client_->ConfirmGang("tree", planned.plan()).ok());
   EXPECT_EQ(client_->GetGang("default", "serve")->rules().subgroups(1).placed(), 2);
 }
 
@@ -75,10 +73,9 @@ TEST_F(Shapes, NoFittingDomain_ReportsCounts) {
   request.mutable_gang()->set_min_member(2);
   request.mutable_gang()->mutable_topology()->set_required("rack");
   AddMembers("", 2, &request);
-  const auto waiting = client_->SubmitGang(request);
-  ASSERT_TRUE(waiting.ok()) << waiting.status();
-  EXPECT_EQ(waiting->state(), v1::Submission::STATE_WAITING);
-  EXPECT_EQ(waiting->reason().text(), "no domain of rack has room for the gang: r1: 1 of 2, r2: 1 of 2");
+  const auto waiting = ExpectOk(client_->SubmitGang(request));
+  EXPECT_EQ(waiting.state(), v1::Submission::STATE_WAITING);
+  EXPECT_EQ(waiting.reason().text(), "no domain of rack has room for the gang: r1: 1 of 2, r2: 1 of 2");
 }
 
 // S-6: the field, its value, and what was expected.

@@ -28,12 +28,11 @@ class WhatIfRpc : public Rpc {
 TEST_F(WhatIfRpc, FittingJob_ReturnsNodesStoresNothing) {
   const uint64_t before = HashNow();
   for (int i = 0; i < 3; ++i) {
-    const auto plan = client_->PlanGang(Job(2, "1"));
-    ASSERT_TRUE(plan.ok()) << plan.status();
-    EXPECT_TRUE(plan->starts()) << plan->ShortDebugString();
-    ASSERT_EQ(plan->placements_size(), 2);
-    EXPECT_EQ(plan->placements(0).pod_name(), "job-0");
-    EXPECT_EQ(plan->placements(0).node(), "n");
+    const auto plan = ExpectOk(client_->PlanGang(Job(2, "1")));
+    EXPECT_TRUE(plan.starts()) << plan.ShortDebugString();
+    ASSERT_EQ(plan.placements_size(), 2);
+    EXPECT_EQ(plan.placements(0).pod_name(), "job-0");
+    EXPECT_EQ(plan.placements(0).node(), "n");
   }
   EXPECT_TRUE(absl::IsNotFound(client_->GetGang("default", "job").status()));
   EXPECT_EQ(HashNow(), before);
@@ -135,7 +134,7 @@ TEST_F(WhatIfRpc, InvalidQuestion_NamesField) {
 
 // How musterctl converts a Job: as many pods as run at once, in its namespace, with the keys of its template.
 TEST(PlanManifests, Job_BecomesItsPods) {
-  const auto job = ManifestsOf(R"(
+  const auto job = ExpectOk(ManifestsOf(R"(
 apiVersion: batch/v1
 kind: Job
 metadata: {name: train, namespace: ml}
@@ -147,24 +146,21 @@ spec:
       annotations: {muster.dev/gang: train}
     spec:
       containers: [{name: main, resources: {requests: {cpu: "1"}}}]
-)");
-  ASSERT_TRUE(job.ok()) << job.status();
-  ASSERT_EQ(job->size(), 1U);
-  const auto pods = PodsOf(job->front());
-  ASSERT_TRUE(pods.ok()) << pods.status();
-  ASSERT_EQ(pods->size(), 2U) << "no more run at once than are to complete";
-  EXPECT_EQ(DescribeManifest(pods->back()), "Pod ml/train-1");
-  EXPECT_TRUE(absl::StrContains(pods->back(), "muster.dev/gang"));
-  EXPECT_TRUE(absl::StrContains(pods->back(), R"("gang.scheduling.koordinator.sh/name":"job-train")")) << pods->back();
-  EXPECT_TRUE(absl::StrContains(pods->back(), R"("gang.scheduling.koordinator.sh/min-available":"2")"));
+)"));
+  ASSERT_EQ(job.size(), 1U);
+  const auto pods = ExpectOk(PodsOf(job.front()));
+  ASSERT_EQ(pods.size(), 2U) << "no more run at once than are to complete";
+  EXPECT_EQ(DescribeManifest(pods.back()), "Pod ml/train-1");
+  EXPECT_TRUE(absl::StrContains(pods.back(), "muster.dev/gang"));
+  EXPECT_TRUE(absl::StrContains(pods.back(), R"("gang.scheduling.koordinator.sh/name":"job-train")")) << pods.back();
+  EXPECT_TRUE(absl::StrContains(pods.back(), R"("gang.scheduling.koordinator.sh/min-available":"2")"));
   // A manifest that names a gang, in any dialect, is a member of it; musterd rejects a value that is no map.
   for (const char* names :
        {R"("metadata":{"labels":{"scheduling.x-k8s.io/pod-group":"g"}})",
         R"("metadata":{"annotations":{"pod-group-name":"g"}})", R"("spec":{"schedulingGroup":{"podGroupName":"g"}})"}) {
     const auto own =
-        PodsOf(absl::StrCat(R"({"kind":"Job","metadata":{"name":"j"},"spec":{"template":{)", names, "}}}"));
-    ASSERT_TRUE(own.ok()) << own.status();
-    EXPECT_FALSE(absl::StrContains(own->front(), "koordinator")) << own->front();
+        ExpectOk(PodsOf(absl::StrCat(R"({"kind":"Job","metadata":{"name":"j"},"spec":{"template":{)", names, "}}}")));
+    EXPECT_FALSE(absl::StrContains(own.front(), "koordinator")) << own.front();
   }
   for (const char* odd :
        {R"({"kind":"Job","metadata":7,"spec":{"template":{"metadata":[],"spec":"x"}}})",
@@ -172,9 +168,8 @@ spec:
     EXPECT_TRUE(PodsOf(odd).ok()) << odd;
     EXPECT_FALSE(QueueOf(odd).ok()) << odd;
   }
-  const auto other = PodsOf(R"({"kind":"Pod"})");
-  ASSERT_TRUE(other.ok());
-  EXPECT_EQ(other->front(), R"({"kind":"Pod"})");
+  const auto other = ExpectOk(PodsOf(R"({"kind":"Pod"})"));
+  EXPECT_EQ(other.front(), R"({"kind":"Pod"})");
   EXPECT_FALSE(PodsOf(R"({"kind":"Job","spec":{}})").ok());
   const auto much = PodsOf(R"({"kind":"Job","spec":{"parallelism":"x","template":{}}})");
   EXPECT_TRUE(absl::StrContains(much.status().message(), "spec/parallelism is \"x\"")) << much.status();

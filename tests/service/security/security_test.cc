@@ -22,6 +22,7 @@
 #include "service/security/tls_context.h"
 #include "support/sync.h"
 #include "tests/support/certificates.h"
+#include "tests/support/expect_ok.h"
 #include "tests/support/local_server.h"
 #include "tests/support/loopback.h"
 #include "tests/support/requests.h"
@@ -450,10 +451,9 @@ TEST_F(SecurityTest, SlowConnections_DoNotBlockOthers) {
 }
 
 TEST(Tokens, Lines_AreParsedOrRefused) {
-  const auto good = ParseTokens(kTokens);
-  ASSERT_TRUE(good.ok()) << good.status();
-  EXPECT_EQ(good->size(), 3);
-  EXPECT_EQ(good->at(kReader).role, Role::kReadOnly);
+  const auto good = ExpectOk(ParseTokens(kTokens));
+  EXPECT_EQ(good.size(), 3);
+  EXPECT_EQ(good.at(kReader).role, Role::kReadOnly);
   for (const char* bad : {"alice read-write short", "alice admin 0123456789abcdef", "alice read-write",
                           "a read-only 0123456789abcdef\nb read-only 0123456789abcdef"}) {
     const absl::Status refused = ParseTokens(bad).status();
@@ -498,10 +498,9 @@ TEST(TokenReview, Token_IsReviewedAndCached) {
     done.WaitForNotification();
     return identity;
   };
-  const auto known = identify("known-token");
-  ASSERT_TRUE(known.ok()) << known.status();
-  EXPECT_EQ(known->name, "user:runner");
-  EXPECT_EQ(known->role, Role::kReadWrite);
+  const auto known = ExpectOk(identify("known-token"));
+  EXPECT_EQ(known.name, "user:runner");
+  EXPECT_EQ(known.role, Role::kReadWrite);
   EXPECT_TRUE(identify("known-token").ok());
   EXPECT_EQ(asked, 1) << "a review is cached for a while";
   EXPECT_TRUE(absl::IsPermissionDenied(identify("stranger-token").status()));

@@ -121,10 +121,9 @@ TEST_F(SqliteTrouble, DamagedRecord_IsNamed) {
   const absl::Status opened = Opening();
   EXPECT_TRUE(absl::IsDataLoss(opened)) << opened;
   EXPECT_THAT(std::string(opened.message()), HasSubstr("record \"gang/d/g\": its checksum is wrong; restore a backup"));
-  const absl::StatusOr<StoreReport> report = ReadStore(path_);
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_THAT(report->problems, testing::ElementsAre("record \"gang/d/g\": its checksum is wrong"));
-  EXPECT_TRUE(report->records.empty());
+  const StoreReport report = ExpectOk(ReadStore(path_));
+  EXPECT_THAT(report.problems, testing::ElementsAre("record \"gang/d/g\": its checksum is wrong"));
+  EXPECT_TRUE(report.records.empty());
 }
 
 // A flipped bit anywhere in the file is detected, or was in unused bytes.
@@ -346,9 +345,8 @@ TEST_F(SqliteTrouble, DamagedRewrittenPage_IsDetected) {
   std::fstream log(left + "-wal", std::ios::in | std::ios::out | std::ios::binary);
   log.seekp(32 + (size - 32) / 4120 / 2 * 4120 + 2000);
   log.put('!').flush();
-  const absl::StatusOr<StoreReport> report = ReadStore(left);
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_FALSE(report->problems.empty());
+  const StoreReport report = ExpectOk(ReadStore(left));
+  EXPECT_FALSE(report.problems.empty());
 }
 
 TEST_F(SqliteTrouble, LinkToFile_IsTheSameStore) {
@@ -375,12 +373,11 @@ TEST_F(SqliteTrouble, DamagedPage_RestIsReadable) {
   std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(size / 4096 / 2 * 4096);
   file << std::string(4096, '\0') << std::flush;
-  const absl::StatusOr<StoreReport> report = ReadStore(path_);
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_FALSE(report->problems.empty());
-  EXPECT_GT(report->records.size(), kRecords / 2U);
-  EXPECT_LT(report->records.size(), static_cast<size_t>(kRecords));
-  EXPECT_TRUE(std::is_sorted(report->records.begin(), report->records.end(),
+  const StoreReport report = ExpectOk(ReadStore(path_));
+  EXPECT_FALSE(report.problems.empty());
+  EXPECT_GT(report.records.size(), kRecords / 2U);
+  EXPECT_LT(report.records.size(), static_cast<size_t>(kRecords));
+  EXPECT_TRUE(std::is_sorted(report.records.begin(), report.records.end(),
                              [](const Record& a, const Record& b) { return a.key < b.key; }));
   EXPECT_TRUE(absl::IsDataLoss(Opening()));
 }
@@ -409,10 +406,9 @@ TEST_F(SqliteTrouble, BackupDuringWrites_IsConsistent) {
   ASSERT_TRUE(BackUpStore(path_, copy).ok());
   EXPECT_TRUE(absl::IsAlreadyExists(BackUpStore(path_, copy))) << "nothing is overwritten";
   ASSERT_TRUE(owned.Put("x", "2").ok()) << "the backup did not take it over";
-  const absl::StatusOr<StoreReport> report = ReadStore(copy);
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(Lines(report->records), std::vector<std::string>{"a/x=1"});
-  EXPECT_EQ(report->epoch, owned.epoch);
+  const StoreReport report = ExpectOk(ReadStore(copy));
+  EXPECT_EQ(Lines(report.records), std::vector<std::string>{"a/x=1"});
+  EXPECT_EQ(report.epoch, owned.epoch);
   EXPECT_EQ(Lines(ReadStore(path_)->records), std::vector<std::string>{"a/x=2"}) << "and may be read meanwhile";
   const auto restored = OpenSqlite(copy);
   EXPECT_EQ(Lines(restored->TakeOver()->records), std::vector<std::string>{"a/x=1"});
@@ -422,10 +418,9 @@ TEST_F(SqliteTrouble, Records_BecomeStore) {
   const std::vector<Record> records = {{"a", "x", "u", 1, "1"}, {"b", "y", "", 2, std::string("\0z", 2)}};
   ASSERT_TRUE(MakeStore(path_, records).ok());
   EXPECT_TRUE(absl::IsAlreadyExists(MakeStore(path_, records)));
-  const absl::StatusOr<StoreReport> report = ReadStore(path_);
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(Lines(report->records), Lines(records));
-  EXPECT_EQ(report->format, SqliteStore::kFormat);
+  const StoreReport report = ExpectOk(ReadStore(path_));
+  EXPECT_EQ(Lines(report.records), Lines(records));
+  EXPECT_EQ(report.format, SqliteStore::kFormat);
   EXPECT_FALSE(std::filesystem::exists(path_ + ".lock"));
   EXPECT_TRUE(absl::IsNotFound(ReadStore(folder_ / "nothing").status()));
 }

@@ -2,15 +2,13 @@
 #ifndef MUSTER_TESTS_SERVICE_STORE_STORE_FIXTURE_H_
 #define MUSTER_TESTS_SERVICE_STORE_STORE_FIXTURE_H_
 
-#include <gtest/gtest.h>
-
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "service/store/sqlite_store.h"
+#include "tests/support/expect_ok.h"
 #include "tests/support/test_folder.h"
 
 namespace muster {
@@ -23,9 +21,7 @@ inline std::vector<std::string> Lines(const std::vector<Record>& records) {
 }
 
 inline std::unique_ptr<SqliteStore> OpenSqlite(const std::string& path, const std::string& vfs = "") {
-  absl::StatusOr<std::unique_ptr<SqliteStore>> store = SqliteStore::Open({path, vfs});
-  EXPECT_TRUE(store.ok()) << store.status();
-  return store.ok() ? *std::move(store) : nullptr;
+  return ExpectOk(SqliteStore::Open({path, vfs}));
 }
 
 }  // namespace muster

@@ -27,6 +27,7 @@
 #include "clients/cpp/muster_client.h"
 #include "service/store/sqlite_store.h"
 #include "support/sync.h"
+#include "tests/support/expect_ok.h"
 #include "tests/support/requests.h"
 #include "tests/support/running_musterd.h"
 #include "tests/support/share.h"
@@ -172,9 +173,8 @@ TEST(Killed, AnsweredRequests_SurviveKill) {
     for (const std::string& name : promises.submitted) ASSERT_TRUE(client->GetSubmission(name).ok()) << name;
     // A bound gang is bound whole; usage equals the confirmed amounts, and fits.
     int used = 0;
-    const absl::StatusOr<v1::ListGangsResponse> gangs = client->ListGangs("");
-    ASSERT_TRUE(gangs.ok());
-    for (const v1::Gang& gang : gangs->gangs()) {
+    const v1::ListGangsResponse gangs = ExpectOk(client->ListGangs(""));
+    for (const v1::Gang& gang : gangs.gangs()) {
       ASSERT_TRUE(gang.counts().bound() == 0 || gang.counts().bound() == 2)
           << gang.name() << " has " << gang.counts().bound();
       if (gang.counts().bound() == 2) {
@@ -216,14 +216,12 @@ TEST(Restarted, FactsAndVersion_AreRestored) {
   EXPECT_TRUE(client->ListNodes()->nodes(0).has_stale_since_time());
   // No announcement for longer than facts.staleAfter: nothing is placed, and a waiting gang has that reason.
   EXPECT_TRUE(Becomes([&] { return client->ListNodes()->nodes(0).stale_too_long(); }));
-  const absl::StatusOr<v1::Submission> waits = client->SubmitGang(SubmitOf("late", 1, "1"));
-  ASSERT_TRUE(waits.ok()) << waits.status();
-  EXPECT_EQ(waits->state(), v1::Submission::STATE_WAITING);
-  EXPECT_NE(waits->reason().text().find("1 node: not announced since musterd started"), std::string::npos)
-      << waits->reason().text();
-  const absl::StatusOr<v1::Gang> gang = client->GetGang("default", "made");
-  ASSERT_TRUE(gang.ok()) << gang.status();
-  EXPECT_EQ(gang->rules().min_member(), 5);
+  const v1::Submission waits = ExpectOk(client->SubmitGang(SubmitOf("late", 1, "1")));
+  EXPECT_EQ(waits.state(), v1::Submission::STATE_WAITING);
+  EXPECT_NE(waits.reason().text().find("1 node: not announced since musterd started"), std::string::npos)
+      << waits.reason().text();
+  const v1::Gang gang = ExpectOk(client->GetGang("default", "made"));
+  EXPECT_EQ(gang.rules().min_member(), 5);
   v1::UpdateFactsRequest next;
   next.set_source("orchestrator");
   next.set_version(8);
@@ -326,24 +324,21 @@ TEST(Restarted, FromBackup_CapacityIsPromisedOnce) {
   std::unique_ptr<MusterClient> client = ClientOf(musterd);
   v1::SendSnapshotRequest part = SnapshotOf("a", 1);
   ASSERT_TRUE(client->SendSnapshot({part}).ok());
-  const absl::StatusOr<v1::Submission> early = client->SubmitGang(GangOf("early", 1));
-  ASSERT_TRUE(early.ok()) << early.status();
-  ASSERT_TRUE(client->ConfirmGang(early->id(), early->plan()).ok());
+  const v1::Submission early = ExpectOk(client->SubmitGang(GangOf("early", 1)));
+  ASSERT_TRUE(client->ConfirmGang(early.id(), early.plan()).ok());
   const std::string file = musterd.folder() + "/muster.db";
   ASSERT_TRUE(BackUpStore(file, file + ".copy").ok());
-  const absl::StatusOr<v1::Submission> late = client->SubmitGang(GangOf("late", 3));
-  ASSERT_TRUE(late.ok()) << late.status();
-  ASSERT_TRUE(client->ConfirmGang(late->id(), late->plan()).ok());
+  const v1::Submission late = ExpectOk(client->SubmitGang(GangOf("late", 3)));
+  ASSERT_TRUE(client->ConfirmGang(late.id(), late.plan()).ok());
   musterd.Stop();
   ASSERT_EQ(rename((file + ".copy").c_str(), file.c_str()), 0);
   for (const char* suffix : {"-wal", "-shm"}) unlink((file + suffix).c_str());
   for (int start = 0; start < 2; ++start) {  // and once more, before any announcement
     musterd.Start();
     client = ClientOf(musterd);
-    EXPECT_EQ(client->GetSubmission(early->id())->state(), v1::Submission::STATE_CONFIRMED);
-    const absl::StatusOr<v1::Submission> again = client->SubmitGang(GangOf("again", 3));
-    ASSERT_TRUE(again.ok()) << again.status();
-    EXPECT_EQ(again->state(), v1::Submission::STATE_WAITING) << "its room may be taken";
+    EXPECT_EQ(client->GetSubmission(early.id())->state(), v1::Submission::STATE_CONFIRMED);
+    const v1::Submission again = ExpectOk(client->SubmitGang(GangOf("again", 3)));
+    EXPECT_EQ(again.state(), v1::Submission::STATE_WAITING) << "its room may be taken";
     if (start == 0) musterd.Kill();
   }
   v1::UpdateFactsRequest next;
@@ -402,9 +397,8 @@ TEST(FullDisk, Replies_WaitAndResume) {
   // Replies that others rely on wait until they are durable.
   EXPECT_TRUE(absl::IsDeadlineExceeded(hasty->GetGang("default", "waits").status()));
   disk.Free();
-  const absl::StatusOr<v1::Submission> submission = client->SubmitGang(GangOf("waits", 2));
-  ASSERT_TRUE(submission.ok()) << submission.status();
-  EXPECT_EQ(submission->state(), v1::Submission::STATE_PLANNED);
+  const v1::Submission submission = ExpectOk(client->SubmitGang(GangOf("waits", 2)));
+  EXPECT_EQ(submission.state(), v1::Submission::STATE_PLANNED);
   EXPECT_EQ(Readyz(musterd), "ok\n");
   EXPECT_NE(Fetched(musterd, "/metrics").find("muster_store_failing 0\n"), std::string::npos);
   EXPECT_TRUE(Becomes([&] { return Health(musterd) == 1; }));
@@ -464,9 +458,8 @@ TEST(Standby, FirstEnds_StandbyContinues) {
     third.Stop();
     EXPECT_NE(third.log().find("stopped during standby"), std::string::npos) << third.log();
     const std::string name = killed ? "killed" : "stopped";
-    const absl::StatusOr<v1::Submission> planned = ClientOf(first)->SubmitGang(GangOf(name, 2));
-    ASSERT_TRUE(planned.ok()) << planned.status();
-    ASSERT_TRUE(ClientOf(first)->ConfirmGang(name, planned->plan()).ok());
+    const v1::Submission planned = ExpectOk(ClientOf(first)->SubmitGang(GangOf(name, 2)));
+    ASSERT_TRUE(ClientOf(first)->ConfirmGang(name, planned.plan()).ok());
     const int admin = second.admin_port();
     killed ? first.Kill() : first.Stop();
     second.AwaitServing();
@@ -474,9 +467,8 @@ TEST(Standby, FirstEnds_StandbyContinues) {
     EXPECT_EQ(second.admin_port(), admin);
     EXPECT_EQ(Readyz(second), "ok\n");
     EXPECT_NE(Fetched(second, "/metrics").find("muster_standby 0"), std::string::npos);
-    const absl::StatusOr<v1::Submission> restored = ClientOf(second)->GetSubmission(name);
-    ASSERT_TRUE(restored.ok()) << restored.status();
-    EXPECT_EQ(restored->state(), v1::Submission::STATE_CONFIRMED);
+    const v1::Submission restored = ExpectOk(ClientOf(second)->GetSubmission(name));
+    EXPECT_EQ(restored.state(), v1::Submission::STATE_CONFIRMED);
     second.Stop();
     first.Start();
     ASSERT_TRUE(first.running()) << first.log();

@@ -46,11 +46,10 @@ TEST_P(StoreContract, SameKey_LastValueIsStored) {
   ASSERT_TRUE(store_->Commit(epoch, {{"gang", "d/a", "", 1, ""}, {"gang", "nobody", "", 1, ""}}).ok());
   ASSERT_TRUE(store_->Commit(epoch, {}).ok());
   Reopen();
-  const absl::StatusOr<Store::Contents> contents = store_->TakeOver();
-  ASSERT_TRUE(contents.ok()) << contents.status();
-  EXPECT_EQ(Lines(contents->records), (std::vector<std::string>{"commit/d/b=four", "gang/d/b=three"}));
-  EXPECT_EQ(contents->records[1].incarnation, "u-2");
-  EXPECT_EQ(contents->records[1].format, 3);
+  const Store::Contents contents = ExpectOk(store_->TakeOver());
+  EXPECT_EQ(Lines(contents.records), (std::vector<std::string>{"commit/d/b=four", "gang/d/b=three"}));
+  EXPECT_EQ(contents.records[1].incarnation, "u-2");
+  EXPECT_EQ(contents.records[1].format, 3);
 }
 
 TEST_P(StoreContract, SameKeyInOneCommit_LastValueIsStored) {
