@@ -173,6 +173,21 @@ TEST(Recording, DifferentOutcomes_DifferentDigests) {
 
 Offer Named(std::vector<std::string> names) { return std::make_shared<const NodeOffer>(std::move(names)); }
 
+// The bytes are these offers, and nothing else.
+void ExpectDecoded(const std::string& bytes, const std::vector<Offer>& offers) {
+  OfferReader reader;
+  Reader from(bytes);
+  for (const Offer& offer : offers) {
+    const Offer again = reader.Read(&from);
+    ASSERT_NE(again, nullptr);
+    EXPECT_EQ(again->every(), offer->every());
+    ASSERT_EQ(again->names(), offer->names());
+    for (const std::string& name : offer->names()) EXPECT_TRUE(again->Contains(name));
+  }
+  EXPECT_TRUE(from.done());
+  EXPECT_EQ(reader.Read(&from), nullptr);
+}
+
 // Offers are decoded as they were encoded, in any order and with any repetition of node names; a repeated name costs
 // nearly no bytes.
 TEST(Recording, Offer_EncodesEachNodeNameOnce) {
@@ -198,17 +213,7 @@ TEST(Recording, Offer_EncodesEachNodeNameOnce) {
   }
   EXPECT_LT(sizes[6], 20U);
   EXPECT_LT(sizes[7], 20U);
-  OfferReader reader;
-  Reader from(bytes);
-  for (const Offer& offer : offers) {
-    const Offer again = reader.Read(&from);
-    ASSERT_NE(again, nullptr);
-    EXPECT_EQ(again->every(), offer->every());
-    EXPECT_EQ(again->names(), offer->names());
-    for (const std::string& name : offer->names()) EXPECT_TRUE(again->Contains(name));
-  }
-  EXPECT_TRUE(from.done());
-  EXPECT_EQ(reader.Read(&from), nullptr);
+  ExpectDecoded(bytes, offers);
 }
 
 // A caller may repeat a node, also in the offer that names it first.
@@ -223,14 +228,7 @@ TEST(Recording, OfferWithRepeatedNames_IsDecoded) {
   OfferWriter writer;
   std::string bytes;
   for (const Offer& offer : offers) writer.Write(*offer, &bytes);
-  OfferReader reader;
-  Reader from(bytes);
-  for (const Offer& offer : offers) {
-    const Offer again = reader.Read(&from);
-    ASSERT_NE(again, nullptr);
-    ASSERT_EQ(again->names(), offer->names());
-  }
-  EXPECT_TRUE(from.done());
+  ExpectDecoded(bytes, offers);
 }
 
 }  // namespace
