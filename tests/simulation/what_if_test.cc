@@ -240,17 +240,15 @@ TEST_F(WhatIfCase, GangOnRemovedNode_NeedsAnotherNode) {
   WhatIf question;
   question.gang = "d/runs";
   question.gone = {"b"};
-  auto answer = Ask(question);
-  ASSERT_TRUE(answer.ok()) << answer.status();
-  EXPECT_TRUE(answer->starts) << answer->reason.text;
-  ASSERT_EQ(answer->places.size(), 1U);
-  EXPECT_EQ(answer->places.front().node, "a");
+  auto answer = ExpectOk(Ask(question));
+  EXPECT_TRUE(answer.starts) << answer.reason.text;
+  ASSERT_EQ(answer.places.size(), 1U);
+  EXPECT_EQ(answer.places.front().node, "a");
   AddRunning("y", "other", "a", 2'000);
-  answer = Ask(question);
-  ASSERT_TRUE(answer.ok()) << answer.status();
-  EXPECT_FALSE(answer->starts);
-  EXPECT_EQ(answer->reason.text, "1 member is on nodes that would be removed; there is room for 0");
-  EXPECT_TRUE(answer->places.empty());
+  answer = ExpectOk(Ask(question));
+  EXPECT_FALSE(answer.starts);
+  EXPECT_EQ(answer.reason.text, "1 member is on nodes that would be removed; there is room for 0");
+  EXPECT_TRUE(answer.places.empty());
 }
 
 TEST_F(WhatIfCase, WaitingGangAhead_GetsRoomFirst) {

@@ -2,7 +2,6 @@
 // stop in the middle of a burst.
 #include "k8s-extender/actuator/actuator.h"
 
-#include <gtest/gtest.h>
 #include <httplib.h>
 
 #include <atomic>
@@ -15,9 +14,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "service/engine/engine.h"
 #include "tests/service/engine/engine_fixture.h"
 #include "tests/support/certificates.h"
 #include "tests/support/local_server.h"

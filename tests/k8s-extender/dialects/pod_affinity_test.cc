@@ -3,15 +3,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "k8s-extender/dialects/dialects.h"
+#include "tests/support/expect_ok.h"
 
 namespace muster {
 namespace pod_affinity_test {
 
 PodDescription PodOf(const std::string& spec, const std::string& labels = R"({"job":"a","app":"web"})") {
-  const absl::StatusOr<PodDescription> pod = ParsePod(Json::parse(absl::StrCat(
-      R"({"metadata":{"name":"p","uid":"u","namespace":"ns","labels":)", labels, R"(},"spec":)", spec, "}")));
-  EXPECT_TRUE(pod.ok()) << pod.status();
-  return pod.ok() ? *pod : PodDescription();
+  return ExpectOk(ParsePod(Json::parse(absl::StrCat(R"({"metadata":{"name":"p","uid":"u","namespace":"ns","labels":)",
+                                                    labels, R"(},"spec":)", spec, "}"))));
 }
 
 // Parses one required term of anti-affinity.

@@ -2,7 +2,6 @@
 // their faults affect only the recording.
 #include "service/recorder/recorder.h"
 
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -14,10 +13,10 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "state/recording/recording.h"
 #include "tests/service/engine/engine_fixture.h"
+#include "tests/support/expect_ok.h"
 #include "tests/support/test_folder.h"
 #include "tests/support/warm_libraries.h"
 #include "tests/verify/hash.h"
@@ -81,9 +80,8 @@ class RecorderTest : public testing::Test {
   }
 
   void Open() {
-    absl::StatusOr<std::unique_ptr<Recorder>> recorder = Recorder::Open(options_);
-    ASSERT_TRUE(recorder.ok()) << recorder.status();
-    recorder_ = *std::move(recorder);
+    recorder_ = ExpectOk(Recorder::Open(options_));
+    ASSERT_NE(recorder_, nullptr);
     EngineOptions options;
     options.recorder = recorder_.get();
     engine_ = std::make_unique<Engine>(options_.settings, options, &store_, &sink_);
@@ -138,6 +136,17 @@ class RecorderTest : public testing::Test {
     return files;
   }
 
+  // The replays of all files, which succeed; the oldest first.
+  [[nodiscard]] std::vector<Replayed> ReplayAll() const {
+    std::vector<Replayed> replays;
+    for (const std::string& file : Files()) {
+      const Replayed& replayed = *replays.insert(replays.begin(), ReplayFile(file));
+      EXPECT_TRUE(replayed.status.ok()) << file << ": " << replayed.status;
+      EXPECT_EQ(replayed.different, 0) << file;
+    }
+    return replays;
+  }
+
   TestFolder folder_;
   RecorderOptions options_;
   MemoryStore store_;
@@ -188,18 +197,13 @@ TEST_F(RecorderTest, Files_AreBoundedSelfContainedAndConsecutive) {
   int64_t bytes = 0;
   for (const std::string& file : files) bytes += static_cast<int64_t>(std::filesystem::file_size(file));
   EXPECT_LE(bytes, options_.max_bytes + (128 << 10)) << "and what was waiting when one was full";
-  Replayed before;
-  for (auto file = files.rbegin(); file != files.rend(); ++file) {
-    const Replayed replayed = ReplayFile(*file);
-    ASSERT_TRUE(replayed.status.ok()) << *file << ": " << replayed.status;
-    EXPECT_EQ(replayed.different, 0) << *file;
-    EXPECT_EQ(replayed.ending.commands, replayed.commands);
-    EXPECT_EQ(replayed.ending.why, file + 1 == files.rend() ? SegmentEnd::kStopped : SegmentEnd::kFull);
-    if (file != files.rbegin()) {
-      EXPECT_EQ(replayed.header.first_command, before.header.first_command + before.commands);
-      EXPECT_EQ(replayed.opened, before.ended);
-    }
-    before = replayed;
+  const std::vector<Replayed> replays = ReplayAll();
+  for (size_t i = 0; i < replays.size(); ++i) {
+    EXPECT_EQ(replays[i].ending.commands, replays[i].commands);
+    EXPECT_EQ(replays[i].ending.why, i + 1 == replays.size() ? SegmentEnd::kStopped : SegmentEnd::kFull);
+    if (i == 0) continue;
+    EXPECT_EQ(replays[i].header.first_command, replays[i - 1].header.first_command + replays[i - 1].commands);
+    EXPECT_EQ(replays[i].opened, replays[i - 1].ended);
   }
 }
 
@@ -282,15 +286,12 @@ TEST_F(RecorderTest, CommandsFasterThanDisk_AreDroppedAndCounted) {
     absl::SleepFor(absl::Milliseconds(60));  // the time that it takes to be written
   }
   Close();
-  const std::vector<std::string> files = Files();
-  ASSERT_GE(files.size(), 2U);
+  const std::vector<Replayed> replays = ReplayAll();
+  ASSERT_GE(replays.size(), 2U);
   int gaps = 0;
   int64_t commands = 0;
   Replayed before;
-  for (auto file = files.rbegin(); file != files.rend(); ++file) {
-    const Replayed replayed = ReplayFile(*file);
-    ASSERT_TRUE(replayed.status.ok()) << *file << ": " << replayed.status;
-    EXPECT_EQ(replayed.different, 0) << *file;
+  for (const Replayed& replayed : replays) {
     if (before.ending.why == SegmentEnd::kGap) {
       EXPECT_GT(replayed.header.first_command, before.header.first_command + before.commands);
     }
@@ -353,12 +354,7 @@ TEST_F(RecorderTest, FailingDisk_AffectsRecordingOnly) {
   EXPECT_GT(recorder_->stats().lost, 0);
   Work(10);
   Close();
-  for (const std::string& file : Files()) {
-    const Replayed replayed = ReplayFile(file);
-    EXPECT_TRUE(replayed.status.ok()) << file << ": " << replayed.status;
-    EXPECT_EQ(replayed.different, 0) << file;
-  }
-  EXPECT_EQ(ReplayFile(options_.path).ending.why, SegmentEnd::kStopped);
+  EXPECT_EQ(ReplayAll().back().ending.why, SegmentEnd::kStopped);
 }
 
 // Failed attempts, however many, retain earlier recordings and their order.

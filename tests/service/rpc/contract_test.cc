@@ -1,14 +1,11 @@
 // The contract: enums, pages and field masks (SPEC S-10).
 #include <google/protobuf/util/time_util.h>
-#include <grpcpp/grpcpp.h>
-#include <gtest/gtest.h>
 
 #include <limits>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "clients/cpp/enum_text.h"
 #include "google/rpc/error_details.pb.h"
 #include "muster/v1/gang.grpc.pb.h"

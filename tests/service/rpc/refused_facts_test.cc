@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "clients/musterctl/output.h"
 #include "service/engine/refused_log.h"
 #include "tests/service/rpc/rpc_fixture.h"

@@ -1,10 +1,8 @@
 // Facts and submissions over gRPC: numbered steps, snapshots that stall or break, limits (SPEC S-1, S-6).
 #include <grpcpp/grpcpp.h>
-#include <gtest/gtest.h>
 
 #include <set>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "google/rpc/error_details.pb.h"

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "service/rpc/errors.h"
-#include "support/sync.h"
 #include "tests/service/rpc/rpc_fixture.h"
 
 namespace muster {

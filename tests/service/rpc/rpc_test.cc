@@ -1,16 +1,12 @@
 // The gRPC server with the C++ client, over a real connection (SPEC S-1, S-5).
 #include <google/protobuf/util/time_util.h>
-#include <grpcpp/grpcpp.h>
-#include <gtest/gtest.h>
 
 #include <atomic>
 #include <limits>
 #include <set>
 #include <thread>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "clients/cpp/muster_client.h"
 #include "google/rpc/error_details.pb.h"
 #include "muster/v1/decision.grpc.pb.h"
 #include "muster/v1/gang.grpc.pb.h"

@@ -2,7 +2,6 @@
 #include <set>
 #include <string>
 
-#include "absl/strings/match.h"
 #include "clients/musterctl/manifests.h"
 #include "state/recording/recording.h"
 #include "tests/service/rpc/rpc_fixture.h"
@@ -49,16 +48,14 @@ TEST_F(WhatIfRpc, FutureMembers_AreIncluded) {
   workers->set_min_member(1);
   (*workers->mutable_members()->mutable_requests())["cpu"] = "1";
   request.mutable_job()->mutable_members(0)->set_subgroup("driver");
-  auto plan = client_->PlanGang(request);
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_TRUE(plan->starts()) << plan->reason().text();
-  ASSERT_EQ(plan->placements_size(), 2);
-  EXPECT_EQ(plan->placements(1).pod_name(), "job-worker-0");
+  auto plan = ExpectOk(client_->PlanGang(request));
+  EXPECT_TRUE(plan.starts()) << plan.reason().text();
+  ASSERT_EQ(plan.placements_size(), 2);
+  EXPECT_EQ(plan.placements(1).pod_name(), "job-worker-0");
   workers->set_min_member(2);
-  plan = client_->PlanGang(request);
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_FALSE(plan->starts());
-  EXPECT_EQ(plan->reason().code(), v1::REASON_CODE_NO_ROOM) << plan->reason().text();
+  plan = ExpectOk(client_->PlanGang(request));
+  EXPECT_FALSE(plan.starts());
+  EXPECT_EQ(plan.reason().code(), v1::REASON_CODE_NO_ROOM) << plan.reason().text();
   // A submission must have all its pods.
   ExpectInvalid(client_->SubmitGang(request.job()).status(), {"gang.subgroups[1].members"});
   // An impossible template is reported with the name of its field.
@@ -68,46 +65,41 @@ TEST_F(WhatIfRpc, FutureMembers_AreIncluded) {
 
 TEST_F(WhatIfRpc, JobWithoutRoom_ReturnsReasonAndSuggestion) {
   v1::PlanGangRequest request = Job(3, "1");
-  auto plan = client_->PlanGang(request);
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_FALSE(plan->starts());
-  EXPECT_EQ(plan->reason().code(), v1::REASON_CODE_NO_ROOM) << plan->reason().text();
-  EXPECT_FALSE(plan->reason().text().empty());
+  auto plan = ExpectOk(client_->PlanGang(request));
+  EXPECT_FALSE(plan.starts());
+  EXPECT_EQ(plan.reason().code(), v1::REASON_CODE_NO_ROOM) << plan.reason().text();
+  EXPECT_FALSE(plan.reason().text().empty());
 
   v1::AddedNodes* added = request.add_added_nodes();
   added->set_like("n");
   added->set_count(1);
-  plan = client_->PlanGang(request);
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_TRUE(plan->starts()) << plan->reason().text();
+  plan = ExpectOk(client_->PlanGang(request));
+  EXPECT_TRUE(plan.starts()) << plan.reason().text();
   std::set<std::string> nodes;
-  for (const auto& placement : plan->placements()) nodes.insert(placement.node());
+  for (const auto& placement : plan.placements()) nodes.insert(placement.node());
   EXPECT_EQ(nodes, (std::set<std::string>{"n", "n-added-1"}));
 
   request.add_removed_nodes("n");
-  plan = client_->PlanGang(request);
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_FALSE(plan->starts());
+  plan = ExpectOk(client_->PlanGang(request));
+  EXPECT_FALSE(plan.starts());
 
   // Nodes as Kubernetes manifests.
   request.add_added_manifests(
       R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"big"},"status":{"allocatable":{"cpu":"64","memory":"1Gi","pods":"110"}}})");
-  plan = client_->PlanGang(request);
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_TRUE(plan->starts()) << plan->reason().text();
+  plan = ExpectOk(client_->PlanGang(request));
+  EXPECT_TRUE(plan.starts()) << plan.reason().text();
 }
 
 TEST_F(WhatIfRpc, KnownGang_IsQueriedByName) {
   v1::PlanGangRequest request;
   request.set_namespace_("d");
   request.set_name("train");
-  auto plan = client_->PlanGang(request);
-  ASSERT_TRUE(plan.ok()) << plan.status();
-  EXPECT_FALSE(plan->starts());
-  EXPECT_EQ(plan->reason().code(), v1::REASON_CODE_NOT_ENOUGH_PODS);
+  const auto plan = ExpectOk(client_->PlanGang(request));
+  EXPECT_FALSE(plan.starts());
+  EXPECT_EQ(plan.reason().code(), v1::REASON_CODE_NOT_ENOUGH_PODS);
   request.set_name("unknown");
-  plan = client_->PlanGang(request);
-  EXPECT_TRUE(absl::IsNotFound(plan.status())) << plan.status();
+  const absl::Status unknown = client_->PlanGang(request).status();
+  EXPECT_TRUE(absl::IsNotFound(unknown)) << unknown;
 }
 
 TEST_F(WhatIfRpc, InvalidQuestion_NamesField) {

@@ -17,7 +17,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "tests/service/store/faulty_disk.h"
 #include "tests/service/store/store_fixture.h"
 

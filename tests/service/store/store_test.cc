@@ -12,8 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "service/store/sqlite_store.h"
 #include "tests/service/store/faulty_disk.h"
 #include "tests/service/store/store_fixture.h"
 
