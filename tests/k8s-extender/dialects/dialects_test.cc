@@ -85,8 +85,7 @@ TEST(Dialects, UnusedGangKeys_AreReported) {
 TEST(Dialects, InvalidTime_ReadAsZero) {
   for (const char* text : {"infinite-future", "infinite-past", "soon"}) {
     const Json object = {{"metadata", {{"name", "g"}, {"namespace", "d"}, {"uid", "u"}, {"creationTimestamp", text}}}};
-    const GangObject group = ExpectOk(ParsePodGroup(object, GangDialect::kVolcano));
-    EXPECT_EQ(group.created_ms, 0) << text;
+    EXPECT_EQ(ExpectOk(ParsePodGroup(object, GangDialect::kVolcano)).created_ms, 0) << text;
   }
 }
 

@@ -142,8 +142,7 @@ TEST(Owners, JobMinimum_IsRemainingCompletions) {
       {R"({"parallelism":0,"completions":4})", R"({"succeeded":3})", 0},
   };
   for (const auto& [spec, status, least] : cases) {
-    const GangObject gang = ExpectOk(Read("Job", spec, status));
-    EXPECT_EQ(gang.declaration->min_member, least) << spec << " " << status;
+    EXPECT_EQ(ExpectOk(Read("Job", spec, status)).declaration->min_member, least) << spec << " " << status;
   }
   EXPECT_EQ(Read("Job", cases[0].spec, cases[0].status)->declaration->total_number, 4);
   EXPECT_EQ(Read("Job", cases[0].spec, R"({"succeeded":"3"})")->declaration->unreadable_minimum,

@@ -33,8 +33,7 @@ TEST(ExtenderArgs, BadInput_IsRefused) {
 }
 
 TEST(BindingArgs, Fields_AreParsedAndRequired) {
-  const BindingArgs args = ExpectOk(ParseBindingArgs(R"({"PodName":"p","PodNamespace":"ns","PodUID":"u","Node":"n"})"));
-  EXPECT_EQ(args.node, "n");
+  EXPECT_EQ(ExpectOk(ParseBindingArgs(R"({"PodName":"p","PodNamespace":"ns","PodUID":"u","Node":"n"})")).node, "n");
   EXPECT_EQ(ParseBindingArgs(R"({"PodUID":"u"})").status().message(),
             "ExtenderBindingArgs.Node: is missing; expected a node's name");
   EXPECT_FALSE(ParseBindingArgs(R"({"PodUID":5,"Node":"n"})").ok());

@@ -106,12 +106,10 @@ TEST_F(Lives, RepeatedGangCalls_ExecuteOnce) {
   ASSERT_TRUE(client().DeleteGang(Delete("d", "g")).ok());
   ASSERT_EQ(Gangs(), std::vector<std::string>{});
   Restart();
-  const v1::Gang again = ExpectOk(client().CreateGang(CreateOf("g", 2, "c")));
-  EXPECT_EQ(again.SerializeAsString(), made.SerializeAsString());
+  EXPECT_EQ(ExpectOk(client().CreateGang(CreateOf("g", 2, "c"))).SerializeAsString(), made.SerializeAsString());
   EXPECT_TRUE(absl::IsAlreadyExists(client().CreateGang(CreateOf("g", 2, "late")).status()))
       << "a refusal is an answer";
-  const v1::Gang updated = ExpectOk(client().UpdateGang(update));
-  EXPECT_EQ(updated.rules().min_member(), 5);
+  EXPECT_EQ(ExpectOk(client().UpdateGang(update)).rules().min_member(), 5);
   const absl::Status deleted = client().DeleteGang(Delete("d", "g"));
   EXPECT_TRUE(deleted.ok()) << deleted;
   EXPECT_EQ(Gangs(), std::vector<std::string>{}) << "nothing happens";
@@ -139,8 +137,7 @@ TEST_F(Lives, RepeatedFacts_SameReply) {
   gone.add_removed_pods("p");
   ASSERT_TRUE(client().UpdateFacts(gone).ok());
   Restart();
-  const v1::FactsStatus again = ExpectOk(client().UpdateFacts(Facts("f")));
-  EXPECT_EQ(again.SerializeAsString(), status.SerializeAsString());
+  EXPECT_EQ(ExpectOk(client().UpdateFacts(Facts("f"))).SerializeAsString(), status.SerializeAsString());
   EXPECT_EQ(client().ListNodes()->nodes_size(), 0) << "nothing happens";
 }
 
@@ -190,8 +187,7 @@ TEST_F(Lives, OldFormat_StoresNoRepliesUntilUpgrade) {
   EXPECT_TRUE(absl::IsAlreadyExists(client().CreateGang(CreateOf("g", 2, "c")).status())) << "it was not stored";
   EXPECT_EQ(StoredReplies(), 0);
   life_.reset();
-  const int before = ExpectOk(UpgradeStore(path_));
-  EXPECT_EQ(before, 1);
+  EXPECT_EQ(ExpectOk(UpgradeStore(path_)), 1);
   EXPECT_EQ(ReadStore(path_)->format, SqliteStore::kFormat);
   EXPECT_EQ(*UpgradeStore(path_), SqliteStore::kFormat) << "once is enough";
   Restart();

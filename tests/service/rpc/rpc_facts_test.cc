@@ -142,8 +142,7 @@ TEST_F(Rpc, BrokenSnapshot_IsNotApplied) {
     writer->WritesDone();
     EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT) << unreadable;
   }
-  const auto now = ExpectOk(client_->GetFactsStatus());
-  EXPECT_EQ(now.version(), 1);
+  EXPECT_EQ(ExpectOk(client_->GetFactsStatus()).version(), 1);
 }
 
 TEST_F(Rpc, PartAfterLast_IsRefused) {

@@ -183,8 +183,7 @@ TEST_F(Rpc, ExplainGroup_NamesMissingPeers) {
   const auto alone = ExpectOk(client_->ExplainGang("default", "first"));
   EXPECT_EQ(alone.gang().reason().suggestion(), "submit or create the gang") << alone.text();
   ASSERT_EQ(client_->SubmitGang(second)->state(), v1::Submission::STATE_PLANNED);
-  const auto planned = ExpectOk(client_->GetSubmission("first"));
-  ASSERT_TRUE(client_->ConfirmGang("first", planned.plan()).ok());
+  ASSERT_TRUE(client_->ConfirmGang("first", ExpectOk(client_->GetSubmission("first")).plan()).ok());
   const auto gang = ExpectOk(client_->GetGang("default", "first"));
   EXPECT_EQ(
       gang.reason().text(),

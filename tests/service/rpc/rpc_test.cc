@@ -23,8 +23,7 @@ TEST_F(Rpc, GetListExplain_ReturnGangs) {
   EXPECT_EQ(gang.reason().code(), v1::REASON_CODE_NOT_ENOUGH_PODS);
   EXPECT_EQ(gang.rules().min_member(), 3);
 
-  const auto all = ExpectOk(client_->ListGangs(""));
-  EXPECT_EQ(all.gangs_size(), 2);
+  EXPECT_EQ(ExpectOk(client_->ListGangs("")).gangs_size(), 2);
   const auto one = ExpectOk(client_->ListGangs("e"));
   ASSERT_EQ(one.gangs_size(), 1);
   EXPECT_EQ(one.gangs(0).name(), "other");
@@ -163,8 +162,7 @@ std::string Reserved(MusterClient* client) {
 TEST_F(Rpc, RepeatedRequest_ExecutesOnce) {
   v1::CreateGangRequest create = CreateOf("made", 2, "r1");
   const auto first = ExpectOk(client_->CreateGang(create));
-  const auto again = ExpectOk(client_->CreateGang(create));
-  EXPECT_EQ(first.SerializeAsString(), again.SerializeAsString());
+  EXPECT_EQ(first.SerializeAsString(), ExpectOk(client_->CreateGang(create)).SerializeAsString());
   create.mutable_gang()->set_min_member(3);
   EXPECT_TRUE(absl::IsInvalidArgument(client_->CreateGang(create).status())) << "the id was another request's";
   create.set_request_id("r2");
@@ -173,13 +171,11 @@ TEST_F(Rpc, RepeatedRequest_ExecutesOnce) {
   const auto planned = ExpectOk(client_->SubmitGang(Submission("s1", "whole", 2, "500m")));
   EXPECT_EQ(planned.state(), v1::Submission::STATE_PLANNED);
   for (int i = 0; i < 5; ++i) {
-    const auto repeated = ExpectOk(client_->SubmitGang(Submission("s1", "whole", 2, "500m")));
-    EXPECT_EQ(repeated.plan(), planned.plan());
+    EXPECT_EQ(ExpectOk(client_->SubmitGang(Submission("s1", "whole", 2, "500m"))).plan(), planned.plan());
   }
   EXPECT_EQ(Reserved(client_.get()), "1");
   EXPECT_TRUE(client_->ConfirmGang("s1", planned.plan()).ok());
-  const auto confirmed = ExpectOk(client_->ConfirmGang("s1", planned.plan()));
-  EXPECT_EQ(confirmed.state(), v1::Submission::STATE_CONFIRMED);
+  EXPECT_EQ(ExpectOk(client_->ConfirmGang("s1", planned.plan())).state(), v1::Submission::STATE_CONFIRMED);
   EXPECT_EQ(Reserved(client_.get()), "");
   EXPECT_TRUE(absl::IsFailedPrecondition(client_->AbandonGang("s1").status()));
 }

@@ -160,8 +160,7 @@ spec:
     EXPECT_TRUE(PodsOf(odd).ok()) << odd;
     EXPECT_FALSE(QueueOf(odd).ok()) << odd;
   }
-  const auto other = ExpectOk(PodsOf(R"({"kind":"Pod"})"));
-  EXPECT_EQ(other.front(), R"({"kind":"Pod"})");
+  EXPECT_EQ(ExpectOk(PodsOf(R"({"kind":"Pod"})")).front(), R"({"kind":"Pod"})");
   EXPECT_FALSE(PodsOf(R"({"kind":"Job","spec":{}})").ok());
   const auto much = PodsOf(R"({"kind":"Job","spec":{"parallelism":"x","template":{}}})");
   EXPECT_TRUE(absl::StrContains(much.status().message(), "spec/parallelism is \"x\"")) << much.status();

@@ -220,8 +220,7 @@ TEST(Restarted, FactsAndVersion_AreRestored) {
   EXPECT_EQ(waits.state(), v1::Submission::STATE_WAITING);
   EXPECT_NE(waits.reason().text().find("1 node: not announced since musterd started"), std::string::npos)
       << waits.reason().text();
-  const v1::Gang gang = ExpectOk(client->GetGang("default", "made"));
-  EXPECT_EQ(gang.rules().min_member(), 5);
+  EXPECT_EQ(ExpectOk(client->GetGang("default", "made")).rules().min_member(), 5);
   v1::UpdateFactsRequest next;
   next.set_source("orchestrator");
   next.set_version(8);
@@ -397,8 +396,7 @@ TEST(FullDisk, Replies_WaitAndResume) {
   // Replies that others rely on wait until they are durable.
   EXPECT_TRUE(absl::IsDeadlineExceeded(hasty->GetGang("default", "waits").status()));
   disk.Free();
-  const v1::Submission submission = ExpectOk(client->SubmitGang(GangOf("waits", 2)));
-  EXPECT_EQ(submission.state(), v1::Submission::STATE_PLANNED);
+  EXPECT_EQ(ExpectOk(client->SubmitGang(GangOf("waits", 2))).state(), v1::Submission::STATE_PLANNED);
   EXPECT_EQ(Readyz(musterd), "ok\n");
   EXPECT_NE(Fetched(musterd, "/metrics").find("muster_store_failing 0\n"), std::string::npos);
   EXPECT_TRUE(Becomes([&] { return Health(musterd) == 1; }));
@@ -458,8 +456,7 @@ TEST(Standby, FirstEnds_StandbyContinues) {
     third.Stop();
     EXPECT_NE(third.log().find("stopped during standby"), std::string::npos) << third.log();
     const std::string name = killed ? "killed" : "stopped";
-    const v1::Submission planned = ExpectOk(ClientOf(first)->SubmitGang(GangOf(name, 2)));
-    ASSERT_TRUE(ClientOf(first)->ConfirmGang(name, planned.plan()).ok());
+    ASSERT_TRUE(ClientOf(first)->ConfirmGang(name, ExpectOk(ClientOf(first)->SubmitGang(GangOf(name, 2))).plan()).ok());
     const int admin = second.admin_port();
     killed ? first.Kill() : first.Stop();
     second.AwaitServing();
@@ -467,8 +464,7 @@ TEST(Standby, FirstEnds_StandbyContinues) {
     EXPECT_EQ(second.admin_port(), admin);
     EXPECT_EQ(Readyz(second), "ok\n");
     EXPECT_NE(Fetched(second, "/metrics").find("muster_standby 0"), std::string::npos);
-    const v1::Submission restored = ExpectOk(ClientOf(second)->GetSubmission(name));
-    EXPECT_EQ(restored.state(), v1::Submission::STATE_CONFIRMED);
+    EXPECT_EQ(ExpectOk(ClientOf(second)->GetSubmission(name)).state(), v1::Submission::STATE_CONFIRMED);
     second.Stop();
     first.Start();
     ASSERT_TRUE(first.running()) << first.log();
