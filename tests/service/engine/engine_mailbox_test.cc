@@ -162,11 +162,6 @@ TEST_F(RunningEngine, Permit_IsAnsweredOnce) {
   EXPECT_EQ(answers, 2);
 }
 
-TEST_F(RunningEngine, RefusedCommand_ReturnsError) {
-  const absl::StatusOr<Reply> reply = engine_.Ask(PostFilter{"unknown", ""});
-  EXPECT_TRUE(absl::IsNotFound(reply.status())) << reply.status();
-}
-
 TEST_F(RunningEngine, CallAfterStop_ReturnsUnavailable) {
   engine_.Stop();
   engine_.Stop();  // no effect
@@ -209,12 +204,7 @@ TEST_F(RunningEngine, Stop_FinishesCommandsAndAnswersHolds) {
 
 class ShortHolds : public RunningEngine {
  protected:
-  static MachineSettings Settings() {
-    MachineSettings settings;
-    settings.hold_limit_ms = 60;
-    return settings;
-  }
-  ShortHolds() : RunningEngine(Settings()) {}
+  ShortHolds() : RunningEngine(MachineSettings{.hold_limit_ms = 60}) {}
 };
 
 // Deadlines are met without a call.
@@ -241,13 +231,8 @@ TEST_F(ShortHolds, ExpiredDeadline_ActsWithoutCall) {
 
 class SmallBatches : public RunningEngine {
  protected:
-  explicit SmallBatches(size_t batch = 2) : RunningEngine(MachineSettings(), Options(batch)) {}
-  static EngineOptions Options(size_t batch) {
-    EngineOptions options;
-    options.batch = batch;
-    options.mailbox_capacity = 3;
-    return options;
-  }
+  explicit SmallBatches(size_t batch = 2)
+      : RunningEngine(MachineSettings(), EngineOptions{.mailbox_capacity = 3, .batch = batch}) {}
 };
 
 TEST_F(SmallBatches, ManyCommands_AreSplitIntoBatches) {

@@ -371,12 +371,8 @@ int MostPlannedAtOnce(const EngineOptions& options) {
 }
 
 TEST(Engine, Planning_YieldsToCommands) {
-  EngineOptions options;
-  options.planning_slice = absl::ZeroDuration();
-  EXPECT_EQ(MostPlannedAtOnce(options), 1) << "the time is up after each";
-  options.planning_slice = absl::Hours(1);
-  options.gangs_per_round = 5;
-  EXPECT_EQ(MostPlannedAtOnce(options), 5);
+  EXPECT_EQ(MostPlannedAtOnce({.planning_slice = absl::ZeroDuration()}), 1) << "the time is up after each";
+  EXPECT_EQ(MostPlannedAtOnce({.gangs_per_round = 5, .planning_slice = absl::Hours(1)}), 5);
 }
 
 // K-2: a filter reply promises nothing; it leaves although the batch's records wait for the store.
@@ -405,9 +401,7 @@ TEST_F(GatedEngine, FilterReply_DoesNotWaitForStore) {
 
 // A stop ends the process although its store is blocked; its pending commands have no effect.
 TEST_F(GatedEngine, FailingStore_DoesNotPreventStop) {
-  EngineOptions options;
-  options.store_grace = absl::Milliseconds(100);
-  Start(/*pods=*/2, options);
+  Start(/*pods=*/2, {.store_grace = absl::Milliseconds(100)});
   store_.Open(/*failures=*/1'000'000);
   std::atomic<int> refused = 0;
   ASSERT_TRUE(engine_->Hold(Bind{"u-p-0", "n", 0}, [&](const HoldAnswer& a) { refused += a.permitted ? 0 : 1; }).ok());
@@ -460,9 +454,7 @@ TEST_F(GatedEngine, BusyStore_CommandsAreStillApplied) {
 
 // Callers that only read durable state are bounded too: each costs memory, whether it still waits or has left.
 TEST_F(GatedEngine, DurableReaders_AreBounded) {
-  EngineOptions options;
-  options.mailbox_capacity = 2 * Committer::kMaxWaitingCallers;
-  Start(/*pods=*/1, options);
+  Start(/*pods=*/1, {.mailbox_capacity = 2 * Committer::kMaxWaitingCallers});
   BlockStore();
   std::atomic<int> refused{0};
   std::atomic<size_t> answered{0};
@@ -490,9 +482,7 @@ TEST_F(GatedEngine, DurableReaders_AreBounded) {
 // A store that is blocked for long: commands that may need a record are refused, queries that promise nothing are still
 // answered.
 TEST_F(GatedEngine, PendingCommands_AreBounded) {
-  EngineOptions options;
-  options.store_backlog = 5;
-  Start(/*pods=*/20, options);
+  Start(/*pods=*/20, {.store_backlog = 5});
   store_.Close();
   absl::Status refused;
   int held = 0;
@@ -521,9 +511,7 @@ TEST_F(GatedEngine, PendingCommands_AreBounded) {
 // Another process has taken the store over: this one acts and promises no more, and callers get an error.
 TEST_F(GatedEngine, FencedEngine_StopsActing) {
   std::atomic<int> fenced{0};
-  EngineOptions options;
-  options.on_fenced = [&] { ++fenced; };
-  Start(/*pods=*/1, options);
+  Start(/*pods=*/1, {.on_fenced = [&] { ++fenced; }});
   ASSERT_TRUE(store_.TakeOver().ok());
   ASSERT_TRUE(AskBind(0).ok());
   const absl::Time end = SteadyNow() + absl::Seconds(10);

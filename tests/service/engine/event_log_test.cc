@@ -72,6 +72,11 @@ TEST(EventLog, Page_BeginsAfterNumber) {
   EXPECT_TRUE(log.After(3).events.empty());
   EXPECT_TRUE(log.After(99).events.empty());
   EXPECT_EQ(log.After(99).missed, 0);
+  const EventLog::Page page = log.After(1, 1);
+  ASSERT_EQ(page.events.size(), 1U) << "as many as requested";
+  EXPECT_EQ(page.events.back()->sequence, 2);
+  EXPECT_EQ(page.last, 3);
+  EXPECT_EQ(log.After(2, 2).events.size(), 1U);
 }
 
 TEST(EventLog, LogFull_OldestAreRemovedAndCounted) {
@@ -86,16 +91,6 @@ TEST(EventLog, LogFull_OldestAreRemovedAndCounted) {
   EXPECT_EQ(log.After(1).events.front()->sequence, 3);
   EXPECT_EQ(log.After(2).missed, 0);
   EXPECT_EQ(log.After(3).events.size(), EventLog::kCapacity - 1);
-}
-
-TEST(EventLog, Page_HasRequestedLength) {
-  EventLog log(nullptr);
-  log.Carry(Notes(5));
-  const EventLog::Page page = log.After(1, 2);
-  ASSERT_EQ(page.events.size(), 2U);
-  EXPECT_EQ(page.events.back()->sequence, 3);
-  EXPECT_EQ(page.last, 5);
-  EXPECT_EQ(log.After(4, 2).events.size(), 1U);
 }
 
 TEST(EventLog, Listener_IsCalledForEachBatch) {

@@ -112,10 +112,7 @@ class Collector {
     thread_.join();
   }
   [[nodiscard]] OtlpOptions Options() const {
-    OtlpOptions options;
-    options.url = absl::StrCat("http://127.0.0.1:", port_);
-    options.every = absl::Milliseconds(20);
-    return options;
+    return {.url = absl::StrCat("http://127.0.0.1:", port_), .every = absl::Milliseconds(20)};
   }
   [[nodiscard]] std::vector<std::string> traces() {
     MutexLock lock(&mutex_);
@@ -159,12 +156,7 @@ TEST(OtlpExporterTest, PermanentError_DropsSpans) {
 
 // The collector accepts nothing: neither decisions nor a stop wait for it.
 TEST(OtlpExporterTest, CollectorUnreachable_DoesNotBlock) {
-  OtlpOptions options;
-  options.url = "http://127.0.0.1:1";
-  options.queue = 100;
-  options.every = absl::Seconds(60);
-  options.batch = 1'000;
-  OtlpExporter exporter(options);
+  OtlpExporter exporter({.url = "http://127.0.0.1:1", .queue = 100, .batch = 1'000, .every = absl::Seconds(60)});
   const absl::Time begun = SteadyNow();
   for (int i = 0; i < 1'000; ++i) exporter.OnSpansEnded({SpanOf("d/a", i)});
   EXPECT_EQ(exporter.stats().dropped, 900);
@@ -182,11 +174,8 @@ TEST(OtlpExporterTest, SilentCollector_StopEndsInTime) {
   });
   const int port = silent.bind_to_any_port("127.0.0.1");
   std::thread serving([&] { silent.listen_after_bind(); });
-  OtlpOptions options;
-  options.url = absl::StrCat("http://127.0.0.1:", port);
-  options.batch = 1;
-  options.timeout = absl::Milliseconds(600);
-  OtlpExporter exporter(options);
+  OtlpExporter exporter(
+      {.url = absl::StrCat("http://127.0.0.1:", port), .batch = 1, .timeout = absl::Milliseconds(600)});
   for (int i = 0; i < 100; ++i) exporter.OnSpansEnded({SpanOf("d/a", i)});
   absl::SleepFor(absl::Milliseconds(50));
   const absl::Time begun = SteadyNow();
@@ -256,11 +245,8 @@ TEST(OtlpExporterTest, EndlessResponse_StopEndsInTime) {
         {absl::StrCat(kOk, "Content-Length: 1000000\r\n\r\n"), "x", absl::Milliseconds(20)},
         {absl::StrCat(kOk, "\r\n"), large, absl::ZeroDuration()}}) {
     Endless collector(head, more, pause);
-    OtlpOptions options;
-    options.url = absl::StrCat("http://127.0.0.1:", collector.port);
-    options.batch = 1;
-    options.timeout = absl::Seconds(30);
-    OtlpExporter exporter(options);
+    OtlpExporter exporter(
+        {.url = absl::StrCat("http://127.0.0.1:", collector.port), .batch = 1, .timeout = absl::Seconds(30)});
     exporter.OnSpansEnded({SpanOf("d/a", 1)});
     for (int i = 0; i < 10'000 && collector.sent == 0; ++i) absl::SleepFor(absl::Milliseconds(1));
     ASSERT_GT(collector.sent, 0);
