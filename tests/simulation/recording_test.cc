@@ -173,8 +173,37 @@ TEST(Recording, DifferentOutcomes_DifferentDigests) {
 
 Offer Named(std::vector<std::string> names) { return std::make_shared<const NodeOffer>(std::move(names)); }
 
-// The bytes are these offers, and nothing else.
-void ExpectDecoded(const std::string& bytes, const std::vector<Offer>& offers) {
+// Offers are decoded as they were encoded, in any order and with any repetition of node names, also in the offer that
+// names a node first; a repeated name costs nearly no bytes.
+TEST(Recording, Offer_EncodesEachNodeNameOnce) {
+  std::vector<std::string> many;
+  for (int i = 0; i < 5'000; ++i) many.push_back("a-node-with-a-long-name-" + std::to_string(i));
+  std::vector<std::string> turned(many.begin() + 2'000, many.end());
+  turned.insert(turned.end(), many.begin(), many.begin() + 2'000);
+  std::vector<Offer> offers = {Named({"a", "a", "b"}),
+                               Named({"c", "a", "b", "b"}),
+                               Named({"d", "a", "e", "e", "d", "f"}),
+                               Named({}),
+                               std::make_shared<const NodeOffer>(NodeOffer::AllNodes()),
+                               Named(many),
+                               Named(many),
+                               Named(turned)};
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 2'000; ++i) {
+    std::vector<std::string> names;
+    for (uint64_t left = random() % 8; left > 0; --left) names.push_back(absl::StrCat("n", random() % (4 + i / 10)));
+    offers.push_back(Named(std::move(names)));
+  }
+  std::string bytes;
+  OfferWriter writer;
+  std::vector<size_t> sizes;
+  for (const Offer& offer : offers) {
+    const size_t before = bytes.size();
+    writer.Write(*offer, &bytes);
+    sizes.push_back(bytes.size() - before);
+  }
+  EXPECT_LT(sizes[6], 20U);
+  EXPECT_LT(sizes[7], 20U);
   OfferReader reader;
   Reader from(bytes);
   for (const Offer& offer : offers) {
@@ -188,47 +217,27 @@ void ExpectDecoded(const std::string& bytes, const std::vector<Offer>& offers) {
   EXPECT_EQ(reader.Read(&from), nullptr);
 }
 
-// Offers are decoded as they were encoded, in any order and with any repetition of node names; a repeated name costs
-// nearly no bytes.
-TEST(Recording, Offer_EncodesEachNodeNameOnce) {
-  std::vector<std::string> many;
-  for (int i = 0; i < 5'000; ++i) many.push_back("a-node-with-a-long-name-" + std::to_string(i));
-  std::vector<std::string> turned(many.begin() + 2'000, many.end());
-  turned.insert(turned.end(), many.begin(), many.begin() + 2'000);
-  const std::vector<Offer> offers = {Named({"a", "b", "c"}),
-                                     Named({"c", "a", "b", "b"}),
-                                     Named({"d", "a", "e", "e", "d", "f"}),
-                                     Named({}),
-                                     std::make_shared<const NodeOffer>(NodeOffer::AllNodes()),
-                                     Named(many),
-                                     Named(many),
-                                     Named(turned)};
-  std::string bytes;
-  OfferWriter writer;
-  std::vector<size_t> sizes;
-  for (const Offer& offer : offers) {
-    const size_t before = bytes.size();
-    writer.Write(*offer, &bytes);
-    sizes.push_back(bytes.size() - before);
-  }
-  EXPECT_LT(sizes[6], 20U);
-  EXPECT_LT(sizes[7], 20U);
-  ExpectDecoded(bytes, offers);
-}
-
-// A caller may repeat a node, also in the offer that names it first.
-TEST(Recording, OfferWithRepeatedNames_IsDecoded) {
-  std::mt19937_64 random(1);
-  std::vector<Offer> offers = {Named({"a", "a", "b"}), Named({"c", "a", "d", "c", "d", "e", "c"})};
-  for (int i = 0; i < 2'000; ++i) {
-    std::vector<std::string> names;
-    for (uint64_t left = random() % 8; left > 0; --left) names.push_back(absl::StrCat("n", random() % (4 + i / 10)));
-    offers.push_back(Named(std::move(names)));
+// What a caller's bytes refer to has to be there: a command needs its offer, and an offer the names of earlier ones.
+TEST(Recording, MissingReference_IsRefused) {
+  for (const Offer& offer : {Offer(), Named({"n"})}) {
+    std::string bytes;
+    std::vector<Offer> put_aside;
+    CommandWriter writer(&bytes, &put_aside);
+    const Command command = Filter{"u", offer};
+    archive::Pass(writer, command);
+    std::deque<Offer> none;
+    CommandReader reader(bytes, &none);
+    Command read;
+    archive::Pass(reader, read);
+    EXPECT_EQ(reader.ok(), offer == nullptr);
+    EXPECT_TRUE(reader.done() && std::get<Filter>(read).uid == "u");
   }
   OfferWriter writer;
-  std::string bytes;
-  for (const Offer& offer : offers) writer.Write(*offer, &bytes);
-  ExpectDecoded(bytes, offers);
+  std::string first, second;
+  writer.Write(*Named({"a"}), &first);
+  writer.Write(*Named({"a"}), &second);
+  Reader reader(second);
+  EXPECT_EQ(OfferReader().Read(&reader), nullptr);
 }
 
 }  // namespace
