@@ -162,6 +162,11 @@ TEST_F(RunningEngine, Permit_IsAnsweredOnce) {
   EXPECT_EQ(answers, 2);
 }
 
+TEST_F(RunningEngine, RefusedCommand_ReturnsError) {
+  const absl::StatusOr<Reply> reply = engine_.Ask(PostFilter{"unknown", ""});
+  EXPECT_TRUE(absl::IsNotFound(reply.status())) << reply.status();
+}
+
 TEST_F(RunningEngine, CallAfterStop_ReturnsUnavailable) {
   engine_.Stop();
   engine_.Stop();  // no effect

@@ -160,6 +160,9 @@ TEST_F(TracedEngine, GangStart_IsOneTrace) {
   EXPECT_LT(last->parts.held, held->parts.held) << "no member was missing any more";
   for (const Span* bind : {held, last}) {
     EXPECT_GE(bind->parts.bound, 20'000);
+    EXPECT_NEAR(static_cast<double>(bind->took_us),
+                static_cast<double>(bind->parts.waited + bind->parts.decided + bind->parts.held + bind->parts.bound),
+                20'000);
   }
   for (const auto& binding : bindings) {
     const Span* of = binding->pod == "d/a" ? held : last;
@@ -293,6 +296,7 @@ TEST_F(TracedEngine, Decision_NamesSubjectAndAnswer) {
     EXPECT_EQ(span.reason.none(), span.reason.text.empty()) << name;
     EXPECT_LE(span.pod_uid.size() + span.reason.text.size(), 2'048U) << "a caller's text is truncated";
   }
+  EXPECT_EQ(spans_.Wait("filter", 2)[1]->pod_uid, "u-nobody");
 }
 
 // A held call's time is the sum of its parts. A binding that is sent again has a span of its own below the call's, and
