@@ -51,7 +51,7 @@ TEST_F(FutureReservationsTest, Reservation_AllPodsGone_BecomesPlan) {
   EXPECT_FALSE(future_reservations_.HasReservation(gang));
   EXPECT_EQ(NodeAt("n").future_reserved_pods, 0);
   EXPECT_EQ(ReservedOn("n"), 2);
-  EXPECT_EQ(planning_.stats().reservations, 2) << "the second try made it anew";
+  EXPECT_EQ(planning_.stats().reservations, 2) << "it was made again in the second round";
 }
 
 TEST_F(FutureReservationsTest, Deadline_IsEndOfPatienceForFirstPodOnItsNodes) {
