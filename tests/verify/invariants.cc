@@ -325,7 +325,23 @@ struct Sums {
   int32_t holds = 0;
   int32_t promised = 0;
   int64_t without_slot = 0;  // pods that wait with a node and without a slot
+  bool timed = false;        // some running gang declares how long it runs
 };
+
+// what is stored about heads and starts follows from whether the gang runs and waits.
+absl::Status CheckBackfill(const Gang& gang, const Backfill& backfill, const Backlog& backlog, Sums* sums) {
+  const DurableGangState& durable = gang.durable;
+  const bool timed = durable.satisfied && gang.rules.duration_ms > 0;
+  sums->timed = sums->timed || timed;
+  if (durable.satisfied ? durable.bypassed_since_ms != 0 || (timed && durable.started_ms == 0)
+                        : durable.started_ms != 0)
+    return Broken(gang.key, " has a time of its start or of bypassing that its state excludes");
+  const bool waits = backlog.queued(gang.id) != nullptr;
+  if (!waits &&
+      (backfill.blocking().contains(gang.id) || backfill.Of(gang).runnable != Backfill::State::Runnable::kUnknown))
+    return Broken(gang.key, " does not wait and is still a head");
+  return absl::OkStatus();
+}
 
 absl::Status CheckPlanOf(const MachineRooms& rooms, const Gang& gang, const Plan& plan, Expected* expected,
                          Sums* sums) {
@@ -353,6 +369,8 @@ absl::Status CheckGang(const MachineRooms& rooms, const Gang& gang, Expected* ex
   if (!queued && !rooms.backlog.needs_of(gang.id).empty()) return Broken(gang.key, " is blocked, not queued");
   if (rooms.gang_deadlines.Of(gang.id) > rooms.reconciler.Deadline(gang, rooms.now_ms))
     return Broken(gang.key, " is due earlier");
+  const absl::Status head = CheckBackfill(gang, rooms.backfill, rooms.backlog, sums);
+  if (rooms.sources.complete() && !head.ok()) return head;
   for (const ClassId cls : gang.future_classes) {
     if (cls != kNoClass) expected->Count(cls);
   }
@@ -409,6 +427,8 @@ absl::Status CheckInvariants(const Machine& machine) {
   if (!status.ok()) return status;
   if (absl::Status pods = CheckPods(rooms, &expected, &sums); !pods.ok()) return pods;
   if (sums.in_gangs != 0) return Broken("member sets and pods disagree");
+  if (rooms.sources.complete() && sums.timed != rooms.backfill.HasTimedGangs())
+    return Broken("gangs with a known end are counted wrongly");
   if (sums.holds != rooms.pod_lifecycle.held_binds())
     return Broken("counts ", rooms.pod_lifecycle.held_binds(), " held binds, has ", sums.holds);
   if (sums.promised != rooms.plans.promised_holds()) {
