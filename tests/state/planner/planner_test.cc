@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "state/cluster/class_index.h"
 #include "state/cluster/statement.h"
@@ -183,6 +184,45 @@ TEST_F(PlannerTest, Explanation_NamesWhatCanNeverFit) {
   Use(b, Acquire(Wants({{"cpu", 5}})));
   Use(cluster_.FindNode("c"), Acquire(Wants({{"cpu", 5}})));
   EXPECT_EQ(why({{"cpu", 8}}), "3 nodes: insufficient cpu");
+}
+
+// S-5: of a name that no node offers, the most similar one within two letters is suggested; what only a removed node
+// offered is not.
+TEST_F(PlannerTest, Explanation_SuggestsSimilarName) {
+  Put(NodeWith("a", {{"pods", 9}, {"abcdef", 1}}));
+  Put("b", 8);
+  Put(NodeWith("gone", {{"pods", 9}, {"zyxwvu", 1}}));
+  cluster_.RemoveNode("gone");
+  for (const char* name : {"bcdef", "xabcdef", "abcdefx", "abcde", "abcxef", "abxcdef", "cdef", "abef", "abcd",
+                           "abxyef", "abcdfe", "xabcdefy", "zbcdefx", "xbcdey", "xyabcdef", "abcxydef"}) {
+    const std::string text = ExplainNoRoom(cluster_, Acquire(Wants({{name, 1}}))).text;
+    EXPECT_TRUE(absl::EndsWith(text, absl::StrCat("no node offers ", name, "; did you mean abcdef?"))) << text;
+  }
+  for (const char* name : {"def", "abc", "aef", "axyzef", "abcdefxyz", "xyzabcdef", "zbcdefxy", "xbcdeyz", "abcxyzdef",
+                           "fedcba", "zyxwv"}) {
+    const std::string text = ExplainNoRoom(cluster_, Acquire(Wants({{name, 1}}))).text;
+    EXPECT_TRUE(absl::EndsWith(text, absl::StrCat("no node offers ", name))) << text;
+  }
+  Put(NodeWith("c", {{"pods", 9}, {"abcdxf", 1}}));
+  EXPECT_TRUE(absl::EndsWith(ExplainNoRoom(cluster_, Acquire(Wants({{"abcdxx", 1}}))).text, "did you mean abcdxf?"));
+}
+
+// S-5: of the taints that exclude nodes, the three most frequent are named, with their counts.
+TEST_F(PlannerTest, Explanation_NamesMostFrequentTaints) {
+  const ClassId cls = Acquire(1);
+  int nodes = 0;
+  const auto why = [&](absl::string_view taint, int more) {
+    for (int i = 0; i < more; ++i) {
+      NodeDescription node = NodeWith(absl::StrCat("n", nodes++), {{"cpu", 4}, {"pods", 9}});
+      node.taints = {{std::string(taint), "", TaintEffect::kNoSchedule}};
+      Put(node);
+    }
+    return ExplainNoRoom(cluster_, cls).text;
+  };
+  EXPECT_EQ(why("b", 1), "1 node: a taint the pod does not tolerate (b)");
+  EXPECT_EQ(why("c", 3), "4 nodes: a taint the pod does not tolerate (c on 3, b on 1)");
+  EXPECT_EQ(why("a", 2), "6 nodes: a taint the pod does not tolerate (c on 3, a on 2, b on 1)");
+  EXPECT_EQ(why("d", 2), "8 nodes: a taint the pod does not tolerate (c on 3, a on 2, d on 2, ...)");
 }
 
 // A gang may still fit if it only waits for an administrator, another try of kube-scheduler, or a node to recover.
