@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
@@ -282,6 +283,48 @@ std::string ScenarioLanguage::Pod(const Words& words) {
   return target_->Announce(object);
 }
 
+std::string FoldLines(const std::string& text) {
+  static const std::regex kNumbered("(.*?[a-z]-)([0-9]+)(.*)");
+  std::string out;
+  std::smatch first;  // of the lines that are folded
+  int next = 0;       // the number that continues them
+  const auto end = [&] {
+    if (first.empty()) return;
+    const std::string more = next > std::stoi(first[2]) + 1 ? absl::StrCat("..", next - 1) : "";
+    absl::StrAppend(&out, first[1].str(), first[2].str(), more, first[3].str(), "\n");
+    first = {};
+  };
+  const std::vector<std::string> lines = absl::StrSplit(absl::StripSuffix(text, "\n"), '\n');
+  for (const std::string& line : lines) {
+    std::smatch now;
+    const bool numbered = std::regex_match(line, now, kNumbered);
+    if (numbered && !first.empty() && now[1] == first[1] && now[3] == first[3] && std::stoi(now[2]) == next) {
+      ++next;
+      continue;
+    }
+    end();
+    if (numbered) {
+      first = now;
+      next = std::stoi(now[2]) + 1;
+    } else if (!text.empty()) {
+      absl::StrAppend(&out, line, "\n");
+    }
+  }
+  end();
+  return out;
+}
+
+std::string UnfoldLine(const std::string& line) {
+  static const std::regex kFolded("(.*?[a-z]-)([0-9]+)\\.\\.([0-9]+)(.*)");
+  std::smatch found;
+  if (!std::regex_match(line, found, kFolded)) return line + "\n";
+  std::string out;
+  for (int number = std::stoi(found[2]); number <= std::stoi(found[3]); ++number) {
+    absl::StrAppend(&out, found[1].str(), number, found[4].str(), "\n");
+  }
+  return out;
+}
+
 std::vector<ScenarioBlock> ReadScenario(const std::string& path) {
   std::vector<ScenarioBlock> blocks(1);
   std::ifstream in(path);
@@ -295,7 +338,7 @@ std::vector<ScenarioBlock> ReadScenario(const std::string& path) {
     } else if (line == "----") {
       in_output = true;
     } else if (in_output) {
-      absl::StrAppend(&blocks.back().expected, line, "\n");
+      blocks.back().expected += UnfoldLine(line);
     } else {
       blocks.back().commands.push_back(line);
     }

@@ -81,6 +81,11 @@ class ScenarioLanguage {
   std::map<std::string, Words> declared_;  // by gang, the words of its PodGroup
 };
 
+// Consecutive lines that differ only in a number that grows by one, in a name "a-N", as one line with "a-1..3".
+[[nodiscard]] std::string FoldLines(const std::string& text);
+// The lines that a folded line stands for.
+[[nodiscard]] std::string UnfoldLine(const std::string& line);
+
 // A block of a scenario file: commands and their expected output.
 struct ScenarioBlock {
   std::vector<std::string> commands;
