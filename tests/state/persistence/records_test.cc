@@ -44,6 +44,9 @@ class RecordsTest : public testing::Test {
   Record OfPod(const Commitment& commitment) {
     return Written([&](ApplyContext* ctx) { WriteCommitRecord(commitment, ctx); });
   }
+  Record QueuesRecord(const std::vector<QueueSpec>& queues) {
+    return Written([&](ApplyContext* ctx) { WriteQueuesRecord(queues, ctx); });
+  }
 };
 
 TEST_F(RecordsTest, GangRecord_RestoresEveryField) {
@@ -117,6 +120,8 @@ TEST_F(RecordsTest, DeletedRecord_IsNamed) {
   EXPECT_EQ(RecordName(Written([](ApplyContext* ctx) { DeleteCommitRecord("uid", ctx); })), "commit/uid");
   EXPECT_EQ(RecordName(Written([](ApplyContext* ctx) { DeleteStartRecord(9, ctx); })), "start/9");
   EXPECT_EQ(Written([](ApplyContext* ctx) { DeleteStartRecord(9, ctx); }).value, "");
+  EXPECT_EQ(RecordName(Written([](ApplyContext* ctx) { DeleteNodeRecord("n", ctx); })), "node/n");
+  EXPECT_EQ(RecordName(Written([](ApplyContext* ctx) { DeleteSubmissionRecord("s", ctx); })), "submission/s");
 }
 
 // A plan number is never used twice.
@@ -128,6 +133,23 @@ TEST_F(RecordsTest, PlanNumbers_ContinueAfterRestart) {
   ASSERT_TRUE(restored.Load({record}).ok());
   EXPECT_EQ(restored.next_plan(), 1'001);
   EXPECT_EQ(Discarded(&restored), std::vector<std::string>{}) << "no pod can claim it";
+}
+
+// A store that was edited by hand may have several: no number is given out twice.
+TEST_F(RecordsTest, EffectsRecord_LargestNumber_IsRestored) {
+  RestoredRecords restored;
+  ASSERT_TRUE(restored.Load({EffectsRecord(3), EffectsRecord(7), EffectsRecord(5)}).ok());
+  EXPECT_EQ(restored.effects_reserved(), 7);
+}
+
+// S-2, Q-1: the queues keep their order, which is their age. A queue of an unknown sort is a fifo.
+TEST_F(RecordsTest, QueuesRecord_RestoresEveryField) {
+  std::vector<QueueSpec> queues = {{"z", "", {{"cpu", 4}}, {{"cpu", 9}}, {{"cpu", 2}}, -3, 5, QueueSort::kFair},
+                                   {.name = "a", .parent = "z", .sort = static_cast<QueueSort>(9)}};
+  RestoredRecords restored;
+  ASSERT_TRUE(restored.Load({QueuesRecord(queues)}).ok());
+  queues[1].sort = QueueSort::kFifo;
+  EXPECT_EQ(restored.queues(), queues);
 }
 
 // A record of an earlier process is claimed once; unclaimed records are discarded.
@@ -168,6 +190,9 @@ TEST_F(RecordsTest, UnreadableRecord_IsNamed) {
                                    {.kind = "start", .key = "7", .value = "\xff"},
                                    {.kind = "start", .key = "seven"},
                                    {.kind = "plans", .value = "\xff"},
+                                   {.kind = "effects", .value = "\xff"},
+                                   {.kind = "queues", .value = "\xff"},
+                                   QueuesRecord({QueueSpec{.name = "q", .parent = "nobody"}}),
                                    {.kind = "", .key = ""},
                                    {.kind = "gang", .key = "d/g", .format = 2},
                                    {.kind = "pod", .key = "u", .value = "\xff"}};
