@@ -200,23 +200,27 @@ TEST_F(ActivationsTest, UnknownQueries_PastBound_OldestIsRemoved) {
 }
 
 TEST_F(ActivationsTest, GuardedPod_RoomGained_IsActivatedOnce) {
+  const Pod& z = PutLone("z", 1);
   const Pod& a = PutLone("a", 1);
   const Pod& b = PutLone("b", 1);
   const Pod& gone = PutLone("c", 1);
   const Pod& large = PutLone("d", 3);
-  for (const Pod* pod : {&a, &b, &gone, &large}) activations_.AddGuarded(*pod);
+  for (const Pod* pod : {&z, &a, &b, &gone, &large}) activations_.AddGuarded(*pod);
   gangs_.SetState(gone, MemberState::kBound);
   activations_.RemoveGuarded(b);
   activations_.ActivateGuarded(At(kT0));
   EXPECT_TRUE(Done().empty()) << "nothing has become free";
   AddNode("n", 2);
   activations_.ActivateGuarded(At(kT0));
-  EXPECT_EQ(Done(), Lines{"activate a"}) << "the large one does not fit";
+  EXPECT_EQ(Done(), (Lines{"activate a", "activate z"})) << "in order of uids; the large one does not fit";
+  EXPECT_EQ(std::get<ActivatePod>(out_.effects[0]).plan, 0);
   AddNode("m", 3);
   activations_.ActivateGuarded(At(kT0));
   EXPECT_EQ(Done(), Lines{"activate d"});
+  activations_.AddGuarded(b);
+  ledger_.ChargePod(gone.id, cluster_.FindNode("n"), gone.cls, ChargeKind::kUsed);
   activations_.ActivateGuarded(At(kT0));
-  EXPECT_TRUE(Done().empty());
+  EXPECT_TRUE(Done().empty()) << "there is room, and less than before";
 }
 
 TEST_F(ActivationsTest, ActivateMembers_FreeSlots_ActivateOneMemberEach) {

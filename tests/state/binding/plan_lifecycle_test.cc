@@ -38,7 +38,8 @@ TEST_F(PlanLifecycleTest, UnplaceableMember_WithdrawsGroupWithBackOff) {
   int64_t pause = 250;
   for (int i = 0; i < 12; ++i) {
     PlanNow(GangAt("a"));
-    plan_lifecycle_.OnUnplaceable(PodAt("a-2"), At(kT0));
+    for (const char* uid : {"a-1", "a-2"}) Take(uid, "n");  // also a pod that has its slot, whichever it is
+    plan_lifecycle_.OnUnplaceable(PodAt(i % 2 == 0 ? "a-1" : "a-2"), At(kT0));
     pause = std::min<int64_t>(2 * pause, 60'000);
     EXPECT_EQ(GangAt("a").retry_at_ms, kT0 + pause);
   }

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "tests/state/gangs/gang_world.h"
@@ -15,6 +16,16 @@ using Ids = std::vector<std::string>;
 class GroupsTest : public GangWorld {
  protected:
   using GangWorld::GangWorld;
+  // Gangs d/a and e/a list each other.
+  std::pair<const Gang&, const Gang&> AcrossNamespaces() {
+    const Gang& here = Declare("a", 1, {"d/a", "e/a"});
+    const Gang& there = *gangs_.Intern("e", "a", 0, 0).gang;
+    GangObject object = Object("a", here.objects.begin()->second.declaration);
+    object.name_space = "e";
+    gangs_.PutObject(there, object);
+    gangs_.ReadRules(there);
+    return {here, there};
+  }
   const Ids both_ = {"d/a", "d/b"};
 };
 
@@ -83,12 +94,7 @@ TEST_F(GroupsTest, DifferentLists_GroupDisagrees) {
 }
 
 TEST_F(GroupsTest, Group_MayCrossNamespaces) {
-  const Gang& here = Declare("a", 1, {"d/a", "e/a"});
-  const Gang& there = *gangs_.Intern("e", "a", 0, 0).gang;
-  GangObject object = Object("a", here.objects.begin()->second.declaration);
-  object.name_space = "e";
-  gangs_.PutObject(there, object);
-  gangs_.ReadRules(there);
+  const auto [here, there] = AcrossNamespaces();
   EXPECT_TRUE(eligibility_.GroupReason(here).none());
   EXPECT_EQ(Keys(eligibility_.GroupOf(there)), (Ids{"d/a", "e/a"}));
 }
@@ -100,8 +106,10 @@ class OneNamespace : public GroupsTest {
 
 // D-10: groups across namespaces can be switched off.
 TEST_F(OneNamespace, OtherNamespace_GroupDisagrees) {
-  const Gang& a = Declare("a", 1, {"d/a", "dd/a"});
-  EXPECT_TRUE(IsReason(eligibility_.GroupReason(a), ReasonCode::kGroupDisagrees, "gang dd/a"));
+  const auto [a, there] = AcrossNamespaces();
+  EXPECT_EQ(Keys(eligibility_.GroupOf(there)), Ids{"e/a"});
+  EXPECT_TRUE(IsReason(eligibility_.GroupReason(there), ReasonCode::kGroupDisagrees, "gang d/a"));
+  EXPECT_TRUE(IsReason(eligibility_.GroupReason(a), ReasonCode::kGroupDisagrees, "gang e/a"));
   EXPECT_TRUE(IsReason(eligibility_.GroupReason(a), ReasonCode::kGroupDisagrees, "another namespace"));
   EXPECT_EQ(eligibility_.GroupHint(a), "list gangs of one namespace only, or set gangs.crossNamespaceGroups");
   for (const Ids& list : {Ids{"d/b", "dd/b"}, both_}) {
@@ -198,6 +206,9 @@ TEST_F(GroupsTest, GateReason_ChecksEveryGangOfGroup) {
   const Gang& b = With("b", 1, 1, MemberState::kPending, three);
   With("c", 2, 1, MemberState::kPending, three);
   EXPECT_TRUE(IsReason(eligibility_.GateReason(b, 0), ReasonCode::kNotEnoughPods, "gang d/c of its group: 1 of 2"));
+  gangs_.SetSubmitted(GangOf("a"));
+  EXPECT_TRUE(IsReason(eligibility_.GateReason(b, 0), ReasonCode::kGroupDisagrees, "d/a of its group was submitted"))
+      << "the first gang that blocks the group";
 }
 
 // S-1: all gangs of a group are submitted as a whole, or none.
@@ -208,6 +219,7 @@ TEST_F(GroupsTest, PartlySubmittedGroup_Disagrees) {
   EXPECT_TRUE(IsReason(eligibility_.GateReason(a, 0), ReasonCode::kGroupDisagrees, "d/b of its group was submitted"));
   EXPECT_TRUE(
       IsReason(eligibility_.GateReason(b, 0), ReasonCode::kGroupDisagrees, "d/a of its group was not submitted"));
+  EXPECT_EQ(eligibility_.GroupHint(b), "submit gang d/a as a whole too (SubmitGang), or none of the group");
   gangs_.SetTimedOut(b, true);
   EXPECT_TRUE(IsReason(eligibility_.GateReason(a, 0), ReasonCode::kGroupDisagrees)) << "whatever else b lacks";
   gangs_.SetTimedOut(b, false);
@@ -225,12 +237,15 @@ TEST_F(GroupsTest, PlanReason_ChecksEveryGangOfGroup) {
   gangs_.SetFacts(*gangs_.FindPod("b-0"), Unserved(Facts("b-0", "b")), 1);
   EXPECT_TRUE(IsReason(eligibility_.PlanReason(a, 0), ReasonCode::kGroupDisagrees,
                        "gang d/b of its group is placed pod by pod"));
+  EXPECT_EQ(eligibility_.GroupHint(a),
+            "let Muster place all gangs of the group, or let their own schedulers place all of them");
   EXPECT_EQ(eligibility_.PlanReason(b, 0).text.find("0 of 1"), 0U) << eligibility_.PlanReason(b, 0).text;
   Add(Unserved(Facts("a-own", "a")));
   EXPECT_TRUE(IsReason(eligibility_.PlanReason(a, 0), ReasonCode::kNotServed, "gang d/b of its group: 0 of 1"))
       << "a has members of both kinds";
   gangs_.Leave(*gangs_.FindPod("a-own"));
   gangs_.SetFacts(*gangs_.FindPod("b-0"), Facts("b-0", "b"), 1);
+  gangs_.SetRetry(a, 99);
   gangs_.SetRetry(b, 100);
   EXPECT_TRUE(IsReason(eligibility_.PlanReason(a, 99), ReasonCode::kBackoff, "gang d/b of its group: "));
   EXPECT_TRUE(eligibility_.PlanReason(a, 100).none());
@@ -241,9 +256,12 @@ TEST_F(GroupsTest, PlanReason_ChecksEveryGangOfGroup) {
 
 // A gang without members left to plan is placed neither as a whole nor pod by pod.
 TEST_F(GroupsTest, AllMembersAtBarrier_NoPlacementKind) {
-  const Gang& a = With("a", 1, 1, MemberState::kWaiting, both_);
-  With("b", 1, 1, MemberState::kPending, both_);
-  gangs_.SetFacts(*gangs_.FindPod("b-0"), Unserved(Facts("b-0", "b")), 1);
+  const Ids three = {"d/a", "d/b", "d/c"};
+  const Gang& a = With("a", 1, 1, MemberState::kWaiting, three);
+  for (const char* name : {"b", "c"}) {
+    Declare(name, 1, three);
+    Add(Unserved(Facts(absl::StrCat(name, "-0"), name)));
+  }
   EXPECT_TRUE(IsReason(eligibility_.PlanReason(a, 0), ReasonCode::kNotServed, "gang d/b of its group: 0 of 1"));
 }
 
