@@ -98,44 +98,36 @@ class VerifyPlanTest : public BindingsTest {
   [[nodiscard]] ReasonCode Verify(int64_t now_ms) const { return bindings_.VerifyPlan(GangAt("g"), now_ms).code; }
 };
 
-TEST_F(VerifyPlanTest, PlanIntact_ReturnsNone) { EXPECT_EQ(Verify(kT0), ReasonCode::kNone); }
-
-TEST_F(VerifyPlanTest, GangInBackOff_ReturnsBackoff) {
+TEST_F(VerifyPlanTest, Time_BackOffAndOldCall_HaveTheirReasons) {
+  EXPECT_EQ(Verify(kT0), ReasonCode::kNone);
+  EXPECT_EQ(Verify(kT0 + kAnswerMs - 10'000), ReasonCode::kNone);
+  EXPECT_EQ(Verify(kT0 + kAnswerMs - 9'999), ReasonCode::kHoldExpired);
   gangs_.SetRetry(GangAt("g"), kT0 + 10);
   EXPECT_EQ(Verify(kT0 + 9), ReasonCode::kBackoff);
   EXPECT_EQ(Verify(kT0 + 10), ReasonCode::kNone);
 }
 
-TEST_F(VerifyPlanTest, MemberMissing_ReturnsBarrier) {
-  plans_.Release(PodAt("g-2"));
-  EXPECT_EQ(Verify(kT0), ReasonCode::kBarrier);
+TEST_F(VerifyPlanTest, NodeUnschedulableOrTooSmall_ReturnsWithdrawn) {
+  const NodeDescription before = NodeAt("n").facts;
+  ChangeNode("n", [](NodeDescription* node) { node->unschedulable = true; });
+  EXPECT_EQ(Verify(kT0), ReasonCode::kWithdrawn);
+  PutNode(before);
+  EXPECT_EQ(Verify(kT0), ReasonCode::kNone);
+  ChangeNode("n", [](NodeDescription* node) { node->allocatable["cpu"] = 1; });
+  EXPECT_EQ(Verify(kT0), ReasonCode::kWithdrawn);
 }
 
-TEST_F(VerifyPlanTest, MemberTerminating_ReturnsGone) {
+TEST_F(VerifyPlanTest, MemberMissingTerminatingOrChanged_HasItsReason) {
   ChangePod("g-2", [](PodDescription* pod) { pod->deleting = true; });
   EXPECT_EQ(Verify(kT0), ReasonCode::kGone);
-}
-
-TEST_F(VerifyPlanTest, MemberChangedClass_ReturnsGone) {
+  ChangePod("g-2", [](PodDescription* pod) { pod->deleting = false; });
+  EXPECT_EQ(Verify(kT0), ReasonCode::kNone);
   PodDescription facts = PodAt("g-2").facts;
   facts.shape.Mutable().requests["cpu"] = 2;
   gangs_.SetFacts(PodAt("g-2"), facts, *cluster_.AcquireClass(facts.shape));
   EXPECT_EQ(Verify(kT0), ReasonCode::kGone);
-}
-
-TEST_F(VerifyPlanTest, CallTooOld_ReturnsHoldExpired) {
-  EXPECT_EQ(Verify(kT0 + kAnswerMs - 10'000), ReasonCode::kNone);
-  EXPECT_EQ(Verify(kT0 + kAnswerMs - 9'999), ReasonCode::kHoldExpired);
-}
-
-TEST_F(VerifyPlanTest, NodeUnschedulable_ReturnsWithdrawn) {
-  ChangeNode("n", [](NodeDescription* node) { node->unschedulable = true; });
-  EXPECT_EQ(Verify(kT0), ReasonCode::kWithdrawn);
-}
-
-TEST_F(VerifyPlanTest, NodeTooSmall_ReturnsWithdrawn) {
-  ChangeNode("n", [](NodeDescription* node) { node->allocatable["cpu"] = 1; });
-  EXPECT_EQ(Verify(kT0), ReasonCode::kWithdrawn);
+  plans_.Release(PodAt("g-2"));
+  EXPECT_EQ(Verify(kT0), ReasonCode::kBarrier);
 }
 
 TEST_F(VerifyPlanTest, PlanBroken_IsWithdrawnAndNothingIsBound) {

@@ -24,7 +24,9 @@ class PodLifecycleTest : public RoomsTest {
 struct Way {
   std::vector<PodEvent> events;
   MemberState state;
-  std::string charges;  // on the node: cpus "used reserved"
+  // On the node: cpus "used reserved", "+" if the node gained capacity last. Then the binding's phase, "slot" if the
+  // pod has one, and "parked" if it must be activated.
+  std::string shown;
   int32_t held;
   bool recorded;
   Lines done;  // without the start of the way
@@ -36,6 +38,7 @@ TEST_P(PodLifecycleWayTest, Events_ChangeStateSlotChargeHoldsAndRecord) {
   const Way& way = GetParam();
   const Pod& pod = PodAt("g-1");
   pod_lifecycle_.AddHold(pod, 1);
+  activations_.MarkUnschedulable(pod);
   for (const PodEvent event : way.events) {
     DrainDirty(&pod_deadlines_);
     At(kT0);
@@ -50,7 +53,10 @@ TEST_P(PodLifecycleWayTest, Events_ChangeStateSlotChargeHoldsAndRecord) {
     EXPECT_TRUE(PodIsLookedAt("g-1"));
   }
   EXPECT_EQ(pod.state, way.state);
-  EXPECT_EQ(absl::StrCat(UsedOn("n"), " ", ReservedOn("n")), way.charges);
+  EXPECT_EQ(absl::StrCat(UsedOn("n"), " ", ReservedOn("n"), cluster_.log_at(cluster_.log_end() - 1).gained ? "+ " : " ",
+                         ToString(pod_lifecycle_.BindingOf(pod).phase), plans_.SlotIndex(pod) >= 0 ? " slot" : "",
+                         activations_.Of(pod).unschedulable ? " parked" : ""),
+            way.shown);
   EXPECT_EQ(pod_lifecycle_.held_binds(), way.held);
   EXPECT_EQ(Done(), way.done);
   EXPECT_EQ(pod_lifecycle_.Of(pod).recorded, way.recorded);
@@ -63,18 +69,21 @@ std::vector<Way> Ways() {
   using State = MemberState;
   const Lines deleted = {"drop commit/g-1", "drop start/7"};
   const Lines gone = {"answer 1 Gone", "drop commit/g-1", "drop start/7"};
+  const Lines bound = {"answer 1 permitted", "drop commit/g-1", "drop start/7"};
+  const Lines sent = {"bind g-1 to n by never", "keep commit/g-1"};
   return {
-      {{kArrived}, State::kWaiting, "0 2", 1, false, {}},
-      {{kArrived, kWaitEnded}, State::kPending, "0 2", 0, false, {"answer 1 Gone"}},
-      {{kArrived, kCommitted}, State::kCommitted, "1 1", 0, true, {"bind g-1 to n by never", "keep commit/g-1"}},
-      {{kArrived, kPermitted}, State::kCommitted, "1 1", 0, true, {"answer 1 permitted", "keep commit/g-1"}},
-      {{kCommitted, kBindRefused}, State::kPending, "0 2", 0, true, {"answer 1 Gone"}},
-      {{kCommitted, kBindRefusedForGood}, State::kPending, "0 1", 0, false, gone},
-      {{kPermitted, kReturned}, State::kPending, "0 1", 0, false, deleted},
-      {{kCommitted, kBound}, State::kBound, "1 1", 0, false, {"answer 1 permitted", deleted[0], deleted[1]}},
-      {{kCommitted, kTerminatingOnNode}, State::kTerminating, "1 1", 0, false, gone},
-      {{kArrived, kEnded}, State::kFailed, "0 2", 0, false, {"answer 1 Gone"}},
-      {{kCommitted, kEnded}, State::kCommitted, "0 1", 0, false, gone},
+      {{kArrived}, State::kWaiting, "0 2 None slot", 1, false, {}},
+      {{kArrived, kWaitEnded}, State::kPending, "0 2 None slot parked", 0, false, {"answer 1 Gone"}},
+      {{kArrived, kCommitted}, State::kCommitted, "1 1 Pending slot", 0, true, sent},
+      {{kArrived, kPermitted}, State::kCommitted, "1 1 None slot", 0, true, {"answer 1 permitted", "keep commit/g-1"}},
+      {{kCommitted, kBindRefused}, State::kPending, "0 2 Pending parked", 0, true, {"answer 1 Gone"}},
+      {{kCommitted, kBindRefusedForGood}, State::kPending, "0 1+ Pending parked", 0, false, gone},
+      {{kPermitted, kReturned}, State::kPending, "0 1+ None", 0, false, deleted},
+      {{kCommitted, kReturned}, State::kPending, "0 1+ None", 0, false, gone},
+      {{kCommitted, kBound}, State::kBound, "1 1 Pending slot", 0, false, bound},
+      {{kCommitted, kTerminatingOnNode}, State::kTerminating, "1 1 Pending", 0, false, gone},
+      {{kArrived, kEnded}, State::kFailed, "0 2 None parked", 0, false, {"answer 1 Gone"}},
+      {{kCommitted, kEnded}, State::kCommitted, "0 1+ Pending", 0, false, gone},
   };
 }
 INSTANTIATE_TEST_SUITE_P(Ways, PodLifecycleWayTest, testing::ValuesIn(Ways()));
