@@ -184,7 +184,8 @@ TEST_F(MachineFacts, PodWithoutNameOrUid_IsRefused) {
   another.name = "b";
   Apply(UpsertPod{another});
   EXPECT_TRUE(absl::IsInvalidArgument(out_.status));
-  EXPECT_EQ(machine_.reader().facts.refused_counts(), (FactCounts{0, 3, 0}));
+  Apply(UnreadableFact{FactKind::kPod, "a", "no requests"});
+  EXPECT_EQ(machine_.reader().facts.refused_counts(), (FactCounts{0, 4, 0}));
 }
 
 // S-1: an announcer begins with a snapshot; then each update follows the one before it. A known update is answered

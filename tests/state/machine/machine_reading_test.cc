@@ -59,6 +59,8 @@ TEST_F(Restarts, Reason_WhileReading_NamesMissingSources) {
   EXPECT_EQ(machine_->reader().FindGang("d/g")->reason.text, "Muster is still reading the cluster: nodes, pods");
   Apply(FactsRead{"pods"});
   EXPECT_EQ(machine_->reader().FindGang("d/g")->reason.text, "Muster is still reading the cluster: nodes");
+  Apply(ExpectFacts{{"nodes", "jobs"}});
+  EXPECT_EQ(machine_->reader().FindGang("d/g")->reason.text, "Muster is still reading the cluster: jobs, nodes");
 }
 
 // P-3: namespaces that are read after their pods have the same effect as namespaces read before.

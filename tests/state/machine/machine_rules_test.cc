@@ -181,6 +181,9 @@ TEST_F(WholeMachine, RunningPod_UpdateWithoutShape_KeepsItsRequests) {
   runs.node_name = "n";
   runs.phase = PodPhase::kRunning;
   Apply(UpsertPod{runs});
+  runs.node_name.clear();
+  Apply(UpsertPod{runs});
+  EXPECT_EQ(PodAt("a").facts.node_name, "n");
   EXPECT_EQ(machine_.rooms().cluster.TotalFree().Get(machine_.rooms().cluster.names().Find("cpu")), 0);
   PutGang("g", 1);
   EXPECT_FALSE(Planned("g"));
