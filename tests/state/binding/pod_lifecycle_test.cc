@@ -116,6 +116,17 @@ TEST_F(PodLifecycleTest, Apply_EventThatTheStateForbids_StopsTheProcess) {
   EXPECT_DEATH(pod_lifecycle_.Apply(pod, {.event = PodEvent::kArrived}, &*ctx_), "");
 }
 
+// K-13: the record of a pod that is committed again belongs to the new start only.
+TEST_F(PodLifecycleTest, Commit_InAnotherStart_ReplacesItsRecord) {
+  const Pod& pod = PodAt("g-1");
+  for (const int64_t start : {7, 8}) {
+    At(kT0);
+    pod_lifecycle_.Apply(pod, {.event = PodEvent::kCommitted, .node = cluster_.FindNode("n"), .start = start}, &*ctx_);
+    if (start == 7) pod_lifecycle_.Apply(pod, {.event = PodEvent::kBindRefused, .reason = kGoneNow}, &*ctx_);
+  }
+  EXPECT_EQ(Done(), (Lines{"bind g-1 to n by never", "drop commit/g-1", "drop start/7", "keep commit/g-1"}));
+}
+
 TEST_F(PodLifecycleTest, RemoveHold_OneOfTwo_LeavesTheOther) {
   const Pod& pod = PodAt("g-1");
   EXPECT_FALSE(pod_lifecycle_.RemoveHold(pod, 1));
