@@ -14,6 +14,8 @@
 namespace muster {
 namespace {
 
+using enum ReasonCode;
+
 class EligibilityTest : public GangWorld {
  protected:
   using GangWorld::GangWorld;
@@ -29,18 +31,17 @@ TEST_F(EligibilityTest, PodReason_CoversOnlyThePod) {
   EXPECT_TRUE(eligibility_.PodReason(Add("lone", "")).none());
   EXPECT_TRUE(eligibility_.PodReason(Add("fine", "g")).none());
   PodDescription facts = Facts("torn", "g");
-  facts.gang.problem = {ReasonCode::kConflict, "names gangs g and h"};
+  facts.gang.problem = {kConflict, "names gangs g and h"};
   facts.invalid = "cpu: -1";
   EXPECT_EQ(eligibility_.PodReason(Add(facts, MemberState::kPending, kNoClass)), facts.gang.problem);
   facts = Facts("odd", "g");
   facts.invalid = "cpu: -1";
-  EXPECT_TRUE(IsReason(eligibility_.PodReason(Add(facts, MemberState::kPending, kNoClass)), ReasonCode::kInvalidRequest,
-                       "cpu: -1"));
+  EXPECT_TRUE(
+      IsReason(eligibility_.PodReason(Add(facts, MemberState::kPending, kNoClass)), kInvalidRequest, "cpu: -1"));
   const Gang& whole = *gangs_.Intern("d", "whole", 0, 0).gang;
   gangs_.SetSubmitted(whole);
   facts = Facts("stranger", "whole");
-  EXPECT_TRUE(
-      IsReason(eligibility_.PodReason(Add(facts, MemberState::kPending, kNoClass)), ReasonCode::kConflict, "d/whole"));
+  EXPECT_TRUE(IsReason(eligibility_.PodReason(Add(facts, MemberState::kPending, kNoClass)), kConflict, "d/whole"));
 }
 
 // D-11: all pods of a D-2 gang have the priority of the first.
@@ -51,31 +52,29 @@ TEST_F(EligibilityTest, SigsGang_RequiresOnePriority) {
   const Pod& third = Add(OfPriority(4, OfDialect(GangDialect::kSigsPods, Facts("third", "g"))));
   EXPECT_TRUE(eligibility_.PodReason(first).none());
   EXPECT_TRUE(eligibility_.PodReason(third).none());
-  EXPECT_TRUE(IsReason(eligibility_.PodReason(second), ReasonCode::kPriorityMismatch, "priority 3"));
-  EXPECT_TRUE(IsReason(eligibility_.PodReason(second), ReasonCode::kPriorityMismatch, "first has 4"));
+  EXPECT_TRUE(IsReason(eligibility_.PodReason(second), kPriorityMismatch, "priority 3"));
+  EXPECT_TRUE(IsReason(eligibility_.PodReason(second), kPriorityMismatch, "first has 4"));
 }
 
 // G-1: the gang must exist and be initialised; the reason names what is missing.
 TEST_F(EligibilityTest, UninitialisedGang_ReasonNamesCause) {
   const Gang& waits = *gangs_.Intern("d", "waits", 0, 0).gang;
-  EXPECT_TRUE(IsReason(eligibility_.StructureReason(waits), ReasonCode::kUninitialised, "no minimum"));
+  EXPECT_TRUE(IsReason(eligibility_.StructureReason(waits), kUninitialised, "no minimum"));
   Add("a", "waits");
-  EXPECT_TRUE(IsReason(eligibility_.StructureReason(waits), ReasonCode::kUnknownGang, "d/waits does not exist yet"));
+  EXPECT_TRUE(IsReason(eligibility_.StructureReason(waits), kUnknownGang, "d/waits does not exist yet"));
   Declare("waits", GangDeclaration());
-  EXPECT_TRUE(IsReason(eligibility_.StructureReason(waits), ReasonCode::kUninitialised, "no minimum"));
-  EXPECT_TRUE(
-      IsReason(eligibility_.StructureReason(waits), ReasonCode::kUninitialised, "the PodGroup's spec.minMember"));
+  EXPECT_TRUE(IsReason(eligibility_.StructureReason(waits), kUninitialised, "no minimum"));
+  EXPECT_TRUE(IsReason(eligibility_.StructureReason(waits), kUninitialised, "the PodGroup's spec.minMember"));
   EXPECT_EQ(eligibility_.StructureReason(waits).text.find("koordinator"), std::string::npos) << "not its pods' words";
   GangDeclaration declaration;
   declaration.unreadable_minimum = "spec.minMember: many";
   Declare("waits", declaration);
-  EXPECT_TRUE(
-      IsReason(eligibility_.StructureReason(waits), ReasonCode::kUninitialised, "PodGroup: spec.minMember: many"));
+  EXPECT_TRUE(IsReason(eligibility_.StructureReason(waits), kUninitialised, "PodGroup: spec.minMember: many"));
   PodDescription facts = Declaring("b", "waits", 0);
   facts.gang.declaration.Mutable().min_member.reset();
   facts.gang.declaration.Mutable().unreadable_minimum = "min-available: few";
   Add(facts);
-  EXPECT_TRUE(IsReason(eligibility_.StructureReason(waits), ReasonCode::kUninitialised, "pod b: min-available: few"));
+  EXPECT_TRUE(IsReason(eligibility_.StructureReason(waits), kUninitialised, "pod b: min-available: few"));
   Add(Declaring("c", "waits", 2));
   EXPECT_TRUE(eligibility_.StructureReason(waits).none());
 }
@@ -83,38 +82,37 @@ TEST_F(EligibilityTest, UninitialisedGang_ReasonNamesCause) {
 // D-8, D-14: an unusable declaration of a pod is the reason; if there is a PodGroup, the PodGroup decides.
 TEST_F(EligibilityTest, UnusablePodDeclaration_IsReason) {
   PodDescription facts = Facts("a", "g");
-  facts.gang.problem = {ReasonCode::kConflict, "names gangs g and h"};
+  facts.gang.problem = {kConflict, "names gangs g and h"};
   const Pod& pod = Add(facts);
   const Gang& gang = GangOf("g");
   EXPECT_EQ(eligibility_.StructureReason(gang), facts.gang.problem);
   gangs_.SetState(pod, MemberState::kBound);
-  EXPECT_TRUE(IsReason(eligibility_.StructureReason(gang), ReasonCode::kUnknownGang)) << "no pod waits for that";
+  EXPECT_TRUE(IsReason(eligibility_.StructureReason(gang), kUnknownGang)) << "no pod waits for that";
   gangs_.SetState(pod, MemberState::kPending);
   Declare("g", GangDeclaration());
-  EXPECT_TRUE(IsReason(eligibility_.StructureReason(gang), ReasonCode::kUninitialised, "no minimum"));
+  EXPECT_TRUE(IsReason(eligibility_.StructureReason(gang), kUninitialised, "no minimum"));
 }
 
 TEST_F(EligibilityTest, StructureReason_EvictedTimedOutOrConflict) {
   const Gang& gang = With("g", 0, 0, MemberState::kPending);
   EXPECT_TRUE(eligibility_.StructureReason(gang).none()) << "a minimum of 0 is a minimum";
   gangs_.SetEvicting(gang, true);
-  EXPECT_TRUE(IsReason(eligibility_.StructureReason(gang), ReasonCode::kEvicted));
+  EXPECT_TRUE(IsReason(eligibility_.StructureReason(gang), kEvicted));
   gangs_.SetTimedOut(gang, true);
-  EXPECT_TRUE(IsReason(eligibility_.StructureReason(gang), ReasonCode::kTimedOut, "wait time of 600 s"));
+  EXPECT_TRUE(IsReason(eligibility_.StructureReason(gang), kTimedOut, "wait time of 600 s"));
   GangDeclaration patient;
   patient.min_member = 0;
   patient.wait_time_ms = 7'000'999;
   Declare("g", patient);
-  EXPECT_TRUE(IsReason(eligibility_.StructureReason(gang), ReasonCode::kTimedOut, "wait time of 7000 s"));
+  EXPECT_TRUE(IsReason(eligibility_.StructureReason(gang), kTimedOut, "wait time of 7000 s"));
   Declare("g", 0, {"d/g", "d/h"});
-  EXPECT_TRUE(IsReason(eligibility_.StructureReason(gang), ReasonCode::kTimedOut, "group"));
+  EXPECT_TRUE(IsReason(eligibility_.StructureReason(gang), kTimedOut, "group"));
   GangDeclaration other;
   other.min_member = 1;
   Declare("g", other, GangDialect::kNative);
   // D-14.
-  EXPECT_TRUE(
-      IsReason(eligibility_.StructureReason(gang), ReasonCode::kConflict, ToString(GangDialect::kPodGroupSigs)));
-  EXPECT_TRUE(IsReason(eligibility_.StructureReason(gang), ReasonCode::kConflict, ToString(GangDialect::kNative)));
+  EXPECT_TRUE(IsReason(eligibility_.StructureReason(gang), kConflict, ToString(GangDialect::kPodGroupSigs)));
+  EXPECT_TRUE(IsReason(eligibility_.StructureReason(gang), kConflict, ToString(GangDialect::kNative)));
 }
 
 // Q-1, S-6: a gang needs a queue until it begins. A queue has at most 31 queues above it.
@@ -135,7 +133,7 @@ TEST_F(EligibilityTest, QueueOfGang_NeededUntilItBegins) {
   EXPECT_TRUE(eligibility_.StructureReason(gang).none());
   declaration.queue = "q32";
   Declare("g", declaration);
-  EXPECT_TRUE(IsReason(eligibility_.StructureReason(gang), ReasonCode::kUnknownQueue, "there is no queue q32"));
+  EXPECT_TRUE(IsReason(eligibility_.StructureReason(gang), kUnknownQueue, "there is no queue q32"));
   Add("a", "g", MemberState::kBound);
   EXPECT_TRUE(eligibility_.StructureReason(gang).none());
 }
@@ -144,14 +142,14 @@ TEST_F(EligibilityTest, QueueOfGang_NeededUntilItBegins) {
 TEST_F(EligibilityTest, TooFewChildren_ReasonHasFigures) {
   const Gang& gang = With("g", 3, 2, MemberState::kPending);
   Reason reason = eligibility_.GateReason(gang, 0);
-  EXPECT_EQ(reason, (Reason{ReasonCode::kNotEnoughPods, "2 of 3 pods exist"}));
+  EXPECT_EQ(reason, (Reason{kNotEnoughPods, "2 of 3 pods exist"}));
   const Pod& gated = Add(Gated(Facts("gated", "g")));
   reason = eligibility_.GateReason(gang, 0);
-  EXPECT_TRUE(IsReason(reason, ReasonCode::kNotEnoughPods, "2 of 3 pods exist (1 more"));
+  EXPECT_TRUE(IsReason(reason, kNotEnoughPods, "2 of 3 pods exist (1 more"));
   gangs_.SetFacts(gated, Facts("gated", "g"), 1);
   EXPECT_TRUE(eligibility_.GateReason(gang, 0).none()) << "exactly enough";
   gangs_.SetState(gated, MemberState::kFailed);
-  EXPECT_TRUE(IsReason(eligibility_.GateReason(gang, 0), ReasonCode::kNotEnoughPods)) << "a failed pod is no child";
+  EXPECT_TRUE(IsReason(eligibility_.GateReason(gang, 0), kNotEnoughPods)) << "a failed pod is no child";
 }
 
 // G-1, G-6, P-11: a back-off blocks the gang until exactly its end.
@@ -159,30 +157,29 @@ TEST_F(EligibilityTest, Backoff_EndsAtItsTime) {
   const Gang& gang = With("g", 1, 1, MemberState::kPending);
   gangs_.SetRequeues(gang, 1);
   gangs_.SetRetry(gang, 1'000);
-  EXPECT_TRUE(IsReason(eligibility_.GateReason(gang, 999), ReasonCode::kBackoff, "1 time,"));
-  EXPECT_TRUE(IsReason(eligibility_.PlanReason(gang, 999), ReasonCode::kBackoff));
+  EXPECT_TRUE(IsReason(eligibility_.GateReason(gang, 999), kBackoff, "1 time,"));
+  EXPECT_TRUE(IsReason(eligibility_.PlanReason(gang, 999), kBackoff));
   EXPECT_TRUE(eligibility_.GateReason(gang, 1'000).none());
   EXPECT_TRUE(eligibility_.PlanReason(gang, 1'000).none());
   gangs_.SetRequeues(gang, 2);
-  EXPECT_TRUE(IsReason(eligibility_.GateReason(gang, 0), ReasonCode::kBackoff, "2 times,"));
+  EXPECT_TRUE(IsReason(eligibility_.GateReason(gang, 0), kBackoff, "2 times,"));
   EXPECT_FALSE(absl::EndsWith(eligibility_.GateReason(gang, 0).text, "; "));
   gangs_.SetRootCause(gang, "no node for g-0");
-  EXPECT_TRUE(IsReason(eligibility_.GateReason(gang, 0), ReasonCode::kBackoff, "; no node for g-0"));
+  EXPECT_TRUE(IsReason(eligibility_.GateReason(gang, 0), kBackoff, "; no node for g-0"));
   gangs_.Leave(*gangs_.FindPod("g-0"));
-  EXPECT_TRUE(IsReason(eligibility_.GateReason(gang, 0), ReasonCode::kNotEnoughPods)) << "that is checked first";
+  EXPECT_TRUE(IsReason(eligibility_.GateReason(gang, 0), kNotEnoughPods)) << "that is checked first";
   gangs_.SetSatisfied(gang, true);
   EXPECT_TRUE(eligibility_.GateReason(gang, 0).none()) << "G-1: satisfied gangs pass at once";
   gangs_.SetTimedOut(gang, true);
   EXPECT_TRUE(eligibility_.GateReason(gang, 0).none()) << "whatever ran out";
   gangs_.SetEvicting(gang, true);
-  EXPECT_TRUE(IsReason(eligibility_.GateReason(gang, 0), ReasonCode::kEvicted))
-      << "but for what is wrong with the gang";
+  EXPECT_TRUE(IsReason(eligibility_.GateReason(gang, 0), kEvicted)) << "but for what is wrong with the gang";
 }
 
 TEST_F(EligibilityTest, OtherPolicy_SatisfiedGangStillWaits) {
   const Gang& gang = WithPolicy("g", 1, MatchPolicy::kWaitingAndRunning);
   gangs_.SetSatisfied(gang, true);
-  EXPECT_TRUE(IsReason(eligibility_.GateReason(gang, 0), ReasonCode::kNotEnoughPods));
+  EXPECT_TRUE(IsReason(eligibility_.GateReason(gang, 0), kNotEnoughPods));
 }
 
 // G-11: exactly the missing members are placed together.
@@ -251,7 +248,7 @@ TEST_F(EligibilityTest, SatisfiedGang_SchedulesIndividually) {
   gangs_.SetSatisfied(other, true);
   gangs_.SetTimedOut(other, true);
   EXPECT_FALSE(eligibility_.SchedulesIndividually(other)) << "with another policy they do not always pass";
-  EXPECT_TRUE(IsReason(eligibility_.StructureReason(other), ReasonCode::kTimedOut));
+  EXPECT_TRUE(IsReason(eligibility_.StructureReason(other), kTimedOut));
 }
 
 // D-11: the declared priority, otherwise the highest of its members.
@@ -289,20 +286,18 @@ TEST_F(EligibilityTest, TooFewPlannable_ReasonNamesCause) {
   const Gang& gang = With("g", 3, 2, MemberState::kPending);
   const Pod& foreign = Add(Unserved(Facts("foreign", "g")));
   EXPECT_TRUE(eligibility_.GateReason(gang, 0).none());
-  EXPECT_TRUE(
-      IsReason(eligibility_.PlanReason(gang, 0), ReasonCode::kNotServed, "2 of 3 missing members can be planned"));
-  EXPECT_TRUE(IsReason(eligibility_.PlanReason(gang, 0), ReasonCode::kNotServed, "volcano"));
+  EXPECT_TRUE(IsReason(eligibility_.PlanReason(gang, 0), kNotServed, "2 of 3 missing members can be planned"));
+  EXPECT_TRUE(IsReason(eligibility_.PlanReason(gang, 0), kNotServed, "volcano"));
   PodDescription facts = Facts("foreign", "g");
   facts.invalid = "cpu: -1";
   gangs_.SetFacts(foreign, facts, kNoClass);
-  EXPECT_TRUE(IsReason(eligibility_.PlanReason(gang, 0), ReasonCode::kInvalidRequest, "cpu: -1"));
+  EXPECT_TRUE(IsReason(eligibility_.PlanReason(gang, 0), kInvalidRequest, "cpu: -1"));
   gangs_.SetState(foreign, MemberState::kWaiting);
   EXPECT_TRUE(eligibility_.PlanReason(gang, 0).none()) << "a pod that waits at the barrier has a node";
   gangs_.SetState(foreign, MemberState::kBound);
   EXPECT_TRUE(eligibility_.PlanReason(gang, 0).none()) << "exactly the two that are missing";
   gangs_.SetFacts(*gangs_.FindPod("g-0"), Gated(Facts("g-0", "g")), 1);
-  EXPECT_TRUE(IsReason(eligibility_.PlanReason(gang, 0), ReasonCode::kNotEnoughPods, "2 of 3 pods exist"))
-      << "G-1 first";
+  EXPECT_TRUE(IsReason(eligibility_.PlanReason(gang, 0), kNotEnoughPods, "2 of 3 pods exist")) << "G-1 first";
   gangs_.SetSatisfied(gang, true);
   gangs_.Leave(*gangs_.FindPod("g-1"));
   EXPECT_EQ(gangs_.PlannableMembers(gang), 0);
@@ -314,13 +309,11 @@ TEST_F(EligibilityTest, NoMemberAtFault_ReasonHasFigures) {
   gangs_.SetSatisfied(gang, true);
   Add("a", "g");
   Add("b", "g", MemberState::kRunning);
-  EXPECT_EQ(eligibility_.PlanReason(gang, 0),
-            (Reason{ReasonCode::kNotEnoughPods, "1 of 2 missing members can be planned"}));
+  EXPECT_EQ(eligibility_.PlanReason(gang, 0), (Reason{kNotEnoughPods, "1 of 2 missing members can be planned"}));
   Add(Gated(Facts("c", "g")));
-  EXPECT_TRUE(IsReason(eligibility_.PlanReason(gang, 0), ReasonCode::kNotEnoughPods, "1 of 2"))
-      << "a gate is not a fault";
+  EXPECT_TRUE(IsReason(eligibility_.PlanReason(gang, 0), kNotEnoughPods, "1 of 2")) << "a gate is not a fault";
   Add(Unserved(Facts("e", "g")));
-  EXPECT_TRUE(IsReason(eligibility_.PlanReason(gang, 0), ReasonCode::kNotServed, "pod e"));
+  EXPECT_TRUE(IsReason(eligibility_.PlanReason(gang, 0), kNotServed, "pod e"));
 }
 
 }  // namespace

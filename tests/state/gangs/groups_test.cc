@@ -11,6 +11,8 @@
 namespace muster {
 namespace {
 
+using enum ReasonCode;
+
 using Ids = std::vector<std::string>;
 
 class GroupsTest : public GangWorld {
@@ -72,20 +74,19 @@ TEST(GroupRegisterTest, List_AgreesWhileItsGangsHaveIt) {
 // D-10: a group exists only while every gang in it lists the same set, itself included.
 TEST_F(GroupsTest, DifferentLists_GroupDisagrees) {
   const Gang& a = Declare("a", 1, {"d/b", "d/c"});
-  EXPECT_TRUE(IsReason(eligibility_.GroupReason(a), ReasonCode::kGroupDisagrees, "does not name the gang itself"));
+  EXPECT_TRUE(IsReason(eligibility_.GroupReason(a), kGroupDisagrees, "does not name the gang itself"));
   EXPECT_EQ(Keys(eligibility_.GroupOf(a)), Ids{"d/a"});
   Declare("a", 1, {"d/b", "d/a"});
-  EXPECT_TRUE(IsReason(eligibility_.GroupReason(a), ReasonCode::kUnknownGang, "d/b of its group does not exist yet"));
+  EXPECT_TRUE(IsReason(eligibility_.GroupReason(a), kUnknownGang, "d/b of its group does not exist yet"));
   gangs_.RemoveGang(*gangs_.Intern("d", "b", 0, 0).gang);
-  EXPECT_TRUE(IsReason(eligibility_.GroupReason(a), ReasonCode::kUnknownGang, "d/b of its group does not exist yet"));
+  EXPECT_TRUE(IsReason(eligibility_.GroupReason(a), kUnknownGang, "d/b of its group does not exist yet"));
   static_cast<void>(gangs_.Intern("d", "b", 0, 0));
-  EXPECT_TRUE(IsReason(eligibility_.GroupReason(a), ReasonCode::kGroupDisagrees, "d/b of its group lists no group"));
+  EXPECT_TRUE(IsReason(eligibility_.GroupReason(a), kGroupDisagrees, "d/b of its group lists no group"));
   const Gang& b = Declare("b", 1);
   EXPECT_TRUE(eligibility_.GroupReason(b).none()) << "no gang joins a group without listing it";
   Declare("b", 1, {"d/b", "d/a", "d/c"});
-  EXPECT_TRUE(
-      IsReason(eligibility_.GroupReason(a), ReasonCode::kGroupDisagrees, "d/b of its group lists d/a, d/b, d/c"));
-  EXPECT_TRUE(IsReason(eligibility_.GroupReason(b), ReasonCode::kGroupDisagrees, "d/a of its group lists d/a, d/b"));
+  EXPECT_TRUE(IsReason(eligibility_.GroupReason(a), kGroupDisagrees, "d/b of its group lists d/a, d/b, d/c"));
+  EXPECT_TRUE(IsReason(eligibility_.GroupReason(b), kGroupDisagrees, "d/a of its group lists d/a, d/b"));
   EXPECT_EQ(Keys(eligibility_.GroupOf(b)), Ids{"d/b"});
   Declare("b", 1, {"d/b", "d/a", "d/a"});
   EXPECT_TRUE(eligibility_.GroupReason(a).none());
@@ -108,9 +109,9 @@ class OneNamespace : public GroupsTest {
 TEST_F(OneNamespace, OtherNamespace_GroupDisagrees) {
   const auto [a, there] = AcrossNamespaces();
   EXPECT_EQ(Keys(eligibility_.GroupOf(there)), Ids{"e/a"});
-  EXPECT_TRUE(IsReason(eligibility_.GroupReason(there), ReasonCode::kGroupDisagrees, "gang d/a"));
-  EXPECT_TRUE(IsReason(eligibility_.GroupReason(a), ReasonCode::kGroupDisagrees, "gang e/a"));
-  EXPECT_TRUE(IsReason(eligibility_.GroupReason(a), ReasonCode::kGroupDisagrees, "another namespace"));
+  EXPECT_TRUE(IsReason(eligibility_.GroupReason(there), kGroupDisagrees, "gang d/a"));
+  EXPECT_TRUE(IsReason(eligibility_.GroupReason(a), kGroupDisagrees, "gang e/a"));
+  EXPECT_TRUE(IsReason(eligibility_.GroupReason(a), kGroupDisagrees, "another namespace"));
   EXPECT_EQ(eligibility_.GroupHint(a), "list gangs of one namespace only, or set gangs.crossNamespaceGroups");
   for (const Ids& list : {Ids{"d/b", "dd/b"}, both_}) {
     Declare("a", 1, list);
@@ -182,18 +183,17 @@ TEST_F(GroupsTest, GroupKey_CombinesGangs) {
 // G-1: every gang of the group exists, is initialised and has its children; the reason names the gang that does not.
 TEST_F(GroupsTest, OtherGangNotReady_IsNamed) {
   const Gang& a = With("a", 1, 1, MemberState::kPending, both_);
-  EXPECT_TRUE(IsReason(eligibility_.GateReason(a, 0), ReasonCode::kUnknownGang, "d/b"));
+  EXPECT_TRUE(IsReason(eligibility_.GateReason(a, 0), kUnknownGang, "d/b"));
   const Gang& b = With("b", 2, 1, MemberState::kPending, both_);
-  EXPECT_EQ(eligibility_.GateReason(a, 0),
-            (Reason{ReasonCode::kNotEnoughPods, "gang d/b of its group: 1 of 2 pods exist"}));
-  EXPECT_TRUE(IsReason(eligibility_.GateReason(b, 0), ReasonCode::kNotEnoughPods, "1 of 2")) << "its own reason first";
+  EXPECT_EQ(eligibility_.GateReason(a, 0), (Reason{kNotEnoughPods, "gang d/b of its group: 1 of 2 pods exist"}));
+  EXPECT_TRUE(IsReason(eligibility_.GateReason(b, 0), kNotEnoughPods, "1 of 2")) << "its own reason first";
   Add("b-1", "b");
   EXPECT_TRUE(eligibility_.GateReason(a, 0).none());
   gangs_.SetTimedOut(b, true);
-  EXPECT_TRUE(IsReason(eligibility_.GateReason(a, 0), ReasonCode::kTimedOut, "gang d/b of its group: "));
+  EXPECT_TRUE(IsReason(eligibility_.GateReason(a, 0), kTimedOut, "gang d/b of its group: "));
   gangs_.SetTimedOut(b, false);
   gangs_.SetEvicting(b, true);
-  EXPECT_TRUE(IsReason(eligibility_.GateReason(a, 0), ReasonCode::kEvicted, "gang d/b of its group: "));
+  EXPECT_TRUE(IsReason(eligibility_.GateReason(a, 0), kEvicted, "gang d/b of its group: "));
   gangs_.SetEvicting(b, false);
   gangs_.Leave(*gangs_.FindPod("b-1"));
   gangs_.SetSatisfied(b, true);
@@ -205,9 +205,9 @@ TEST_F(GroupsTest, GateReason_ChecksEveryGangOfGroup) {
   With("a", 1, 1, MemberState::kPending, three);
   const Gang& b = With("b", 1, 1, MemberState::kPending, three);
   With("c", 2, 1, MemberState::kPending, three);
-  EXPECT_TRUE(IsReason(eligibility_.GateReason(b, 0), ReasonCode::kNotEnoughPods, "gang d/c of its group: 1 of 2"));
+  EXPECT_TRUE(IsReason(eligibility_.GateReason(b, 0), kNotEnoughPods, "gang d/c of its group: 1 of 2"));
   gangs_.SetSubmitted(GangOf("a"));
-  EXPECT_TRUE(IsReason(eligibility_.GateReason(b, 0), ReasonCode::kGroupDisagrees, "d/a of its group was submitted"))
+  EXPECT_TRUE(IsReason(eligibility_.GateReason(b, 0), kGroupDisagrees, "d/a of its group was submitted"))
       << "the first gang that blocks the group";
 }
 
@@ -216,18 +216,17 @@ TEST_F(GroupsTest, PartlySubmittedGroup_Disagrees) {
   const Gang& a = With("a", 1, 1, MemberState::kPending, both_);
   const Gang& b = With("b", 1, 1, MemberState::kPending, both_);
   gangs_.SetSubmitted(b);
-  EXPECT_TRUE(IsReason(eligibility_.GateReason(a, 0), ReasonCode::kGroupDisagrees, "d/b of its group was submitted"));
-  EXPECT_TRUE(
-      IsReason(eligibility_.GateReason(b, 0), ReasonCode::kGroupDisagrees, "d/a of its group was not submitted"));
+  EXPECT_TRUE(IsReason(eligibility_.GateReason(a, 0), kGroupDisagrees, "d/b of its group was submitted"));
+  EXPECT_TRUE(IsReason(eligibility_.GateReason(b, 0), kGroupDisagrees, "d/a of its group was not submitted"));
   EXPECT_EQ(eligibility_.GroupHint(b), "submit gang d/a as a whole too (SubmitGang), or none of the group");
   gangs_.SetTimedOut(b, true);
-  EXPECT_TRUE(IsReason(eligibility_.GateReason(a, 0), ReasonCode::kGroupDisagrees)) << "whatever else b lacks";
+  EXPECT_TRUE(IsReason(eligibility_.GateReason(a, 0), kGroupDisagrees)) << "whatever else b lacks";
   gangs_.SetTimedOut(b, false);
   gangs_.SetSatisfied(a, true);
   EXPECT_TRUE(eligibility_.GateReason(b, 0).none()) << "a gang that needs no slots may be either";
   gangs_.SetSatisfied(a, false);
   gangs_.SetSubmitted(a);
-  EXPECT_TRUE(IsReason(eligibility_.GateReason(a, 0), ReasonCode::kNone));
+  EXPECT_TRUE(IsReason(eligibility_.GateReason(a, 0), kNone));
 }
 
 TEST_F(GroupsTest, PlanReason_ChecksEveryGangOfGroup) {
@@ -235,19 +234,18 @@ TEST_F(GroupsTest, PlanReason_ChecksEveryGangOfGroup) {
   const Gang& b = With("b", 1, 1, MemberState::kPending, both_);
   EXPECT_TRUE(eligibility_.PlanReason(a, 0).none());
   gangs_.SetFacts(*gangs_.FindPod("b-0"), Unserved(Facts("b-0", "b")), 1);
-  EXPECT_TRUE(IsReason(eligibility_.PlanReason(a, 0), ReasonCode::kGroupDisagrees,
-                       "gang d/b of its group is placed pod by pod"));
+  EXPECT_TRUE(IsReason(eligibility_.PlanReason(a, 0), kGroupDisagrees, "gang d/b of its group is placed pod by pod"));
   EXPECT_EQ(eligibility_.GroupHint(a),
             "let Muster place all gangs of the group, or let their own schedulers place all of them");
   EXPECT_EQ(eligibility_.PlanReason(b, 0).text.find("0 of 1"), 0U) << eligibility_.PlanReason(b, 0).text;
   Add(Unserved(Facts("a-own", "a")));
-  EXPECT_TRUE(IsReason(eligibility_.PlanReason(a, 0), ReasonCode::kNotServed, "gang d/b of its group: 0 of 1"))
+  EXPECT_TRUE(IsReason(eligibility_.PlanReason(a, 0), kNotServed, "gang d/b of its group: 0 of 1"))
       << "a has members of both kinds";
   gangs_.Leave(*gangs_.FindPod("a-own"));
   gangs_.SetFacts(*gangs_.FindPod("b-0"), Facts("b-0", "b"), 1);
   gangs_.SetRetry(a, 99);
   gangs_.SetRetry(b, 100);
-  EXPECT_TRUE(IsReason(eligibility_.PlanReason(a, 99), ReasonCode::kBackoff, "gang d/b of its group: "));
+  EXPECT_TRUE(IsReason(eligibility_.PlanReason(a, 99), kBackoff, "gang d/b of its group: "));
   EXPECT_TRUE(eligibility_.PlanReason(a, 100).none());
   EXPECT_TRUE(eligibility_.GateReason(a, 99).none()) << "only a plan waits for its mate's next try";
   gangs_.SetSatisfied(b, true);
@@ -262,7 +260,7 @@ TEST_F(GroupsTest, AllMembersAtBarrier_NoPlacementKind) {
     Declare(name, 1, three);
     Add(Unserved(Facts(absl::StrCat(name, "-0"), name)));
   }
-  EXPECT_TRUE(IsReason(eligibility_.PlanReason(a, 0), ReasonCode::kNotServed, "gang d/b of its group: 0 of 1"));
+  EXPECT_TRUE(IsReason(eligibility_.PlanReason(a, 0), kNotServed, "gang d/b of its group: 0 of 1"));
 }
 
 // G-4, G-5: every gang of the group has its quorum, or had it.
@@ -290,11 +288,9 @@ TEST_F(GroupsTest, GroupQuorum_NeedsEveryGang) {
 TEST_F(GroupsTest, BarrierReason_HasFigures) {
   const Gang& a = With("a", 3, 2, MemberState::kWaiting, both_);
   const Gang& b = With("b", 2, 1, MemberState::kWaiting, both_);
-  EXPECT_EQ(eligibility_.BarrierReason(a), (Reason{ReasonCode::kBarrier, "2 of 3 members wait"}))
-      << "its own figures say enough";
+  EXPECT_EQ(eligibility_.BarrierReason(a), (Reason{kBarrier, "2 of 3 members wait"})) << "its own figures say enough";
   Add("a-2", "a", MemberState::kWaiting);
-  EXPECT_EQ(eligibility_.BarrierReason(a),
-            (Reason{ReasonCode::kBarrier, "3 of 3 members wait; gang d/b of its group: 1 of 2"}));
+  EXPECT_EQ(eligibility_.BarrierReason(a), (Reason{kBarrier, "3 of 3 members wait; gang d/b of its group: 1 of 2"}));
   Add("b-1", "b", MemberState::kWaiting);
   EXPECT_EQ(eligibility_.BarrierReason(a).text, "3 of 3 members wait");
   EXPECT_EQ(eligibility_.BarrierReason(b).text, "2 of 2 members wait");

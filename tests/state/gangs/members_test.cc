@@ -321,6 +321,11 @@ TEST_F(MembersTest, SubmittedGang_OtherPodsAreForeign) {
   gangs_.SetFacts(changed, Facts("changed", "g"), 1);
   EXPECT_TRUE(changed.foreign) << "looked at again when its facts are";
   gangs_.Leave(changed);
+  EXPECT_FALSE(changed.foreign);
+  gangs_.SetState(changed, MemberState::kPending);
+  EXPECT_TRUE(gangs_.Plannable(changed));
+  gangs_.UpdateForeignMember(changed);
+  EXPECT_FALSE(changed.foreign) << "it is in no gang";
   EXPECT_FALSE(before.foreign);
   gangs_.UpdateForeignMember(before);
   EXPECT_TRUE(before.foreign);
@@ -341,17 +346,6 @@ TEST_F(MembersTest, SubmittedGang_OtherPodsAreForeign) {
   EXPECT_EQ(gang.children(), 3);
   gangs_.SetState(foreign_pod, MemberState::kPending);
   EXPECT_EQ(gang.plannable, 2);
-}
-
-TEST_F(MembersTest, ForeignPodLeaves_IsOrdinaryPod) {
-  const Gang& gang = *gangs_.Intern("d", "g", 0, 0).gang;
-  gangs_.SetSubmitted(gang);
-  const Pod& foreign_pod = Add("stranger", "g");
-  gangs_.Leave(foreign_pod);
-  EXPECT_FALSE(foreign_pod.foreign);
-  EXPECT_TRUE(gangs_.Plannable(foreign_pod));
-  gangs_.UpdateForeignMember(foreign_pod);
-  EXPECT_FALSE(foreign_pod.foreign) << "it is in no gang";
 }
 
 // G-10: after any changes in any order, the counts equal those of the sets.

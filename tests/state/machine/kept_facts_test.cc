@@ -1,46 +1,29 @@
 // SPEC S-2: without an API server, the facts announced to one process are present in the next.
-#include <gtest/gtest.h>
-
 #include <algorithm>
-#include <map>
-#include <memory>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "state/machine/machine.h"
-#include "state/persistence/records.h"
-#include "tests/support/facts.h"
-#include "tests/verify/invariants.h"
+#include "tests/state/machine/restart_fixture.h"
 
 namespace muster {
 namespace {
 
 // A machine that persists facts, and its successors.
-class PersistedFactsTest : public testing::Test {
+class PersistedFactsTest : public Restarts {
  protected:
-  PersistedFactsTest() { Begin(); }
+  PersistedFactsTest() {
+    settings_ = {.persist_facts = true, .stale_after_ms = 60'000};
+    now_ms_ = 1'000;
+    Begin();
+  }
   void Apply(const Command& command) { EXPECT_EQ(Try(command), absl::OkStatus()); }
   absl::Status Try(const Command& command) {
-    Outcome out;
-    machine_->Apply(command, now_ms_, &out);
+    const Outcome out = ApplyOnly(command);
     reply_ = out.reply;
-    EXPECT_EQ(CheckInvariants(*machine_), absl::OkStatus());
-    for (const Record& record : out.records) {
-      if (record.value.empty()) {
-        records_.erase(RecordName(record));
-      } else {
-        records_[RecordName(record)] = record;
-      }
-    }
     return out.status;
   }
   void Begin() {
-    machine_ = std::make_unique<Machine>(MachineSettings{.persist_facts = true, .stale_after_ms = 60'000});
-    std::vector<Record> records;
-    for (const auto& [name, record] : records_) records.push_back(record);
-    ASSERT_TRUE(machine_->Load(records).ok());
+    Restarts::Begin();
     Apply(RestoreFacts{});
   }
   static PodDescription Declares(const std::string& uid, int64_t created_ms, int32_t min) {
@@ -65,9 +48,6 @@ class PersistedFactsTest : public testing::Test {
     return std::get<SubmissionReply>(reply_);
   }
 
-  std::unique_ptr<Machine> machine_;
-  std::map<std::string, Record> records_;
-  int64_t now_ms_ = 1'000;
   Reply reply_;
 };
 
@@ -206,7 +186,7 @@ TEST_F(PersistedFactsTest, Restart_StaleNodes_StayStale) {
 TEST_F(PersistedFactsTest, Store_OfAnotherKindOfProcess_IsRefused) {
   Apply(ReplaceFacts{{"a", 5}, {SmallNode("n", 1'000)}, {}});
   std::vector<Record> facts;
-  for (const auto& [name, record] : records_) facts.push_back(record);
+  for (const auto& [name, record] : store_) facts.push_back(record);
   const absl::Status other = Machine(MachineSettings()).Load(facts);
   EXPECT_TRUE(absl::IsFailedPrecondition(other)) << other;
   Outcome out;
@@ -241,7 +221,7 @@ TEST_F(PersistedFactsTest, TwoSubmissionsOfOneGang_OneIsRestored) {
   Outcome out;
   ApplyContext writes(1'000, &out);
   for (const char* id : {"first", "second"}) WriteSubmissionRecord({id, "d/g", 7, 60'000, false, {}, 0}, &writes);
-  for (const Record& record : out.records) records_[RecordName(record)] = record;
+  for (const Record& record : out.records) store_[RecordName(record)] = record;
   machine_ = std::make_unique<Machine>(MachineSettings{.persist_facts = true});
   ASSERT_TRUE(machine_->Load(out.records).ok());
   const absl::Status taken = Try(RestoreFacts{});

@@ -43,7 +43,13 @@ TEST_F(MachineFacts, Facts_OneInvalid_AreRefusedAsAWhole) {
     pod.name = name;
     pod.name_space = name_space;
     ExpectRefused({SmallNode("m", 1)}, {Lone("x", 1), pod});
+    Apply(UpsertPod{pod});
+    EXPECT_EQ(absl::IsInvalidArgument(out_.status), pod.name != "y");
   }
+  Apply(RemovePod{"x"});
+  Apply(UnreadableFact{FactKind::kPod, "a", "no requests"});
+  EXPECT_EQ(machine_.reader().facts.refused_counts(), (FactCounts{0, 5, 0})) << "those that came alone";
+  EXPECT_EQ(machine_.reader().gangs.pod_count(), 1U);
   ExpectRefused({SmallNode("m", kMaxAmount + 1)}, {Lone("x", 1)});
   Apply(ReplaceFacts{{"a", 1}, {SmallNode("m", 1)}, {Lone("x", 1), Lone("x", 1)}});
   EXPECT_TRUE(out_.status.ok()) << "the same pod twice";
@@ -169,23 +175,6 @@ TEST_F(MachineFacts, RefusedNode_IsShownUntilAcceptedOrRemoved) {
   Apply(UpsertNode{NodeWith("never", {{"cpu", -1}})});
   Apply(ReplaceFacts{{"me", 1}, {SmallNode("n", 4)}, {}});
   EXPECT_FALSE(machine_.reader().facts.ViewNode("never").has_value()) << "the snapshot does not name it";
-}
-
-TEST_F(MachineFacts, PodWithoutNameOrUid_IsRefused) {
-  for (const bool name : {true, false}) {
-    PodDescription pod = Lone("a", 1);
-    (name ? pod.name : pod.uid).clear();
-    Apply(UpsertPod{pod});
-    EXPECT_TRUE(absl::IsInvalidArgument(out_.status));
-    EXPECT_EQ(machine_.reader().gangs.pod_count(), 0U);
-  }
-  Apply(UpsertPod{Lone("a", 1)});
-  PodDescription another = Lone("a", 1);
-  another.name = "b";
-  Apply(UpsertPod{another});
-  EXPECT_TRUE(absl::IsInvalidArgument(out_.status));
-  Apply(UnreadableFact{FactKind::kPod, "a", "no requests"});
-  EXPECT_EQ(machine_.reader().facts.refused_counts(), (FactCounts{0, 4, 0}));
 }
 
 // S-1: an announcer begins with a snapshot; then each update follows the one before it. A known update is answered
