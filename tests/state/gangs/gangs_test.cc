@@ -242,15 +242,11 @@ TEST_F(GangsTest, MemberStates_HaveUniqueNames) {
 
 class GangsDeath : public GangsTest {};
 
-TEST_F(GangsDeath, RemovalOfMember_Dies) {
+TEST_F(GangsDeath, RemovalOfMemberOrFirstOfNone_Dies) {
   const Pod& pod = Add("a", "g");
   EXPECT_DEATH(gangs_.RemovePod(pod), "invariant");
   EXPECT_DEATH(gangs_.RemoveGang(GangOf("g")), "invariant");
-}
-
-TEST_F(GangsDeath, FirstMemberOfEmptyGang_Dies) {
-  const Gang& gang = *gangs_.Intern("d", "g", 0, 0).gang;
-  EXPECT_DEATH(static_cast<void>(Gangs::FirstMember(gang)), "invariant");
+  EXPECT_DEATH(static_cast<void>(Gangs::FirstMember(*gangs_.Intern("d", "empty", 0, 0).gang)), "invariant");
 }
 
 }  // namespace

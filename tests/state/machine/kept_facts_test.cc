@@ -216,6 +216,19 @@ TEST_F(PersistedFactsTest, Submissions_OpenAndEnded_SurviveRestarts) {
   }
 }
 
+// The time counts from the latest silence; 0: facts are used without limit.
+TEST(SourcesTest, ExpiresAt_AfterSilence_IsReportedOnce) {
+  for (const int64_t after_ms : {0, 1, 2}) {
+    Sources sources({}, after_ms);
+    for (const int64_t since_ms : {5, 9}) {
+      sources.SetStaleSince(since_ms);
+      EXPECT_EQ(sources.ExpiresAt(), after_ms == 0 ? kNever : since_ms + after_ms);
+      sources.SetExpired();
+      EXPECT_EQ(sources.ExpiresAt(), kNever);
+    }
+  }
+}
+
 // A store that was edited by hand has two submissions of one gang. One is restored, the other is reported as wrong.
 TEST_F(PersistedFactsTest, TwoSubmissionsOfOneGang_OneIsRestored) {
   Outcome out;
