@@ -124,9 +124,11 @@ inline std::vector<std::string> Keys(const Group& group) {
   return keys;
 }
 
-// Succeeds if the reason has this code and its text contains `part`.
+// Succeeds if the reason has this code, its text contains `part`, and it knows whether the text names a gang.
 inline testing::AssertionResult IsReason(const Reason& reason, ReasonCode code, absl::string_view part = "") {
-  if (reason.code == code && absl::StrContains(reason.text, part)) return testing::AssertionSuccess();
+  const bool names_gang = absl::StartsWith(reason.text, "gang ");
+  if (reason.code == code && absl::StrContains(reason.text, part) && reason.names_gang == names_gang)
+    return testing::AssertionSuccess();
   return testing::AssertionFailure() << ReasonName(reason.code) << ": " << reason.text;
 }
 
