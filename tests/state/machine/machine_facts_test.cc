@@ -50,6 +50,8 @@ TEST_F(MachineFacts, Facts_OneInvalid_AreRefusedAsAWhole) {
   Apply(UnreadableFact{FactKind::kPod, "a", "no requests"});
   EXPECT_EQ(machine_.reader().facts.refused_counts(), (FactCounts{0, 5, 0})) << "those that came alone";
   EXPECT_EQ(machine_.reader().gangs.pod_count(), 1U);
+  Apply(UpsertPod{Lone("huge", kMaxAmount + 1)});
+  EXPECT_NE(PodAt("huge").facts.invalid.find("cpu"), std::string::npos) << PodAt("huge").facts.invalid;
   ExpectRefused({SmallNode("m", kMaxAmount + 1)}, {Lone("x", 1)});
   Apply(ReplaceFacts{{"a", 1}, {SmallNode("m", 1)}, {Lone("x", 1), Lone("x", 1)}});
   EXPECT_TRUE(out_.status.ok()) << "the same pod twice";

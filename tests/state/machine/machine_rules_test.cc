@@ -154,6 +154,16 @@ TEST_F(OwnedGangTest, PodsBeforeTheirOwner_WaitForIt) {
   EXPECT_TRUE(Planned("job-train"));
 }
 
+TEST_F(OwnedGangTest, PodsWithoutTheirOwner_WaitOrCountAsTerminating) {
+  for (const char* name : {"a-0", "a-1"}) {
+    Apply(UpsertPod{Of("first", name, 2'000)});
+    EXPECT_EQ(PodAt(name).state, MemberState::kPending) << "no owner was read yet";
+  }
+  PutOwner("second", 10'000);
+  Apply(UpsertPod{Of("first", "a-2", 3'000)});
+  EXPECT_EQ(PodAt("a-2").state, MemberState::kTerminating) << "it is older than the owner";
+}
+
 // The API server stores times in seconds: an owner that is deleted and created again within one second has pods as old
 // as its predecessor.
 TEST_F(OwnedGangTest, PodsOfTheSameSecond_MayBelongToEitherOwner) {
