@@ -38,6 +38,15 @@ TEST_F(SubmissionsFrontendTest, Check_InvalidOrKnownSubmission_IsRefused) {
   SubmitGang command = Command("g", 1, 2);
   command.declaration.Mutable().min_member.reset();
   EXPECT_TRUE(absl::IsInvalidArgument(submissions_frontend_.Check(command)));
+  // P-5: the tree is valid, and each member names a leaf of it.
+  command.declaration.Mutable().subgroups = {{.name = "leaf", .parent = "top", .minimum = 1}, {.name = "top"}};
+  for (PodDescription& pod : command.pods) pod.gang.subgroup = "leaf";
+  EXPECT_TRUE(submissions_frontend_.Check(command).ok());
+  command.pods[1].gang.subgroup = "top";
+  EXPECT_TRUE(absl::IsInvalidArgument(submissions_frontend_.Check(command)));
+  command.pods[1].gang.subgroup = "leaf";
+  command.declaration.Mutable().subgroups.push_back({.name = "leaf", .minimum = 1});
+  EXPECT_EQ(submissions_frontend_.Check(command).message().find("subgroups: "), 0);
   const auto with = [&](auto change) {
     SubmitGang changed = Command("g", 2, 2);
     change(&changed.pods[1]);
