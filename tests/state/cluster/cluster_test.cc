@@ -3,14 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <functional>
 #include <limits>
 #include <random>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/btree_map.h"
 #include "absl/strings/str_cat.h"
 #include "state/cluster/node_order.h"
@@ -203,6 +206,83 @@ TEST_F(Nodes, TotalFree_ExcludesUnusableCapacity) {
   EXPECT_EQ(total().at("cpu"), 5);
   cluster_.RemoveNode("b");
   EXPECT_EQ(total(), (ResourceList{{"cpu", 5}, {"memory", 4}}));
+}
+
+// The counts and sums that the cluster keeps are those of its nodes and classes, whatever came before; and the log says
+// what may fit again.
+TEST_F(Nodes, RandomChanges_CountsAgreeWithScan) {
+  std::mt19937 random(7);
+  const auto pick = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  const auto wants = [](int i) { return Wants({{i == 2 ? "gpu" : "cpu", i + 1}}); };
+  std::vector<ClassId> classes = {Acquire(wants(0)), Acquire(wants(1)), Acquire(wants(2))};
+  std::vector<std::tuple<NodeId, ClassId, ChargeKind>> used;
+  const std::array kinds = {ChargeKind::kUsed, ChargeKind::kReserved, ChargeKind::kFutureReserved};
+  const auto discharge = [&] {
+    const auto& [node, cls, kind] = used.back();
+    cluster_.Discharge(node, cls, kind, 1, /*gained=*/true);
+    used.pop_back();
+  };
+  for (int64_t step = 0; step < 3'000; ++step) {
+    const std::string name = absl::StrCat("n", pick(4));
+    const size_t at = static_cast<size_t>(pick(3));
+    const NodeId known = cluster_.FindNode(name);
+    const bool present = known != kNoNode && cluster_.node(known).present;
+    switch (pick(7)) {
+      case 0:
+        Put(NodeWith(name, {{"cpu", pick(9)}, {pick(2) == 0 ? "gpu" : "pods", pick(4)}}));
+        break;
+      case 1:
+        cluster_.RemoveNode(name);
+        break;
+      case 2:
+        if (!present) break;
+        for (const Freshness next : {Freshness::kRestored, static_cast<Freshness>(pick(3))}) {
+          const bool was = cluster_.node(known).freshness == Freshness::kExpired;
+          const bool is = next == Freshness::kExpired;
+          const int64_t before = cluster_.log_end();
+          cluster_.SetFreshness(known, next);
+          EXPECT_EQ(LogSince(before), was == is ? Lines{} : Lines{name + (was ? "+!" : "!")});
+        }
+        break;
+      case 3:
+        used.emplace_back(cluster_.InternNode(name), classes[at], kinds.at(static_cast<size_t>(pick(3))));
+        cluster_.Charge(cluster_.FindNode(name), classes[at], std::get<ChargeKind>(used.back()), 1);
+        break;
+      case 4:
+        if (!used.empty()) discharge();
+        break;
+      case 5:
+        if (known != kNoNode) cluster_.Exclude(classes[at], known, step + pick(200));
+        break;
+      default:
+        cluster_.ExpireExclusions(step);
+        if (absl::c_any_of(used, [&](const auto& use) { return std::get<1>(use) == classes[at]; })) break;
+        cluster_.ReleaseClass(classes[at]);
+        classes[at] = Acquire(wants(static_cast<int>(at)));
+    }
+    ResourceSum free, allocatable;
+    int32_t nodes = 0, stale = 0;
+    for (NodeId id = 0; id < cluster_.node_limit(); ++id) {
+      const Node& node = cluster_.node(id);
+      for (ResourceId r = 0; r < 8; ++r) ASSERT_EQ(node.free.Get(r), node.Left(r)) << step;
+      nodes += node.present ? 1 : 0;
+      stale += node.freshness != Freshness::kCurrent ? 1 : 0;
+      if (!node.counts()) continue;
+      allocatable.AddTimes(node.allocatable, 1);
+      for (const auto& [resource, amount] : node.free.entries()) free.Add(resource, std::max<int64_t>(0, amount));
+    }
+    size_t excluded = 0;
+    for (const ClassId cls : classes) excluded += cluster_.pod_class(cls).excluded.size();
+    ASSERT_EQ(cluster_.TotalFree(), free) << step;
+    ASSERT_EQ(cluster_.TotalAllocatable(), allocatable) << step;
+    ASSERT_EQ(std::tuple(cluster_.present_nodes(), cluster_.stale_nodes(), cluster_.exclusions()),
+              std::tuple(nodes, stale, static_cast<int64_t>(excluded)))
+        << step;
+  }
+  while (!used.empty()) discharge();
+  for (const ClassId cls : classes) cluster_.ReleaseClass(cls);
+  for (const char* name : {"n0", "n1", "n2", "n3"}) cluster_.RemoveNode(name);
+  EXPECT_LT(cluster_.names().Find("gpu"), 0) << "nothing names it any more";
 }
 
 class Classes : public ClusterTest {};
