@@ -3,10 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <random>
+#include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "tests/support/small_cluster.h"
 
 namespace muster {
@@ -203,6 +208,98 @@ TEST_F(LedgerTest, TakeChanged_ListsRemovedNodes) {
   ledger_.DischargePod(5, true);
   EXPECT_EQ(cluster_.FindNode("ghost"), kNoNode);
   EXPECT_EQ(ledger_.TakeChanged(), Names{});
+}
+
+// the usage of an account is the sum of what its payers are charged and promised, whatever came before; and who
+// waits for usage to decrease is told each time that it does.
+TEST_F(LedgerTest, RandomCharges_AccountsAgreeWithSums) {
+  struct OfPod {
+    NodeId node = kNoNode;
+    ClassId cls = kNoClass;
+    Ledger::Payer payer;
+    bool in_flight = false;
+  };
+  std::mt19937 random(7);
+  const auto pick = [&](int n) { return static_cast<int32_t>(random() % static_cast<unsigned>(n)); };
+  const auto payer = [&] { return Ledger::Payer{pick(4) - 1, pick(2) == 0}; };
+  std::array<OfPod, 4> pods;
+  std::array<Ledger::Payer, 3> payers;
+  std::vector<std::tuple<int32_t, NodeId, ClassId>> slots;
+  std::array<int64_t, 3> was = {};
+  ledger_.OpenAccounts({-1, 0, 0});
+  int64_t freed = ledger_.times_freed();
+  for (int step = 0; step < 5'000; ++step) {
+    const int32_t id = pick(4), claim = pick(3);
+    OfPod& pod = pods.at(static_cast<size_t>(id));
+    const NodeId node = pick(2) == 0 ? a_ : b_;
+    const ClassId cls = pick(2) == 0 ? one_ : two_;
+    switch (pick(8)) {
+      case 0:
+        ledger_.ChargePod(id, node, pod.node == node ? pod.cls : cls, ChargeKind::kUsed);
+        if (pod.node != node) pod = {node, cls, pod.payer, false};
+        break;
+      case 1:
+        ledger_.DischargePod(id, /*gained=*/true);
+        pod = {.payer = pod.payer};
+        break;
+      case 2:
+        ledger_.SetPayer(id, pod.payer = payer());
+        break;
+      case 3:
+        ledger_.SetClaimPayer(claim, payers.at(static_cast<size_t>(claim)) = payer());
+        break;
+      case 4:
+        ledger_.ReserveSlot(claim, node, cls);
+        slots.emplace_back(claim, node, cls);
+        break;
+      case 5:
+        if (slots.empty()) break;
+        std::swap(slots[random() % slots.size()], slots.back());
+        std::apply([&](auto... slot) { ledger_.ReleaseSlot(slot..., /*gained=*/true); }, slots.back());
+        slots.pop_back();
+        break;
+      case 6:
+        ledger_.MarkInFlight(id);
+        pod.in_flight = pod.node != kNoNode;
+        break;
+      default:
+        ledger_.ClearInFlight(id);
+        pod.in_flight = false;
+        if (pick(20) != 0) break;
+        ledger_.OpenAccounts({-1, 0, 0});
+        for (OfPod& each : pods) each.payer = {};
+        payers = {};
+    }
+    std::array<int64_t, 3> used = {}, fixed = {};
+    const auto pay = [&](const Ledger::Payer& by, ClassId of) {
+      if (by.account < 0) return;
+      for (const int32_t account : {by.account, 0}) {
+        used.at(static_cast<size_t>(account)) += of == one_ ? 1 : 2;
+        if (by.fixed) fixed.at(static_cast<size_t>(account)) += of == one_ ? 1 : 2;
+        if (by.account == 0) break;
+      }
+    };
+    absl::flat_hash_map<NodeId, int32_t> in_flight;
+    std::set<NodeId> promised;
+    for (const OfPod& each : pods) {
+      if (each.node != kNoNode) pay(each.payer, each.cls);
+      if (each.in_flight) ++in_flight[each.node];
+    }
+    for (const auto& [of, at, slot] : slots) {
+      pay(payers.at(static_cast<size_t>(of)), slot);
+      promised.insert(at);
+    }
+    for (size_t i = 0; i < used.size(); ++i) {
+      ASSERT_EQ(ledger_.used().Of(static_cast<int32_t>(i)).Get(kCpu), used.at(i)) << step;
+      ASSERT_EQ(ledger_.fixed().Of(static_cast<int32_t>(i)).Get(kCpu), fixed.at(i)) << step;
+      ASSERT_TRUE(used.at(i) >= was.at(i) || ledger_.times_freed() > freed) << step;
+    }
+    ASSERT_EQ(ledger_.in_flight(), in_flight) << step;
+    ASSERT_EQ(std::set<NodeId>(ledger_.promised().begin(), ledger_.promised().end()), promised) << step;
+    ASSERT_EQ(ledger_.promised().size(), promised.size()) << step;
+    was = used;
+    freed = ledger_.times_freed();
+  }
 }
 
 TEST_F(LedgerTest, ReleaseUnknownSlot_Dies) {
