@@ -58,7 +58,7 @@ func readCases(path string) (header []string, cases []schedulerCase, err error) 
 			if len(steps) == 0 {
 				return nil, nil, fmt.Errorf("%s:%d: nothing is heard before the first step", path, number+1)
 			}
-			steps[len(steps)-1].heard = append(steps[len(steps)-1].heard, line[2:])
+			steps[len(steps)-1].heard = strings.Split(line[2:], "; ")
 		default:
 			cases[len(cases)-1].steps = append(cases[len(cases)-1].steps, schedulerStep{line: line})
 		}
@@ -72,8 +72,8 @@ func writeCases(path string, header []string, cases []schedulerCase) error {
 		out = append(out, "", "case "+one.name)
 		for _, step := range one.steps {
 			out = append(out, step.line)
-			for _, heard := range step.heard {
-				out = append(out, "> "+heard)
+			if len(step.heard) > 0 {
+				out = append(out, "> "+strings.Join(step.heard, "; "))
 			}
 		}
 	}

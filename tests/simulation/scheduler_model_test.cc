@@ -44,7 +44,7 @@ std::vector<Case> ReadCases() {
     if (absl::StartsWith(line, "case ")) {
       cases.push_back({line.substr(5), {}});
     } else if (absl::StartsWith(line, "> ")) {
-      cases.back().steps.back().heard.push_back(line.substr(2));
+      cases.back().steps.back().heard = absl::StrSplit(line.substr(2), "; ");
     } else if (!line.empty() && line[0] != '#') {
       cases.back().steps.push_back({line, {}});
     }

@@ -210,8 +210,8 @@ TEST_F(LedgerTest, TakeChanged_ListsRemovedNodes) {
   EXPECT_EQ(ledger_.TakeChanged(), Names{});
 }
 
-// the usage of an account is the sum of what its payers are charged and promised, whatever came before; and who
-// waits for usage to decrease is told each time that it does.
+// the usage of an account is the sum of what its payers are charged and promised, whatever came before; and
+// times_freed() grows each time that some usage decreases.
 TEST_F(LedgerTest, RandomCharges_AccountsAgreeWithSums) {
   struct OfPod {
     NodeId node = kNoNode;
