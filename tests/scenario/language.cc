@@ -17,6 +17,8 @@
 namespace muster {
 namespace {
 
+constexpr absl::string_view kJoin = " | ";  // between the lines of a short output
+
 // "a=b" -> {a, b}; "a" -> {a, ""}.
 std::pair<std::string, std::string> Split(const std::string& word) {
   const std::vector<std::string> parts = absl::StrSplit(word, absl::MaxSplits('=', 1));
@@ -285,13 +287,15 @@ std::string ScenarioLanguage::Pod(const Words& words) {
 
 std::string FoldLines(const std::string& text) {
   static const std::regex kNumbered("(.*?[a-z]-)([0-9]+)(.*)");
-  std::string out;
+  constexpr size_t kWidth = 120;
+  if (text.empty()) return "";
+  std::vector<std::string> out;
   std::smatch first;  // of the lines that are folded
   int next = 0;       // the number that continues them
   const auto end = [&] {
     if (first.empty()) return;
     const std::string more = next > std::stoi(first[2]) + 1 ? absl::StrCat("..", next - 1) : "";
-    absl::StrAppend(&out, first[1].str(), first[2].str(), more, first[3].str(), "\n");
+    out.push_back(absl::StrCat(first[1].str(), first[2].str(), more, first[3].str()));
     first = {};
   };
   const std::vector<std::string> lines = absl::StrSplit(absl::StripSuffix(text, "\n"), '\n');
@@ -306,21 +310,27 @@ std::string FoldLines(const std::string& text) {
     if (numbered) {
       first = now;
       next = std::stoi(now[2]) + 1;
-    } else if (!text.empty()) {
-      absl::StrAppend(&out, line, "\n");
+    } else {
+      out.push_back(line);
     }
   }
   end();
-  return out;
+  const std::string joined = absl::StrJoin(out, kJoin);
+  return joined.size() <= kWidth ? WriteLines({joined}) : WriteLines(out);
 }
 
 std::string UnfoldLine(const std::string& line) {
   static const std::regex kFolded("(.*?[a-z]-)([0-9]+)\\.\\.([0-9]+)(.*)");
-  std::smatch found;
-  if (!std::regex_match(line, found, kFolded)) return line + "\n";
   std::string out;
-  for (int number = std::stoi(found[2]); number <= std::stoi(found[3]); ++number) {
-    absl::StrAppend(&out, found[1].str(), number, found[4].str(), "\n");
+  for (const std::string& part : std::vector<std::string>(absl::StrSplit(line, kJoin))) {
+    std::smatch found;
+    if (!std::regex_match(part, found, kFolded)) {
+      absl::StrAppend(&out, part, "\n");
+      continue;
+    }
+    for (int number = std::stoi(found[2]); number <= std::stoi(found[3]); ++number) {
+      absl::StrAppend(&out, found[1].str(), number, found[4].str(), "\n");
+    }
   }
   return out;
 }

@@ -81,7 +81,8 @@ class ScenarioLanguage {
   std::map<std::string, Words> declared_;  // by gang, the words of its PodGroup
 };
 
-// Consecutive lines that differ only in a number that grows by one, in a name "a-N", as one line with "a-1..3".
+// The output of a command as the files have it: consecutive lines that differ only in a number that grows by one, in a
+// name "a-N", are one line with "a-1..3", and a short output is one line with " | " between its lines.
 [[nodiscard]] std::string FoldLines(const std::string& text);
 // The lines that a folded line stands for.
 [[nodiscard]] std::string UnfoldLine(const std::string& line);
