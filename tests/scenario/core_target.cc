@@ -1,10 +1,8 @@
 #include "tests/scenario/core_target.h"
 
 #include <algorithm>
-#include <set>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

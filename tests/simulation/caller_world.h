@@ -6,7 +6,6 @@
 #define MUSTER_TESTS_SIMULATION_CALLER_WORLD_H_
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <set>

@@ -10,7 +10,6 @@
 #include <array>
 #include <cstdio>
 #include <map>
-#include <memory>
 
 #include "state/cluster/class_index.h"
 #include "tests/simulation/judge.h"

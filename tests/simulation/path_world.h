@@ -17,7 +17,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/string_view.h"
 #include "tests/simulation/scheduler_model.h"
 #include "tests/simulation/shorten.h"
 #include "tests/simulation/sim_world.h"

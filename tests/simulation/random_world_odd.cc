@@ -1,7 +1,6 @@
 // Rare calls and declarations: preemption by kube-scheduler, where a pod may go, unreadable declarations, resources
 // that no node has. Also pods that request nothing or everything, preferences of members, minimal resources, short
 // timeouts.
-#include <algorithm>
 #include <limits>
 
 #include "absl/strings/str_cat.h"

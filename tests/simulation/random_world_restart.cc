@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "state/persistence/records.h"
 #include "tests/simulation/random_world.h"
 

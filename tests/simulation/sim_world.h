@@ -11,7 +11,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "service/engine/engine.h"
 #include "tests/simulation/path_store.h"
 #include "tests/simulation/sim_queues.h"

@@ -1,7 +1,6 @@
 // Queues in a small world (SPEC ): the rules, computed from what runs in the state of the API server.
 #include <algorithm>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tests/simulation/small_world.h"
 

@@ -5,7 +5,6 @@
 #include <httplib.h>
 
 #include <atomic>
-#include <chrono>
 #include <memory>
 #include <set>
 #include <string>

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "k8s-extender/actuator/actuator.h"
 #include "support/sync.h"

@@ -6,7 +6,6 @@
 #include <httplib.h>
 
 #include <atomic>
-#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"

@@ -1,5 +1,4 @@
 // Pods and nodes as Kubernetes writes them: requests, allocatable amounts and unreadable fields (SPEC S-6).
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "k8s-extender/dialects/dialects.h"

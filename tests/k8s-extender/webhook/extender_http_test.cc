@@ -14,7 +14,6 @@
 #include "service/engine/engine.h"
 #include "service/http/http_listener.h"
 #include "support/json.h"
-#include "support/sync.h"
 #include "tests/support/facts.h"
 
 namespace muster {

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "service/engine/read_view.h"
 
 namespace muster {
 namespace {

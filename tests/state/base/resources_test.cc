@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "tests/support/small_cluster.h"
 
 namespace muster {

@@ -1,12 +1,8 @@
 // muster_cluster: obstacles between a class and a node, whatever is free on the node (SPEC P-3).
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <set>
-#include <string>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "tests/support/small_cluster.h"
 
 namespace muster {

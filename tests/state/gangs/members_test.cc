@@ -1,7 +1,6 @@
 // muster_gangs: members and their states, and which members can be planned (SPEC G-10, P-2, D-11).
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <limits>
 #include <random>
 #include <string>

@@ -1,7 +1,6 @@
 // SPEC K-13, D-9, D-12, Q-7, S-1, S-6: announced facts about nodes and pods, and their effect on all components.
 #include <algorithm>
 #include <array>
-#include <ctime>
 #include <limits>
 
 #include "tests/state/machine/machine_fixture.h"

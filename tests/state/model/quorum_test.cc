@@ -5,8 +5,6 @@
 
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-
 namespace muster {
 namespace {
 
