@@ -1,6 +1,11 @@
 // SPEC P-2, P-9, P-10, K-4: which gang is tried, and when it is not tried again.
 #include "state/scheduling/planning.h"
 
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
 #include "tests/support/cluster_hash.h"
 #include "tests/support/rooms_fixture.h"
 
@@ -53,6 +58,76 @@ TEST_F(PlanningTest, Round_FactsNotRead_PlansNothing) {
   EXPECT_TRUE(Planned("g"));
   EXPECT_EQ(backlog_.queued(GangAt("g").id), nullptr);
   EXPECT_FALSE(planning_.IsRoundDue());
+}
+
+// P-10: gangs with equal keys get one answer, so whatever decides where a gang fits, or whether its queue admits it, is
+// in the key; and what does not, is not.
+TEST_F(PlanningTest, DemandKey_DistinguishesWhatDecides) {
+  QueueRules rules;
+  for (const char* name : {"team", "other"}) rules.queues.emplace_back().name = name;
+  int made = 0;
+  const auto key = [&](const std::function<void(GangDeclaration*)>& change, const std::string& home = "") {
+    const std::string name = absl::StrCat("g", made++);
+    for (const char* member : {"-1", "-2"}) {
+      PodDescription facts = Facts(name + member, 1, name, 1);
+      GangDeclaration& declared = facts.gang.declaration.Mutable();
+      declared.subgroups = {{"top", "", 2}, {"a", "top", 1}, {"b", "top", 1}};
+      declared.min_resources = {{"cpu", 1}};
+      declared.queue = "team";
+      change(&declared);
+      facts.gang.subgroup = declared.subgroups.empty() ? "" : member[1] == '1' ? "a" : "b";
+      Put(facts);
+    }
+    if (!home.empty()) {
+      PodDescription facts = Facts(name + "-home", 1, name, 1);
+      facts.gang.declaration = PodAt(name + "-1").facts.gang.declaration;
+      facts.gang.subgroup = "a";
+      facts.node_name = home;
+      const Pod& pod = Put(facts, false, MemberState::kRunning);
+      ledger_.ChargePod(pod.id, AddNode(home, 9), pod.cls, ChargeKind::kUsed);
+    }
+    return placer_.DemandKey(GangAt(name));
+  };
+  const auto nothing = [](GangDeclaration*) {};
+  const auto in_rack = [](GangDeclaration* d) { d->topology = {.required = "rack"}; };
+  const std::vector<std::function<void(GangDeclaration*)>> changes = {
+      nothing,
+      [](GangDeclaration* d) { d->subgroups.clear(); },
+      [](GangDeclaration* d) { d->subgroups[0].minimum = 1; },
+      [](GangDeclaration* d) { d->subgroups[1].minimum = 2; },
+      [](GangDeclaration* d) { d->subgroups[2].minimum = 2; },
+      [](GangDeclaration* d) { d->subgroups[2].minimum = 0; },
+      [](GangDeclaration* d) { d->subgroups[0].minimum = 1, d->subgroups[2].parent = ""; },
+      [](GangDeclaration* d) { d->subgroups[0].minimum = 1, d->subgroups[2].parent = "", d->min_member = 2; },
+      [](GangDeclaration* d) { d->subgroups[1].topology.required = "rack"; },
+      [](GangDeclaration* d) { d->subgroups[2].topology.required = "rack"; },
+      in_rack,
+      [](GangDeclaration* d) { d->topology = {.preferred = "rack"}; },
+      [](GangDeclaration* d) {
+        d->min_resources = {{"memory", 1}};
+      },
+      [](GangDeclaration* d) {
+        d->min_resources = {{"cpu", 2}};
+      },
+      [](GangDeclaration* d) {
+        d->min_resources = {{"cpu", 1}, {"memory", 1}};
+      },
+      [](GangDeclaration* d) { d->priority = 7; },
+      [](GangDeclaration* d) { d->total_number = 9; },
+      [](GangDeclaration* d) { d->queue = "other"; },
+      [](GangDeclaration* d) { d->preemptible = false; },
+  };
+  for (const bool queues : {false, true}) {
+    if (queues) queues_.Set(rules);
+    std::map<std::string, size_t> keys = {{key(in_rack, "n"), 100}, {key(in_rack, "m"), 200}};
+    EXPECT_EQ(keys.size(), 2U);
+    for (size_t i = 0; i < changes.size() - (queues ? 0 : 3); ++i) {
+      const auto [known, is_new] = keys.emplace(key(changes[i]), i);
+      EXPECT_TRUE(is_new) << i << " like " << known->second;
+    }
+    EXPECT_TRUE(keys.contains(key(nothing))) << "of another name";
+    EXPECT_TRUE(keys.contains(key([](GangDeclaration* d) { d->wait_time_ms = 1'000; })));
+  }
 }
 
 // P-9: whether a queue refuses a gang for another bound than before is decided by the bound, not by the sentence.
@@ -213,12 +288,6 @@ TEST_F(PlanningTest, DemandKey_DifferentDemands_Differ) {
   EXPECT_EQ(alike, planning_.DemandKey(GangAt("a")));
   EXPECT_NE(needs(Facts("", 2, "", 1)), alike) << "another class";
   EXPECT_NE(needs(Facts("", 1, "", 2)), alike) << "another minimum";
-  PodDescription urgent = Facts("", 1, "", 1);
-  urgent.priority = 1;
-  EXPECT_NE(needs(urgent), alike);
-  PodDescription wants = Facts("", 1, "", 1);
-  wants.gang.declaration.Mutable().min_resources = ResourceList{{"cpu", 5}};
-  EXPECT_NE(needs(wants), alike);
   EXPECT_EQ(planning_.GroupDemandKey(GangAt("a"), /*now_ms=*/0), planning_.DemandKey(GangAt("a")));
   PutGroup("b", "c");
   EXPECT_NE(planning_.GroupDemandKey(GangAt("b"), /*now_ms=*/0), planning_.DemandKey(GangAt("b")));
