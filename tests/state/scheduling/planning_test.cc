@@ -4,6 +4,8 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "tests/support/cluster_hash.h"
@@ -58,6 +60,44 @@ TEST_F(PlanningTest, Round_FactsNotRead_PlansNothing) {
   EXPECT_TRUE(Planned("g"));
   EXPECT_EQ(backlog_.queued(GangAt("g").id), nullptr);
   EXPECT_FALSE(planning_.IsRoundDue());
+}
+
+// K-13: an interrupted start gets the nodes that it had, for exactly the members that it needs, or nothing.
+TEST_F(PlanningTest, Restore_TakesAllFormerNodesOrNone) {
+  for (const char* node : {"n", "m", "cordoned"}) AddNode(node, 2);
+  ChangeNode("cordoned", [](NodeDescription* node) { node->unschedulable = true; });
+  for (const auto& [name, cpu, priority] :
+       {std::tuple("g-1", 2, 5), std::tuple("g-2", 1, 3), std::tuple("g-3", 1, 1)}) {
+    PodDescription facts = Facts(name, cpu, "g", 2);
+    facts.priority = priority;
+    Put(facts);
+  }
+  PutMember("other-1", 1, "other", 1);
+  const Gang& g = GangAt("g");
+  const auto restore = [&](const std::vector<std::pair<std::string, std::string>>& places) {
+    std::vector<PlanMaker::Destination> to;
+    for (const auto& [pod, node] : places) to.push_back({&PodAt(pod), cluster_.FindNode(node)});
+    return plan_maker_.Restore({&g}, to, &*ctx_);
+  };
+  EXPECT_FALSE(restore({{"g-1", "n"}})) << "one is missing";
+  EXPECT_FALSE(restore({{"g-1", "n"}, {"g-2", "m"}, {"g-3", "m"}})) << "one too many";
+  EXPECT_FALSE(restore({{"g-1", "n"}, {"g-2", "gone"}}));
+  EXPECT_FALSE(restore({{"g-1", "n"}, {"g-2", "n"}})) << "no room for both";
+  EXPECT_FALSE(restore({{"g-1", "n"}, {"g-2", "cordoned"}}));
+  EXPECT_FALSE(restore({{"g-1", "n"}, {"other-1", "m"}})) << "of another gang";
+  QueueSpec queue;
+  queue.limit = {{"cpu", 2}};
+  SetQueue(queue);
+  EXPECT_FALSE(restore({{"g-1", "n"}, {"g-2", "m"}})) << "more than its queue admits";
+  queues_.Set(QueueRules());
+  EXPECT_EQ(plan_maker_.stats().placed, 0);
+  EXPECT_EQ(std::pair(ReservedOn("n"), ReservedOn("m")), std::pair(int64_t{0}, int64_t{0}));
+  EXPECT_TRUE(restore({{"g-1", "n"}, {"other-1", "n"}, {"g-2", "m"}}));
+  EXPECT_EQ(plan_maker_.stats().placed, 1);
+  EXPECT_EQ(plans_.Of(g)->lowest_priority, 3);
+  EXPECT_EQ(plans_.Of(g)->slots[static_cast<size_t>(plans_.SlotIndex(PodAt("g-1")))].node, cluster_.FindNode("n"));
+  EXPECT_EQ(plans_.Of(g)->slots[static_cast<size_t>(plans_.SlotIndex(PodAt("g-2")))].node, cluster_.FindNode("m"));
+  EXPECT_EQ(std::pair(ReservedOn("n"), ReservedOn("m")), std::pair(int64_t{2}, int64_t{1}));
 }
 
 // P-10: gangs with equal keys get one answer, so whatever decides where a gang fits, or whether its queue admits it, is
