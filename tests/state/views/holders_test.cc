@@ -8,6 +8,7 @@ namespace {
 
 class HoldersTest : public WholeMachine {
  protected:
+  using WholeMachine::WholeMachine;
   // "gang resource=amount pods+slots", the largest amount first; read in steps of `limit` pods.
   Lines Holders(const std::string& gang, int32_t limit = 1) {
     HoldersCursor read;
@@ -21,6 +22,7 @@ class HoldersTest : public WholeMachine {
     for (const HolderView& holder : view.holders) {
       lines.push_back(absl::StrCat(holder.gang, " ", view.resource, "=", ClampToInt64(holder.amount), " ", holder.pods,
                                    "+", holder.promised));
+      if (holder.awaited > 0) absl::StrAppend(&lines.back(), " awaits ", holder.awaited);
       if (holder.promised > 0 && holder.reserved_since_ms == kNever) absl::StrAppend(&lines.back(), " kept");
       if (holder.promised > 0 && holder.reserved_since_ms != kNever) {
         absl::StrAppend(&lines.back(), " since ", holder.reserved_since_ms - kT0);
@@ -33,6 +35,11 @@ class HoldersTest : public WholeMachine {
     pod.node_name = node;
     Apply(UpsertPod{pod});
   }
+};
+
+class StarvingHoldersTest : public HoldersTest {
+ protected:
+  StarvingHoldersTest() : HoldersTest(MachineSettings{.queues = {.starvation_limit_ms = 60'000}}) {}
 };
 
 TEST_F(HoldersTest, Gang_IsAHolderFromPlanToEnd) {
@@ -78,6 +85,23 @@ TEST_F(HoldersTest, FutureReservation_IsListed) {
   PutGang("late", 2);
   EXPECT_EQ(Holders("late"), Lines({"d/g cpu=4 0+2 kept", " cpu=1 1+0"}));
   EXPECT_EQ(Holders("g"), Lines({" cpu=1 1+0"}));
+}
+
+// a starved gang has room that running pods still use. It comes first, and has none of the resource yet.
+TEST_F(StarvingHoldersTest, ReservationOnRunningWork_IsAwaited) {
+  Apply(UpsertNode{SmallNode("n", 4)});
+  PutOn("n", Lone("one", 1));
+  PutOn("n", Lone("two", 2));
+  PutGang("head", 2);
+  now_ms_ = kT0 + 1000;
+  PutGang("small", 1);
+  AskAndBind("small-1", 1);
+  Apply(BindingOutcome{"small-1", "n", BindingResult::kBound, ""});
+  now_ms_ = kT0 + 62'000;
+  Apply(Tick{});
+  PutGang("late", 1);
+  EXPECT_EQ(View("late").reason.code, ReasonCode::kNoRoom) << View("late").reason.text;
+  EXPECT_EQ(Holders("late"), Lines({"d/head cpu=0 0+0 awaits 2", " cpu=3 2+0", "d/small cpu=1 1+0"}));
 }
 
 // There is room for the driver but not for the executor: pods on the driver's nodes are not listed.
