@@ -206,11 +206,9 @@ TEST_F(WhatIfCase, AddedNodes_AreLikeTheNamedNode) {
   question.added.push_back({{}, "b", 2});
   const auto answer = ExpectOk(Ask(question));
   EXPECT_TRUE(answer.starts) << answer.reason.text;
-  EXPECT_EQ(Sorted(answer.places).size(), 4U);
-  std::vector<std::string> nodes;
-  for (const auto& place : answer.places) nodes.push_back(place.node);
-  std::sort(nodes.begin(), nodes.end());
-  EXPECT_EQ(nodes, (std::vector<std::string>{"a", "b", "b-added-1", "b-added-2"}));
+  EXPECT_EQ(answer.places.front().name, "job-0");
+  EXPECT_EQ(Sorted(answer.places),
+            (std::vector<Place>{{"job-0", "a"}, {"job-1", "b"}, {"job-2", "b-added-1"}, {"job-3", "b-added-2"}}));
 
   // The rack of b has three such nodes.
   question.job->declaration.Mutable().topology = TopologyRule{"rack", "", ""};
@@ -221,10 +219,16 @@ TEST_F(WhatIfCase, AddedNodes_AreLikeTheNamedNode) {
   // Each node is its own host domain.
   question.job->declaration.Mutable().topology = TopologyRule{"kubernetes.io/hostname", "", ""};
   EXPECT_FALSE(Ask(question)->starts);
+  NodeDescription cordoned = NodeInRack("b", 4'000, "r2");
+  cordoned.unschedulable = true;
+  Apply(UpsertNode{cordoned});
+  question.job = MakeJob("job", 3, 4'000);
+  EXPECT_TRUE(Ask(question)->starts);
 }
 
 TEST_F(WhatIfCase, RemovedNode_LosesRoomAndNamesItsGangs) {
   AddRunning("x", "runs", "b", 1'000);
+  AddRunning("y", "stays", "a", 1'000);
   WhatIf question = Job(2, 3'000);
   ASSERT_TRUE(Ask(question)->starts);
   question.gone = {"b"};
@@ -303,6 +307,23 @@ TEST_F(WhatIfCase, InvalidQuestion_IsRefusedWithName) {
   question.job.reset();
   question.gang = "d/nobody";
   EXPECT_TRUE(absl::IsNotFound(Ask(question).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(AnswerWhatIf("damaged", settings_, question, kNow).status()));
+}
+
+TEST_F(WhatIfCase, LargerQueue_StartsJobOrIsRefused) {
+  QueueRules rules;
+  rules.queues.emplace_back().name = "team";
+  rules.queues.back().limit = {{"cpu", 1'000}};
+  Apply(SetQueues{rules});
+  WhatIf question = Job(2, 1'000);
+  question.job->declaration.Mutable().queue = "team";
+  EXPECT_FALSE(Ask(question)->starts);
+  question.more = {{"team", {{"cpu", 1'000}}}};
+  EXPECT_EQ(ExpectOk(Ask(question)).reason.text, "there is room for 2 members");
+  question.more = {{"none", {{"cpu", 1'000}}}};
+  EXPECT_TRUE(absl::IsNotFound(Ask(question).status()));
+  question.more = {{"team", {{"memory", 1'000}}}};
+  EXPECT_TRUE(absl::IsInvalidArgument(Ask(question).status()));
 }
 
 }  // namespace

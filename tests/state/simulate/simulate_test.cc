@@ -16,6 +16,7 @@ namespace {
 using simulate::Conditions;
 using simulate::Job;
 using simulate::Result;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -225,9 +226,25 @@ TEST(SimulateTest, ImpossibleJobs_AreRefused) {
               HasSubstr("job a: asks for 17 GPUs; the cluster has room for 16 in pods of 8"));
   EXPECT_THAT(run({{"a", 0, 1, 1, "", 0}, {"a", 0, 1, 1, "", 0}}), HasSubstr("job a: is listed twice"));
   EXPECT_THAT(run({{"a", 0, 0, 1, "", 0}}), HasSubstr("expected a duration above zero"));
+  EXPECT_THAT(run({{"a", -1, 1, 1, "", 0}}), HasSubstr("expected a duration above zero"));
   for (const std::vector<int32_t>& nodes : {std::vector<int32_t>{}, {8, 0}}) {
     EXPECT_FALSE(simulate::Run({nodes, 0, {}, false}, {}, [](size_t, int64_t) {}).ok());
   }
+  Conditions conditions = Nodes(1, HeadPolicy::kHold);
+  conditions.rules.queues.resize(2, {"team"});
+  EXPECT_THAT(std::string(simulate::Run(conditions, {}, [](size_t, int64_t) {}).status().message()), HasSubstr("team"));
+}
+
+// A run names the jobs that could not start, at most five violations in all.
+TEST(SimulateTest, JobsThatNeverStart_AreViolations) {
+  Conditions conditions = Nodes(1, HeadPolicy::kBackfill);
+  conditions.rules.queues.emplace_back().name = "small";
+  conditions.rules.queues.back().limit = {{"nvidia.com/gpu", 1}};
+  std::vector<Job> jobs = {{"first", 0, kHour, 1, "small", 0}};
+  for (const char* name : {"a", "b", "c", "d", "e"}) jobs.push_back({name, 1, 1, 2, "small", 0});
+  EXPECT_THAT(simulate::Run(conditions, jobs, [](size_t, int64_t) {})->violations,
+              ElementsAre("nothing runs and 5 jobs wait, default/a among them", "job a never started",
+                          "job b never started", "job c never started", "job d never started"));
 }
 
 TEST(TraceFileTest, UnknownColumns_AreSkipped) {
