@@ -154,6 +154,17 @@ TEST_F(OwnedGangTest, PodsBeforeTheirOwner_WaitForIt) {
   EXPECT_TRUE(Planned("job-train"));
 }
 
+TEST_F(OwnedGangTest, OwnerDeleted_NoPodWaitsForAnotherOwner) {
+  StartFirst();
+  Apply(UpsertPod{Of("second", "b-0", 11'000)});
+  EXPECT_NE(PodAt("b-0").facts.invalid, "") << "its owner is not read yet";
+  Apply(RemoveGangObject{GangDialect::kOwner, "d", "job-train"});
+  EXPECT_EQ(PodAt("b-0").facts.invalid, "") << "there is none that it could be mistaken for";
+  PutOwner("second", 10'000);
+  EXPECT_EQ(PodAt("a-0").state, MemberState::kTerminating);
+  EXPECT_EQ(PodAt("b-0").state, MemberState::kPending);
+}
+
 TEST_F(OwnedGangTest, PodsWithoutTheirOwner_WaitOrCountAsTerminating) {
   for (const char* name : {"a-0", "a-1"}) {
     Apply(UpsertPod{Of("first", name, 2'000)});
