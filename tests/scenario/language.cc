@@ -316,7 +316,8 @@ std::string FoldLines(const std::string& text) {
   }
   end();
   const std::string joined = absl::StrJoin(out, kJoin);
-  return joined.size() <= kWidth ? WriteLines({joined}) : WriteLines(out);
+  const bool has_details = absl::StrContains(joined, " |  ");
+  return joined.size() <= kWidth && !has_details ? WriteLines({joined}) : WriteLines(out);
 }
 
 std::string UnfoldLine(const std::string& line) {
