@@ -82,7 +82,8 @@ class ScenarioLanguage {
 };
 
 // The output of a command as the files have it: consecutive lines that differ only in a number that grows by one, in a
-// name "a-N", are one line with "a-1..3", and a short output without indented lines is one line with " | " between them.
+// name "a-N", are one line with "a-1..3", and a short output without indented lines is one line with " | " between
+// them.
 [[nodiscard]] std::string FoldLines(const std::string& text);
 // The lines that a folded line stands for.
 [[nodiscard]] std::string UnfoldLine(const std::string& line);

@@ -115,14 +115,17 @@ void MakeRandom(uint64_t seed, World* world) {
   for (int i = 0; i < items; ++i) {
     const bool port = roll(5) == 0;
     const int32_t choice = choices > 0 && roll(2) == 0 ? roll(choices) : kMandatory;
-    world->AddItem({1 + roll(4), 1 + roll(2), port}, 1 + roll(2), choice);
+    const int32_t pods = 1 + roll(2);
+    const World::Kind kind = {1 + roll(4), 1 + roll(2), port};
+    world->AddItem(kind, pods, choice);
     if (choice != kMandatory) offered[static_cast<size_t>(choice)] += world->packing.items.back().pods;
   }
   for (const int32_t pods : offered) world->packing.needed.push_back(pods == 0 ? 0 : 1 + roll(pods));
   // Few sizes: many nodes differ only in the items that they allow.
   const int size = 4 + roll(3);
   for (int n = 0; n < nodes; ++n) {
-    world->AddNode(size + (roll(3) == 0 ? 1 : 0), 2 + roll(2));
+    const int memory = 2 + roll(2);
+    world->AddNode(size + (roll(3) == 0 ? 1 : 0), memory);
     for (int i = 0; i < items; ++i) world->packing.allowed.push_back(roll(4) == 0 ? 0 : 1);
   }
 }
