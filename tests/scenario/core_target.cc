@@ -268,7 +268,9 @@ std::string CoreTarget::Submit(const Words& words) {
 std::string CoreTarget::Apply(const Command& command) {
   Outcome outcome;
   machine_->Apply(command, now_ms_, &outcome);
-  return Print(outcome) + Settle();
+  std::string out = Print(outcome);
+  out += Settle();
+  return out;
 }
 
 std::string CoreTarget::Settle() {
@@ -356,10 +358,11 @@ std::string CoreTarget::Print(const Outcome& outcome) {
     if (const auto* bind = std::get_if<BindPod>(&effect))
       lines.push_back(absl::StrCat("effect: bind ", bind->pod.name, " to ", bind->node));
     if (const auto* call = std::get_if<ActivatePod>(&effect)) {
-      // K-7: an activation is for a plan of the pod's gang, or for none.
+      // K-7: an activation is for the plan of the pod's gang, for one that this command withdrew again, or for none.
       const Gang* gang = machine_->reader().FindPod(call->pod.uid)->gang;
       const Plan* plan = gang == nullptr ? nullptr : machine_->reader().FindPlan(*gang);
-      if (call->plan != 0 && (plan == nullptr || plan->id < call->plan)) lines.emplace_back("INVARIANT: wrong plan");
+      if (plan != nullptr && plan->id < call->plan)
+        lines.push_back(absl::StrCat("INVARIANT: activated for plan ", call->plan, ", has ", plan->id));
       lines.push_back(absl::StrCat("effect: activate ", call->pod.name,
                                    call->remove_gate ? " by removing its gate" : "",
                                    call->note.empty() ? "" : " with a new condition"));
