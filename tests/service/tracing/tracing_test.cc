@@ -262,7 +262,7 @@ TEST_F(TracedEngine, Decision_NamesSubjectAndAnswer) {
   const auto offer = std::make_shared<NodeOffer>(NodeOffer::AllNodes());
   const std::vector<std::tuple<Command, std::string, std::string>> expected = {
       {Filter{"u-a", offer}, "filter", "d/a d/g refused  NotEnoughPods 0"},
-      {Filter{"u-nobody", offer}, "filter", "  refused  UnknownPod 0"},
+      {Filter{"u-unknown", offer}, "filter", "  refused  UnknownPod 0"},
       {Filter{"u-alone", offer}, "filter", "d/alone  any node  None 0"},
       {FindNodes{"u-alone", {}}, "find nodes", "d/alone  nodes n None 0"},
       {FindNodes{"u-a", {}}, "find nodes", "d/a d/g refused  NotEnoughPods 0"},
@@ -270,7 +270,7 @@ TEST_F(TracedEngine, Decision_NamesSubjectAndAnswer) {
       {Preempt{"u-a", {}}, "preempt", "d/a d/g none  None 0"},
       {PreFilter{"u-alone"}, "prefilter", "d/alone  passes  None 0"},
       {PreFilter{"u-a"}, "prefilter", "d/a d/g refused  NotEnoughPods 0"},
-      {Permit{"u-nobody", "n"}, "permit", "  rejected n UnknownPod 0"},
+      {Permit{"u-unknown", "n"}, "permit", "  rejected n UnknownPod 0"},
       {Permit{"u-own", "n"}, "permit", "d/own d/h waits n Barrier 0"},
       {Permit{"u-alone", "n"}, "permit", "d/alone  permitted n None 0"},
       {PostBind{"u-alone", "n"}, "postbind", "d/alone  done n None 0"},
@@ -296,7 +296,7 @@ TEST_F(TracedEngine, Decision_NamesSubjectAndAnswer) {
     EXPECT_EQ(span.reason.none(), span.reason.text.empty()) << name;
     EXPECT_LE(span.pod_uid.size() + span.reason.text.size(), 2'048U) << "a caller's text is truncated";
   }
-  EXPECT_EQ(spans_.Wait("filter", 2)[1]->pod_uid, "u-nobody");
+  EXPECT_EQ(spans_.Wait("filter", 2)[1]->pod_uid, "u-unknown");
 }
 
 // A held call's time is the sum of its parts. A binding that is sent again has a span of its own below the call's, and

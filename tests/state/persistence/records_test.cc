@@ -191,7 +191,7 @@ TEST_F(RecordsTest, UnreadableRecord_IsNamed) {
                                    {.kind = "plans", .value = "\xff"},
                                    {.kind = "effects", .value = "\xff"},
                                    {.kind = "queues", .value = "\xff"},
-                                   QueuesRecord({QueueSpec{.name = "q", .parent = "nobody"}}),
+                                   QueuesRecord({QueueSpec{.name = "q", .parent = "absent"}}),
                                    {.kind = "", .key = ""},
                                    {.kind = "gang", .key = "d/g", .format = 2},
                                    {.kind = "pod", .key = "u", .value = "\xff"}};
