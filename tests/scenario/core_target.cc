@@ -361,8 +361,9 @@ std::string CoreTarget::Print(const Outcome& outcome) {
       // K-7: an activation is for the plan of the pod's gang, for one that this command withdrew again, or for none.
       const Gang* gang = machine_->reader().FindPod(call->pod.uid)->gang;
       const Plan* plan = gang == nullptr ? nullptr : machine_->reader().FindPlan(*gang);
-      if (plan != nullptr && plan->id < call->plan)
-        lines.push_back(absl::StrCat("INVARIANT: activated for plan ", call->plan, ", has ", plan->id));
+      if ((gang == nullptr && call->plan != 0) || (plan != nullptr && plan->id < call->plan))
+        lines.push_back(
+            absl::StrCat("INVARIANT: activated for plan ", call->plan, ", has ", plan == nullptr ? 0 : plan->id));
       lines.push_back(absl::StrCat("effect: activate ", call->pod.name,
                                    call->remove_gate ? " by removing its gate" : "",
                                    call->note.empty() ? "" : " with a new condition"));

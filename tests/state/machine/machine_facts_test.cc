@@ -109,6 +109,13 @@ TEST_F(MachineFacts, EqualPods_ShareTheirLongFacts) {
   EXPECT_TRUE(facts("c").gang.declaration.IsSameCopy({})) << "without a declaration nothing is stored";
 }
 
+TEST_F(MachineFacts, Activation_WithoutPlan_NamesNoPlan) {
+  Ask("late");
+  Apply(UpsertPod{Lone("late", 1)});
+  ASSERT_EQ(out_.effects.size(), 1U);
+  EXPECT_EQ(std::get<ActivatePod>(out_.effects[0]).plan, 0);
+}
+
 TEST_F(MachineFacts, Views_NodeAndGang_ShowTheFacts) {
   Apply(UpsertNode{SmallNode("m", 3)});
   ChangedNodes();
