@@ -124,7 +124,7 @@ inline std::vector<std::string> Keys(const Group& group) {
   return keys;
 }
 
-// Succeeds if the reason has this code, its text contains `part`, and it knows whether the text names a gang.
+// Succeeds if the reason has this code, its text contains `part`, and `names_gang` agrees with the text.
 inline testing::AssertionResult IsReason(const Reason& reason, ReasonCode code, absl::string_view part = "") {
   const bool names_gang = absl::StartsWith(reason.text, "gang ");
   if (reason.code == code && absl::StrContains(reason.text, part) && reason.names_gang == names_gang)
