@@ -104,8 +104,8 @@ void PodLifecycle::Apply(const Pod& pod, const PodTransition& by, ApplyContext* 
   ApplyQueue(pod, row);
   state.until_ms = by.event == PodEvent::kArrived ? by.until_ms : kNever;
   state.restored_until_ms = by.event == PodEvent::kRestored ? by.until_ms : kNever;
-  state.permission.bind_by_ms = kNever;
-  if (by.event == PodEvent::kReturned) state.binding = Binding();
+  if (PermissionOf(pod).bind_by_ms != kNever) permissions_[pod.id].bind_by_ms = kNever;
+  if (by.event == PodEvent::kReturned) bindings_.Reset(pod.id);
   MUSTER_CHECK(by.event != PodEvent::kBound || by.to.has_value());
   const MemberState to = row.to.value_or(by.to.value_or(pod.state));
   if (to == MemberState::kCommitted) {
@@ -129,6 +129,8 @@ void PodLifecycle::Remove(const Pod& pod) {
   r_.activations->Remove(pod);
   r_.future_reservations->Remove(pod);
   states_.Reset(pod.id);
+  bindings_.Reset(pod.id);
+  permissions_.Reset(pod.id);
   r_.deadlines->Remove(pod.id, pod.facts.uid);
 }
 
@@ -202,22 +204,21 @@ void PodLifecycle::ApplyQueue(const Pod& pod, const Row& row) {
 }
 
 void PodLifecycle::BeginCommit(const Pod& pod, const PodTransition& by, bool permitted, int64_t now_ms) {
-  State& state = states_[pod.id];
-  const std::string& node = r_.cluster->node(state.node).facts.name;
+  const std::string& node = r_.cluster->node(Of(pod).node).facts.name;
   if (!permitted) {
-    state.binding = Binding{BindingPhase::kPending, node, "", 0, kNever};
+    bindings_[pod.id] = Binding{BindingPhase::kPending, node, "", 0, kNever};
     return;
   }
-  state.binding = Binding();
-  if (by.event == PodEvent::kPermitted && state.permission.bind_within_ms == 0)
-    state.permission.bind_within_ms = bind_within_ms_;
-  state.permission.given = true;
-  state.permission.node = node;
-  state.permission.bind_by_ms = now_ms + state.permission.bind_within_ms;
+  bindings_.Reset(pod.id);
+  Permission& permission = permissions_[pod.id];
+  if (by.event == PodEvent::kPermitted && permission.bind_within_ms == 0) permission.bind_within_ms = bind_within_ms_;
+  permission.given = true;
+  permission.node = node;
+  permission.bind_by_ms = now_ms + permission.bind_within_ms;
 }
 
 void PodLifecycle::Send(const Pod& pod, ApplyContext* ctx) {
-  Binding& binding = states_[pod.id].binding;
+  Binding& binding = bindings_[pod.id];
   ++binding.attempts;
   binding.next_try_ms = kNever;
   ctx->EmitEffect(BindPod{RefOf(pod), binding.node, Of(pod).answer_by_ms});
@@ -225,7 +226,7 @@ void PodLifecycle::Send(const Pod& pod, ApplyContext* ctx) {
 }
 
 void PodLifecycle::SetBindingResult(const Pod& pod, BindingPhase phase, absl::string_view reason, int64_t next_try_ms) {
-  Binding& binding = states_[pod.id].binding;
+  Binding& binding = bindings_[pod.id];
   binding.phase = phase;
   binding.reason = std::string(reason);
   binding.next_try_ms = next_try_ms;

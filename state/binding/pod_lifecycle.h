@@ -89,14 +89,12 @@ struct PodLifecycleRooms {
 class PodLifecycle {
  public:
   struct State {
-    std::vector<HoldToken> holds;   // held calls that wait for this pod's outcome
-    NodeId node = kNoNode;          // the node that the pod will be bound to
-    int64_t until_ms = kNever;      // when its wait with a slot expires (K-5)
-    int64_t answer_by_ms = kNever;  // when the caller gives up: no binding may be sent later
-    bool by_permit = false;         // at the barrier by Permit: its caller binds it
-    int64_t arrived_plan = 0;       // the last plan under which it entered the barrier; 0: none
-    Binding binding;
-    Permission permission;
+    std::vector<HoldToken> holds;        // held calls that wait for this pod's outcome
+    NodeId node = kNoNode;               // the node that the pod will be bound to
+    int64_t until_ms = kNever;           // when its wait with a slot expires (K-5)
+    int64_t answer_by_ms = kNever;       // when the caller gives up: no binding may be sent later
+    bool by_permit = false;              // at the barrier by Permit: its caller binds it
+    int64_t arrived_plan = 0;            // the last plan under which it entered the barrier; 0: none
     bool recorded = false;               // the store has a commit record of the pod
     int64_t start = 0;                   // the start that the record is part of; 0: none
     int32_t failures = 0;                // consecutive failed bindings, over several commits (G-14)
@@ -107,8 +105,8 @@ class PodLifecycle {
   PodLifecycle(const PodLifecycleRooms& rooms, int64_t bind_within_ms) : r_(rooms), bind_within_ms_(bind_within_ms) {}
 
   [[nodiscard]] const State& Of(const Pod& pod) const { return states_.Of(pod.id); }
-  [[nodiscard]] const Binding& BindingOf(const Pod& pod) const { return Of(pod).binding; }
-  [[nodiscard]] const Permission& PermissionOf(const Pod& pod) const { return Of(pod).permission; }
+  [[nodiscard]] const Binding& BindingOf(const Pod& pod) const { return bindings_.Of(pod.id); }
+  [[nodiscard]] const Permission& PermissionOf(const Pod& pod) const { return permissions_.Of(pod.id); }
 
   // Performs the row of the event. If the row does not name kWaiting, a waiting pod's wait ends first. REQUIRES: the
   // row allows the pod's state.
@@ -162,10 +160,10 @@ class PodLifecycle {
   // --- permits (G-4, G-7) ---
   // Sets the time in which the caller will bind the pod; 0: the default of the settings.
   void SetBindWithin(const Pod& pod, int64_t within_ms) {
-    if (PermissionOf(pod).bind_within_ms != within_ms) states_[pod.id].permission.bind_within_ms = within_ms;
+    if (PermissionOf(pod).bind_within_ms != within_ms) permissions_[pod.id].bind_within_ms = within_ms;
   }
   // The caller of a submitted pod starts it: it counts as permitted.
-  void MarkPermitted(const Pod& pod) { states_[pod.id].permission.given = true; }
+  void MarkPermitted(const Pod& pod) { permissions_[pod.id].given = true; }
 
   // --- commit records, until the outcome is known (S-2, K-13) ---
   // Writes the start record, which precedes the commit records: every waiting pod with its node.
@@ -208,8 +206,8 @@ class PodLifecycle {
   void Remove(const Pod& pod);
 
   static constexpr auto Recorded() {
-    return std::tuple(&PodLifecycle::states_, &PodLifecycle::waiters_, &PodLifecycle::held_binds_,
-                      &PodLifecycle::started_);
+    return std::tuple(&PodLifecycle::states_, &PodLifecycle::bindings_, &PodLifecycle::permissions_,
+                      &PodLifecycle::waiters_, &PodLifecycle::held_binds_, &PodLifecycle::started_);
   }
 
  private:
@@ -225,6 +223,8 @@ class PodLifecycle {
   const PodLifecycleRooms r_;
   const int64_t bind_within_ms_;
   ById<State> states_;
+  ById<Binding> bindings_;  // apart from `states_`: most pods that wait have neither of them yet
+  ById<Permission> permissions_;
   Waiters waiters_;
   int32_t held_binds_ = 0;
   absl::btree_map<int64_t, int32_t> started_;  // by plan: number of commit records of its start

@@ -156,12 +156,14 @@ void AddGang(const MachineRooms& rooms, const Gang& gang, LogicalHasher* hasher)
   if (plan != nullptr) AddPlan(*plan, hasher);
 }
 
-void AddPodLifecycle(const PodLifecycle::State& at, int64_t plan, const Cluster& cluster, LogicalHasher* hasher) {
+void AddPodLifecycle(const PodLifecycle& pods, const Pod& pod, int64_t plan, const Cluster& cluster,
+                     LogicalHasher* hasher) {
+  const PodLifecycle::State& at = pods.Of(pod);
+  const Permission& permission = pods.PermissionOf(pod);
   hasher->Add(at.holds.size());
   for (const HoldToken token : at.holds) hasher->AddToken(token);
-  hasher->Add(at.until_ms, at.answer_by_ms, at.by_permit, plan != 0 && at.arrived_plan == plan, at.binding,
-              at.permission.given, at.permission.bind_within_ms, at.permission.bind_by_ms, at.restored_until_ms,
-              at.failures);
+  hasher->Add(at.until_ms, at.answer_by_ms, at.by_permit, plan != 0 && at.arrived_plan == plan, pods.BindingOf(pod),
+              permission.given, permission.bind_within_ms, permission.bind_by_ms, at.restored_until_ms, at.failures);
   hasher->Add(at.recorded ? at.start : -1);
   // The id of a removed node that no pod waits for may belong to another node by now.
   const bool known = at.node != kNoNode && cluster.node(at.node).known;
@@ -174,7 +176,7 @@ void AddPod(const MachineRooms& rooms, const Pod& pod, LogicalHasher* hasher) {
   hasher->Add(hasher->NameOf(charge.node), charge.node != kNoNode && charge.kind == ChargeKind::kReserved);
   hasher->Add(rooms.plans.SlotIndex(pod), rooms.pod_deadlines.Of(pod.id));
   const Plan* plan = pod.gang == nullptr ? nullptr : rooms.plans.Of(*pod.gang);
-  AddPodLifecycle(rooms.pod_lifecycle.Of(pod), plan == nullptr ? 0 : plan->id, rooms.cluster, hasher);
+  AddPodLifecycle(rooms.pod_lifecycle, pod, plan == nullptr ? 0 : plan->id, rooms.cluster, hasher);
   const Activations::State& state = rooms.activations.Of(pod);
   hasher->AddPlanNumber(state.plan);
   hasher->Add(state.unschedulable, state.activated, state.suspected_plan, state.by_gate_removal,
