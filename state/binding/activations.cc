@@ -185,14 +185,14 @@ void Activations::RemoveGuarded(const Pod& pod) {
 void Activations::ActivateGuarded(ApplyContext* ctx) {
   const int64_t end = cluster_->log_end();
   const int64_t position = std::exchange(gain_position_, end);
-  if (guarded_.empty()) return;
+  if (guarded_.empty()) return;  // short cut
   if (position < cluster_->log_start()) return ActivateGuardedIf([](ClassId) { return true; }, ctx);
   for (int64_t at = position; at < end && !guarded_.empty(); ++at) {
     const ClusterChange& change = cluster_->log_at(at);
     if (!change.gained) continue;
     ActivateGuardedIf(
         [&](ClassId cls) {
-          return cluster_->FindObstacle(change.node, cls) == Obstacle::kNone && cluster_->Room(change.node, cls, 1) > 0;
+          return cluster_->FindObstacle(change.node, cls) == Obstacle::kNone && cluster_->HasRoom(change.node, cls);
         },
         ctx);
   }

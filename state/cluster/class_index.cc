@@ -21,16 +21,16 @@ void ClassIndex::Fitting::Iterator::Seek() {
       }
       return false;
     };
-    if (at_ == 0 && lacks()) continue;
+    if (at_ == 0 && lacks()) continue;  // short cut
     for (; at_ < chunk.entries.size(); ++at_) {
       const NodeId node = chunk.entries[at_].node;
-      if (cluster.Room(node, of_->cls_, 1) == 0 || (!cls.excluded.empty() && cls.excluded.contains(node))) continue;
+      if (!cluster.HasRoom(node, of_->cls_) || (!cls.excluded.empty() && cls.excluded.contains(node))) continue;
       found_ = true;
       return;
     }
-    if (found_ || !chunk.loose) continue;
+    if (found_ || !chunk.loose) continue;  // short cut
     // No node of the chunk fits. With exact maxima, the chunk is skipped the next time.
-    chunk.loose = false;
+    chunk.loose = false;  // short cut
     std::fill(chunk.most.begin(), chunk.most.end(), 0);
     for (const Entry& entry : chunk.entries) Raise(cluster.node(entry.node), family, &chunk);
   }
@@ -73,7 +73,8 @@ void ClassIndex::CatchUp(ClassId cls, Family* family) {
   const int64_t behind = cluster_->log_end() - family->position;
   // A resource name that was released may have another id now.
   if (family->position < cluster_->log_start() || family->rank_epoch != cluster_->order().epoch() ||
-      behind > 2 * int64_t{cluster_->node_limit()} + 64 || RequestedBy(cls) != family->resources) {
+      behind > 2 * int64_t{cluster_->node_limit()} + 64 ||  // short cut
+      RequestedBy(cls) != family->resources) {
     Rebuild(cls, family);
     return;
   }
@@ -156,7 +157,7 @@ std::vector<ClassIndex::Entry> ClassIndex::Sorted(const Family& family) const {
   }
   if (entries.empty() || least == most) return entries;
   const auto before = [](const Entry& a, const Entry& b) { return a.negative_score < b.negative_score; };
-  if (int64_t{most} - least >= kMaxScores) {
+  if (int64_t{most} - least >= kMaxScores) {  // short cut
     std::stable_sort(entries.begin(), entries.end(), before);
     return entries;
   }
@@ -196,7 +197,7 @@ void ClassIndex::Insert(const Entry& entry, Family* family) const {
   half->entries.reserve(kChunk + 1);
   half->entries.assign(chunk.entries.begin() + kChunk / 2, chunk.entries.end());
   half->most = chunk.most;
-  half->loose = chunk.loose = true;
+  half->loose = chunk.loose = true;  // short cut
   chunk.entries.resize(kChunk / 2);
   const auto behind = static_cast<std::ptrdiff_t>(at + 1);
   family->bounds.insert(family->bounds.begin() + behind, half->entries.front());
@@ -209,7 +210,7 @@ void ClassIndex::Erase(const Entry& entry, Family* family) {
   const auto found = std::lower_bound(chunk.entries.begin(), chunk.entries.end(), entry);
   MUSTER_CHECK(found != chunk.entries.end() && found->node == entry.node);
   chunk.entries.erase(found);
-  chunk.loose = true;
+  chunk.loose = true;  // short cut
   if (!chunk.entries.empty()) return;
   family->bounds.erase(family->bounds.begin() + static_cast<std::ptrdiff_t>(at));
   family->chunks.erase(family->chunks.begin() + static_cast<std::ptrdiff_t>(at));
@@ -228,7 +229,7 @@ void ClassIndex::Update(ClassId cls, NodeId node, bool constraints, Family* fami
   if (before.listed() && before.score == now.score && before.rank == now.rank) {
     Chunk& chunk = *family->chunks[Find(now.EntryOf(node), *family)];
     Raise(cluster_->node(node), *family, &chunk);
-    chunk.loose = true;
+    chunk.loose = true;  // short cut
     return;
   }
   if (before.listed()) Erase(before.EntryOf(node), family);

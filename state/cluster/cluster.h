@@ -161,6 +161,7 @@ class Cluster {
   // How many pods of `cls`, at most `limit`, fit into what is free on `node` now and are allowed there by pod affinity.
   // Obstacles are ignored. Pods on other nodes matter too: one more pod may exclude, or enable, many nodes.
   [[nodiscard]] int32_t Room(NodeId node, ClassId cls, int32_t limit) const;
+  [[nodiscard]] bool HasRoom(NodeId node, ClassId cls) const { return Room(node, cls, 1) > 0; }
   // An upper bound of Room that changes only with the charges on the node. Of pod affinity, it considers only whether
   // two pods of the class exclude each other on one node.
   [[nodiscard]] int32_t RoomIgnoringOtherNodes(NodeId node, ClassId cls, int32_t limit) const;

@@ -50,11 +50,11 @@ std::vector<std::string> CapacityGuard::PromisedNodes(const Pod& pod, const Node
   const auto& unobserved = r_.ledger->unobserved_binds();
   const size_t may_be_guarded = r_.ledger->promised().size() + in_flight.size() + unobserved.size();
   const auto add = [&](const std::string& name) {
-    if (out.empty()) out.reserve(std::min(offer.size(), may_be_guarded));  // one is seldom alone
+    if (out.empty()) out.reserve(std::min(offer.size(), may_be_guarded));  // short cut: one is seldom alone
     out.push_back(name);
   };
   // Loop over the smaller set: the offered nodes, or those that may be guarded.
-  if (offer.size() < may_be_guarded) {
+  if (offer.size() < may_be_guarded) {  // short cut
     for (const std::string& name : offer.names()) {
       const NodeId node = r_.cluster->FindNode(name);
       if (node != kNoNode && Guarded(pod, node, {})) add(name);

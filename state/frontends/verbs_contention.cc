@@ -49,7 +49,7 @@ bool VerbsFrontend::HasRoomWithout(const Pod& pod, NodeId node, const QueueKey* 
 // does not fit after all of them. REQUIRES: HasRoomWithout for the gang's key.
 bool VerbsFrontend::ReleaseRoomFor(const Pod& pod, NodeId node, ApplyContext* ctx) {
   const Gang& gang = *pod.gang;
-  while (r_.cluster->Room(node, pod.cls, 1) == 0) {
+  while (!r_.cluster->HasRoom(node, pod.cls)) {
     const auto waiters = r_.pod_lifecycle->waiters().find(node);
     if (waiters == r_.pod_lifecycle->waiters().end()) return false;
     const Gang* last = &gang;  // in order
@@ -131,7 +131,7 @@ Reason VerbsFrontend::ReserveNode(const Pod& pod, NodeId node, ApplyContext* ctx
   }
   if (r_.ledger->Reserves(pod.id))
     r_.ledger->DischargePod(pod.id, /*gained=*/true);  // the reservation of its nomination
-  if (r_.cluster->Room(node, pod.cls, 1) == 0 &&
+  if (!r_.cluster->HasRoom(node, pod.cls) &&
       !ResolveContention(pod, NodeOffer({r_.cluster->node(node).facts.name}), ctx)) {
     r_.nominations->Charge();
     return {ReasonCode::kNoRoom,

@@ -49,7 +49,7 @@ Reason Refusal(const NodeSearchRooms& r, NodeId node, const Pod& pod) {
   if (pod.gang != nullptr && !r.domains->For(*pod.gang, pod.leaf).Has(node)) {
     return {ReasonCode::kNoRoom, "it is outside the domain that the gang requires"};
   }
-  if (r.cluster->Room(node, pod.cls, 1) > 0) return {};
+  if (r.cluster->HasRoom(node, pod.cls)) return {};
   const Node& at = r.cluster->node(node);
   const ResourceVector& request = r.cluster->pod_class(pod.cls).request;
   const ResourceId lacking = request.FirstInsufficient(at.free);

@@ -30,7 +30,6 @@ void RefusedFacts::NoteNode(absl::string_view name, absl::string_view why) {
 }
 
 void RefusedFacts::ClearNode(absl::string_view name) {
-  if (nodes_.empty()) return;
   const auto known = nodes_.find(Beginning(name, kMaxName));
   if (known == nodes_.end()) return;
   changed_.push_back(known->first);
@@ -45,7 +44,6 @@ void RefusedFacts::ClearNodes() {
 
 const std::string& RefusedFacts::NodeRefusalReason(absl::string_view name) const {
   static const std::string kNoReason;
-  if (nodes_.empty()) return kNoReason;
   const auto known = nodes_.find(Beginning(name, kMaxName));
   return known == nodes_.end() ? kNoReason : known->second.why;
 }

@@ -67,7 +67,7 @@ const WakeCondition* Backlog::wake_condition(int32_t item) const {
 void Backlog::List(Bucket* bucket) {
   const auto list_first = [&](bool lists, std::optional<QueueKey>* listed, absl::btree_map<QueueKey, int32_t>* among) {
     const auto first = bucket->waiting.begin();
-    if (lists && *listed == first->first) return;
+    if (lists && *listed == first->first) return;  // short cut
     if (listed->has_value()) among->erase(**listed);
     listed->reset();
     if (!lists) return;
@@ -91,7 +91,7 @@ std::optional<int32_t> Backlog::Next(absl::FunctionRef<bool(int32_t, int32_t)> b
   std::optional<int32_t> best;
   for (int32_t lane = 0; lane < lanes(); ++lane) {
     const Lane& of = lanes_[static_cast<size_t>(lane)];
-    if (of.fresh.empty() && of.awake.empty()) continue;  // mostly: not worth a call
+    if (of.fresh.empty() && of.awake.empty()) continue;  // short cut: mostly nothing is due
     const std::optional<int32_t> first = NextIn(lane);
     if (first.has_value() && (!best.has_value() || before(*first, *best))) best = first;
   }
@@ -101,7 +101,7 @@ std::optional<int32_t> Backlog::Next(absl::FunctionRef<bool(int32_t, int32_t)> b
 std::vector<int32_t> Backlog::New() const {
   std::vector<std::pair<QueueKey, int32_t>> all;
   for (const Lane& lane : lanes_) all.insert(all.end(), lane.fresh.begin(), lane.fresh.end());
-  if (lanes_.size() > 1) std::sort(all.begin(), all.end());
+  if (lanes_.size() > 1) std::sort(all.begin(), all.end());  // short cut: a lane is in order
   std::vector<int32_t> items;
   items.reserve(all.size());
   for (const auto& [key, item] : all) items.push_back(item);

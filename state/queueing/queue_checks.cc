@@ -24,7 +24,7 @@ std::string Format(const std::string& resource, WideSum amount) {
 void AddSmallestRequests(absl::Span<const Candidates> runs, int32_t needed, const Cluster& cluster, ResourceSum* sum) {
   int64_t pods = 0;
   for (const Candidates& run : runs) pods += run.pods;
-  if (pods == needed || runs.size() == 1) {
+  if (pods == needed || runs.size() == 1) {  // short cut
     for (const Candidates& run : runs) sum->AddTimes(cluster.pod_class(run.cls).request, std::min(needed, run.pods));
     return;
   }
@@ -213,7 +213,7 @@ Reason Queues::OverdraftReason(const Claim& claim, absl::FunctionRef<bool(Resour
       const ResourceSum& used = (quota ? ledger_->fixed() : ledger_->used()).Of(at);
       for (const auto& [resource, most] : quota ? spec.quota : spec.limit) {
         const ResourceId id = cluster_->names().Find(resource);
-        const WideSum has = id < 0 ? 0 : used.Get(id);
+        const WideSum has = used.Get(id);
         if (has <= most || !uses(id)) continue;
         return {
             ReasonCode::kQueueLimit,
@@ -229,7 +229,7 @@ double Queues::CostShareOf(ClassId cls) const {
   double most = 0;
   for (const std::string& resource : tree_->resources()) {
     const ResourceId id = cluster_->names().Find(resource);
-    const WideSum total = id < 0 ? 0 : cluster_->TotalAllocatable().Get(id);
+    const WideSum total = cluster_->TotalAllocatable().Get(id);
     if (total <= 0) continue;
     most = std::max(most, static_cast<double>(cluster_->pod_class(cls).request.Get(id)) / static_cast<double>(total));
   }
@@ -296,7 +296,7 @@ Queues::Refusal Queues::CheckQueue(const Claims& claims, QueueId queue, const Qu
     const ResourceSum& used = (quota ? ledger_->fixed() : ledger_->used()).Of(queue);
     for (const auto& [resource, most] : quota ? spec.quota : spec.limit) {
       const ResourceId id = cluster_->names().Find(resource);
-      const WideSum wants = id < 0 ? 0 : wanted.Get(id);
+      const WideSum wants = wanted.Get(id);
       if (wants == 0) continue;
       const WideSum has = used.Get(id);
       const bool permanent = wants > most;

@@ -15,12 +15,8 @@ void Queues::Set(QueueRules rules) {
   tree_->Set(std::move(rules));
   ledger_->OpenAccounts(tree_->Parents());
   waiting_.Reset(tree_->Parents());
-  for (int32_t claim = 0; claim < running_queue_.limit(); ++claim) {
-    if (running_queue_.Of(claim) != 0) running_queue_.Reset(claim);
-  }
-  for (int32_t claim = 0; claim < demands_.limit(); ++claim) {
-    if (demands_.Of(claim).queue != kNoQueue) demands_.Reset(claim);
-  }
+  for (int32_t claim = 0; claim < running_queue_.limit(); ++claim) running_queue_.Reset(claim);
+  for (int32_t claim = 0; claim < demands_.limit(); ++claim) demands_.Reset(claim);
   running_.assign(static_cast<size_t>(tree_->size()), 0);
   waiting_gangs_.assign(static_cast<size_t>(tree_->size()), 0);
   reserved_demand_.clear();
@@ -171,7 +167,7 @@ Queues::Shares Queues::ComputeShares() const {
       if (at.leaf && id >= 0)
         claim.requested = ClampToInt64(ledger_->used().Of(queue).Get(id) + waiting_.Of(queue).Get(id));
     }
-    shares.push_back(FairShares(id < 0 ? 0 : ClampToInt64(cluster_->TotalAllocatable().Get(id)), claims));
+    shares.push_back(FairShares(ClampToInt64(cluster_->TotalAllocatable().Get(id)), claims));
   }
   return shares;
 }
@@ -190,7 +186,7 @@ double Queues::ShareUtilization(QueueId queue, const ResourceSum& more) const {
   double most = 0;
   for (size_t i = 0; i < tree_->resources().size(); ++i) {
     const ResourceId id = cluster_->names().Find(tree_->resources()[i]);
-    const WideSum used = id < 0 ? 0 : ledger_->used().Of(queue).Get(id) + more.Get(id);
+    const WideSum used = ledger_->used().Of(queue).Get(id) + more.Get(id);
     if (used == 0) continue;
     const int64_t share = shares_[i][static_cast<size_t>(queue)];
     most = std::max(most, share == 0 ? std::numeric_limits<double>::infinity()

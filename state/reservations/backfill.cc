@@ -128,7 +128,7 @@ const Claim* Backfill::FindBlockingHead(const Claim& claim) const {
 }
 
 const Claim* Backfill::FindFirstBlockingHead() const {
-  if (!HasBlockingHead() || !backlog_->AnyBlocked()) return nullptr;
+  if (!HasBlockingHead() || !backlog_->AnyBlocked()) return nullptr;  // short cut
   const Claim* first = nullptr;
   for (int32_t lane = 0; lane < backlog_->lanes(); ++lane) {
     const Claim* head = FindHead(lane);

@@ -18,7 +18,7 @@ void Nominations::ForEachFitting(absl::FunctionRef<void(const Pod& pod, NodeId n
     const Pod& pod = *gangs_->FindPod(uid);
     if (ledger_->ChargeOf(pod.id).node != kNoNode || pod.cls == kNoClass) continue;
     const NodeId node = cluster_->FindNode(pod.facts.nominated_node);
-    if (node != kNoNode && cluster_->Room(node, pod.cls, 1) > 0 && queues_->Check(pod).none()) visit(pod, node);
+    if (node != kNoNode && cluster_->HasRoom(node, pod.cls) && queues_->Check(pod).none()) visit(pod, node);
   }
 }
 

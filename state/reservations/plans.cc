@@ -61,7 +61,7 @@ int32_t Plans::FindSlotFor(const Pod& pod) const {
     if (slot.state != SlotState::kFree || !slot.IsFor(pod) || slot.priority > pod.facts.priority) continue;
     if (best >= 0 && slots[static_cast<size_t>(best)].priority >= slot.priority) continue;
     best = static_cast<int32_t>(i);
-    if (slot.priority == pod.facts.priority) break;
+    if (slot.priority == pod.facts.priority) break;  // short cut
   }
   return best;
 }
@@ -120,9 +120,6 @@ void Plans::Make(const Claim& claim, int64_t id, int64_t now_ms, absl::Span<cons
     }
     runs.back().pods += run->pods;
   }
-  size_t pods = 0;
-  for (const Statement::Operation& operation : operations) pods += static_cast<size_t>(operation.pods);
-  plan->slots.reserve(pods);
   for (const Statement::Operation& operation : operations) {
     ledger_->AdoptSlots(claim.id, operation.node, operation.cls, operation.pods);
     auto& runs = members[{operation.cls, operation.part}];

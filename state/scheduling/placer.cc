@@ -198,7 +198,7 @@ std::vector<Statement::Operation> Placer::FindPlaces(const Claims& claims, int32
 // The placement may request more than the check before it assumed: the planner chooses among members of several
 // classes.
 Reason Placer::CheckQueueRules(const Claims& claims, const Placed& placed, std::optional<QueueBound>* bound) const {
-  if (!r_.queues->any()) return {};
+  if (!r_.queues->any()) return {};  // short cut
   Queues::Places places;
   places.reserve(claims.size());
   for (const Placed::Part& part : placed.parts) places.emplace_back(part.operations);
@@ -302,7 +302,7 @@ std::string Placer::DemandKey(const Claim& claim) const {
 Reason Placer::CheckMinResources(const Claims& claims) const {
   ResourceList wanted;
   for (const Claim* claim : claims) {
-    if (claim->rules.min_resources.empty()) continue;
+    if (claim->rules.min_resources.empty()) continue;  // short cut
     ResourceList placed = PlacedRequests(*claim);
     for (const auto& [name, amount] : claim->rules.min_resources) {
       const int64_t rest = amount - std::min(amount, placed[name]);
@@ -310,11 +310,10 @@ Reason Placer::CheckMinResources(const Claims& claims) const {
       sum = CheckedAdd(sum, rest).value_or(std::numeric_limits<int64_t>::max());
     }
   }
-  if (wanted.empty()) return {};
   const ResourceSum& free = r_.cluster->TotalFree();
   for (const auto& [name, amount] : wanted) {
     const ResourceId id = r_.cluster->names().Find(name);
-    const int64_t have = id < 0 ? 0 : ClampToInt64(free.Get(id));
+    const int64_t have = ClampToInt64(free.Get(id));
     if (amount <= have) continue;
     return {ReasonCode::kMinResources, absl::StrCat("minResources asks for ", FormatResources({{name, amount}}), ", ",
                                                     FormatResources({{name, have}}), " is free in the cluster")};

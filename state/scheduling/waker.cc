@@ -20,7 +20,7 @@ void Waker::Wake() {
   const int64_t position = std::exchange(gain_position_, end);
   const bool freed = std::exchange(freed_position_, r_.ledger->times_freed()) != r_.ledger->times_freed();
   if (freed) r_.queues->TouchRefused();
-  if (!r_.backlog->AnyBlocked()) return;
+  if (!r_.backlog->AnyBlocked()) return;                   // short cut
   const bool missed = position < r_.cluster->log_start();  // the log no longer has every change
   absl::flat_hash_set<NodeId> seen;
   std::vector<NodeId> gained;
@@ -39,15 +39,13 @@ void Waker::Wake() {
     const bool any_room = absl::c_any_of(gained, [&](NodeId node) {
       return absl::c_any_of(wait_for.classes, [&](ClassId cls) {
         return r_.cluster->FindObstacle(node, cls) == Obstacle::kNone &&
-               (r_.cluster->Room(node, cls, 1) > 0 || r_.future_reservations->RoomAfterTermination(node, cls, 1) > 0);
+               r_.future_reservations->RoomAfterTermination(node, cls, 1) > 0;
       });
     });
     return any_room && (facts_changed || MayFit(wait_for));
   };
   // Many claims wait for the same number of pods of the same class: compute each answer once.
   absl::flat_hash_map<std::pair<ClassId, int32_t>, bool> known;
-  std::pair<ClassId, int32_t> last_asked(-1, -1);
-  bool last_answer = false;
   r_.backlog->Wake(facts_changed, [&](const WakeCondition& wait_for, int32_t first) {
     if (wait_for.queue) {
       const Claim& claim = r_.gangs->claim(first);
@@ -62,14 +60,9 @@ void Waker::Wake() {
     if (gained.empty()) return false;
     if (wait_for.classes.empty()) return true;
     if (wait_for.classes.size() > 1) return helps(wait_for);
-    const std::pair<ClassId, int32_t> asked(wait_for.classes.front(), wait_for.at_least);
-    if (asked != last_asked) {
-      const auto [answer, fresh] = known.try_emplace(asked, false);
-      if (fresh) answer->second = helps(wait_for);
-      last_asked = asked;
-      last_answer = answer->second;
-    }
-    return last_answer;
+    const auto [answer, fresh] = known.try_emplace({wait_for.classes.front(), wait_for.at_least}, false);
+    if (fresh) answer->second = helps(wait_for);
+    return answer->second;
   });
 }
 

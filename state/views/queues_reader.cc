@@ -34,7 +34,7 @@ Scarcity ComputeScarcity(const Cluster& cluster, ClassId cls) {
   absl::btree_map<std::string, int32_t> nodes;
   for (NodeId id = 0; id < cluster.node_limit(); ++id) {
     if (!cluster.node(id).present || cluster.FindObstacle(id, cls) != Obstacle::kNone) continue;
-    out.none_has_room = out.none_has_room && cluster.Room(id, cls, 1) == 0;
+    out.none_has_room = out.none_has_room && !cluster.HasRoom(id, cls);
     ResourceId scarce = -1;
     int64_t least = 0;
     for (const auto& [resource, amount] : cluster.pod_class(cls).request.entries()) {

@@ -256,7 +256,7 @@ Reason GangReader::WhyNoRoom(const Pod& pod) const {
   if (!r_.sources->complete()) return r_.sources->Reading();
   const Cluster& cluster = *r_.cluster;
   for (NodeId id = 0; id < cluster.node_limit(); ++id) {
-    if (cluster.FindObstacle(id, pod.cls) == Obstacle::kNone && cluster.Room(id, pod.cls, 1) > 0) return {};
+    if (cluster.FindObstacle(id, pod.cls) == Obstacle::kNone && cluster.HasRoom(id, pod.cls)) return {};
   }
   return {ReasonCode::kNoRoom, ExplainNoRoom(cluster, pod.cls).text};
 }

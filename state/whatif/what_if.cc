@@ -104,7 +104,6 @@ class HypotheticalMachine {
   }
 
   absl::Status IncreaseQueues(const std::vector<WhatIf::QueueIncrease>& more) {
-    if (more.empty()) return absl::OkStatus();
     QueueRules rules = machine_.reader().queues.tree().rules();
     for (const auto& [name, amounts] : more) {
       const auto queue = std::find_if(rules.queues.begin(), rules.queues.end(),
