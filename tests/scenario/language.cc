@@ -336,6 +336,8 @@ std::string UnfoldLine(const std::string& line) {
   return out;
 }
 
+std::vector<std::string> CommandsOf(const std::string& line) { return absl::StrSplit(line, "; "); }
+
 std::vector<ScenarioBlock> ReadScenario(const std::string& path) {
   std::vector<ScenarioBlock> blocks(1);
   std::ifstream in(path);
@@ -351,7 +353,7 @@ std::vector<ScenarioBlock> ReadScenario(const std::string& path) {
     } else if (in_output) {
       blocks.back().expected += UnfoldLine(line);
     } else {
-      blocks.back().commands.push_back(line);
+      for (std::string& command : CommandsOf(line)) blocks.back().commands.push_back(std::move(command));
     }
   }
   return blocks;

@@ -88,6 +88,9 @@ class ScenarioLanguage {
 // The lines that a folded line stands for.
 [[nodiscard]] std::string UnfoldLine(const std::string& line);
 
+// The commands of a line: short ones share a line, with "; " between them.
+[[nodiscard]] std::vector<std::string> CommandsOf(const std::string& line);
+
 // A block of a scenario file: commands and their expected output.
 struct ScenarioBlock {
   std::vector<std::string> commands;

@@ -1,5 +1,5 @@
 // Runs every scenario file of tests/scenario/cases. A file is prose (lines that begin with '#'), then blocks of
-//     commands
+//     commands (CommandsOf)
 //     ----
 //     the complete output, folded (FoldLines)
 //
@@ -49,8 +49,10 @@ TEST_P(ScenarioTest, ScenarioFile_ProducesExpectedOutput) {
       played += "----\n";
     } else if (!in_output) {
       absl::StrAppend(&played, line, "\n");
-      output += FoldLines(language.Run(line));
-      ++commands;
+      for (const std::string& command : CommandsOf(line)) {
+        output += FoldLines(language.Run(command));
+        ++commands;
+      }
     }
   }
   end_block();
