@@ -11,10 +11,11 @@ draw from the same tree needs none. The tree itself is never touched.
   mutants.py --files 'state/p*' only of these files
   mutants.py --only 17,40       only these
   mutants.py --list             what would be drawn; nothing is compiled or run
+  mutants.py --thorough         what survives is run again with simulations as long as in `make test` (minutes for each)
 
 To look into one: MUSTER_MUTANT=17 build/mutants/out/tests/scenario_test. An id names the same mutant as long as the tree is
-the same. No list says which mutants are equivalent to the program: some survivors of a draw change nothing that a test could
-see (a bound on a search, a short cut, how much memory is reserved), and the reader of the output judges them.
+the same. Some survivors of a draw change nothing that a test could see: a bound on a search, a cache. The reader of the
+output judges them. Lines that only save time say so (`// short cut`) and are not mutated.
 """
 import argparse
 import collections
@@ -34,6 +35,9 @@ SCOPE = ("state/", "service/engine/")
 IDS_OF_A_FILE = 1024
 # Tests that are too slow for what they add here: real processes that are killed, and scripts.
 LEFT_OUT = ("store_process_test", "security_test")
+# Tests that are cut short at first, and what one of them may take in full.
+SIMULATIONS = ("path_test", "random_commands_test", "small_worlds_test")
+SIMULATION_LIMIT_S = 1_800
 
 
 def with_ids(found):
@@ -99,6 +103,7 @@ def options():
     parser.add_argument("--only", metavar="ID,...", help="run only these")
     parser.add_argument("--files", metavar="GLOB", default="*", help="draw only from files that match")
     parser.add_argument("--list", action="store_true", help="print what would be drawn")
+    parser.add_argument("--thorough", action="store_true", help="give survivors the simulations at full length")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="of the compiler (one for each core)")
     parser.add_argument("--at-once", type=int, default=2, help="mutants that run at the same time (2)")
     chosen = parser.parse_args()
@@ -145,6 +150,12 @@ def main():
         return 1
     say(f"{len(cases)} test cases pass in {sum(case.seconds for case in cases):.0f} s; running {len(draw)} mutants")
     results = try_all({id: candidates[id] for id in draw}, runner, cases, chosen.at_once, copy.texts)
+    if chosen.thorough:
+        longer = [case for case in cases if case.test in SIMULATIONS]
+        left = {id: candidates[id] for id, how in results.items() if how is None and any(id in case.reaches for case in longer)}
+        say(f"{len(left)} of the survivors are reached by simulations, which run at full length now")
+        full = trial.Trial(copy.out, tests, trial.LONG, SIMULATION_LIMIT_S)
+        results |= try_all(left, full, longer, chosen.at_once, copy.texts)
     killers = collections.Counter(" ".join(how) for how in results.values() if how)
     say("killed by: " + ", ".join(f"{name} {times}" for name, times in killers.most_common()))
     killed = sum(killers.values())

@@ -2,7 +2,9 @@
 
 Left alone: constexpr functions and variables, `if constexpr`, static_assert, template arguments, case labels, what
 stands in a macro's call (MUSTER_CHECK: a weaker check proves nothing), the increment of a for loop (it would only hang),
-functions that do not return (they only report), and calls that reserve memory.
+functions that do not return (they only report), calls that reserve memory, whether `a != b ? a < b : ...` has < or <=,
+and lines with the comment `// short cut`: without what stands there, everything takes longer or needs more memory, and
+nothing else changes.
 """
 import json
 import multiprocessing
@@ -16,11 +18,13 @@ from .candidate import Candidate, without_crossing
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 COMPARISONS = {"<": ["<=", ">"], ">": [">=", "<"], "<=": ["<", ">="], ">=": [">", "<="], "==": ["!="], "!=": ["=="]}
+SAME_IF_DIFFERENT = ({"<", "<="}, {">", ">="})  # for operands that were just found to differ
 ARITHMETIC = {"+": ["-"], "-": ["+"], "+=": ["-="], "-=": ["+="]}
 LOGIC = {"&&": "||", "||": "&&"}
 STEPS = {"++": "--", "--": "++"}
 NEGATED = "condition negated"
 CHANGE_NOTHING = {"reserve", "shrink_to_fit"}
+SHORT_CUT = "// short cut"
 INTEGER = re.compile(r"(0[xX][0-9a-fA-F']+|[0-9][0-9']*)[uUlLzZ]*")
 
 
@@ -141,6 +145,9 @@ class Finder:
         # A statement ends behind its macro, with a semicolon.
         if any(start <= span[0] and span[1] - (form == "statement") <= end for start, end in self.macros.get(self.file, [])):
             return
+        line_end = self.text.find("\n", edit[0])
+        if SHORT_CUT in self.text[self.text.rfind("\n", 0, edit[0]) + 1:line_end]:
+            return
         self.found.add(Candidate(self.file, *span, *edit, put, kind, form, self.function, self.names_in(node)))
 
     # Declarations, down to the bodies of functions.
@@ -228,8 +235,11 @@ class Finder:
             return
         # Text and pointers have only one of the two.
         numbers = all(c.type.get_canonical().kind in self.number_kinds for c in (children[0], children[-1]))
+        differ = f"{self.text[left[0]:left[1]]} != {self.text[right[0]:right[1]]}"
+        known_to_differ = self.before(cursor).endswith((f"{differ} ?", f"if ({differ}) return"))
         for put in COMPARISONS.get(sign, []):
-            self.add("comparison", span, edit, put, cursor)
+            if not (known_to_differ and {sign, put} in SAME_IF_DIFFERENT):
+                self.add("comparison", span, edit, put, cursor)
         for put in ARITHMETIC.get(sign, []) if numbers else []:
             self.add("arithmetic", span, edit, put, cursor)
 

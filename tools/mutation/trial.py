@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 SWITCH_BYTES = 1 << 18  # kBytes of switch.h
-# Fewer steps and seeds of the random tests, less depth of the small worlds, no search for a shorter failure, and no case
-# after the first that fails.
-ENVIRONMENT = {"MUSTER_STEPS": "3000", "MUSTER_SEEDS": "39", "MUSTER_DEPTH": "3", "MUSTER_SHORTEN_S": "0", "GTEST_FAIL_FAST": "1", "GTEST_COLOR": "no"}
+# No search for a shorter failure, and no case after the first that fails. QUICK: fewer steps and seeds of the random tests
+# as well, and less depth of the small worlds; LONG: as many as in `make test`.
+LONG = {"MUSTER_SHORTEN_S": "0", "GTEST_FAIL_FAST": "1", "GTEST_COLOR": "no"}
+QUICK = {**LONG, "MUSTER_STEPS": "3000", "MUSTER_SEEDS": "39", "MUSTER_DEPTH": "3"}
 QUICK_S = 0.5  # cases that take less are run together
 LIMIT_S, LIMIT_TIMES = 20, 10
 MEMORY_BYTES = 16 << 30  # a mutant may loop and allocate
@@ -72,15 +73,18 @@ def tests_of(out):
 
 
 class Trial:
-    """`tests` of `out`, the folder that they were built in."""
+    """`tests` of `out`, the folder that they were built in, with these settings. `limit_s`: a run that takes longer, and
+    much longer than without a mutant, hangs."""
 
-    def __init__(self, out, tests):
+    def __init__(self, out, tests, environment=QUICK, limit_s=LIMIT_S):
         self.out = out
         self.tests = tests
+        self.environment = environment
+        self.limit_s = limit_s
 
     def run(self, test, names, switch, limit_s):
         """One process with these cases. What it started is ended with it."""
-        environment = {**os.environ, **ENVIRONMENT, "MUSTER_MUTANT": switch}
+        environment = {**os.environ, **self.environment, "MUSTER_MUTANT": switch}
         command = self.tests[test].command + (["--gtest_filter=" + ":".join(names)] if self.tests[test].gtest else [])
         start = time.monotonic()
         with tempfile.TemporaryFile() as log:
@@ -135,7 +139,7 @@ class Trial:
         for together in runs_for(id, cases):
             test = together[0].test
             names = [case.name for case in together]
-            limit_s = max(LIMIT_S, LIMIT_TIMES * sum(case.seconds for case in together))
+            limit_s = max(self.limit_s, LIMIT_TIMES * sum(case.seconds for case in together))
             result = self.run(test, names, str(id), limit_s)
             if result.how == "failed":
                 # Seen twice: a case that waits for real time may also fail on a busy machine.
