@@ -2,6 +2,15 @@
 // terminate at once.
 #include "state/reservations/future_reservations.h"
 
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
 #include "tests/support/rooms_fixture.h"
 
 namespace muster {
@@ -166,6 +175,186 @@ TEST_F(FutureReservationsTest, NodeShrinks_LastInOrderLosesReservation) {
   future_reservations_.ReleaseBroken(node);
   EXPECT_TRUE(future_reservations_.HasReservation(first));
   EXPECT_FALSE(future_reservations_.HasReservation(last));
+}
+
+// Reservations of both kinds on two nodes with some terminating pods, beside an account in whole cpus.
+class RandomReservations : public FutureReservationsTest {
+ public:
+  explicit RandomReservations(uint32_t seed) : random_(seed) {
+    for (const char* name : {"n", "m"}) {
+      Twin& node = nodes_[name];
+      AddNode(name, node.cpu = 6);
+      for (int64_t left = Draw(7); left > 0; --left) {
+        PodDescription facts = Facts(absl::StrCat("pod-", pods_++), 1);
+        facts.node_name = name;
+        const bool ends = Draw(2) == 0;
+        facts.deleting = ends;
+        const Pod& pod = Put(facts, /*submitted=*/false, ends ? MemberState::kTerminating : MemberState::kBound);
+        ledger_.ChargePod(pod.id, cluster_.FindNode(name), pod.cls, ChargeKind::kUsed);
+        EXPECT_FALSE(future_reservations_.TrackTerminating(pod, kT0));
+        ++node.used;
+        node.ending += ends ? 1 : 0;
+      }
+    }
+    for (int i = 0; i < 4; ++i) AddGang(absl::StrCat("g", i));
+  }
+  void TestBody() override {}
+
+  void Check() {
+    const std::string name = absl::StrCat("g", Draw(4));
+    const Gang& gang = GangAt(name);
+    const TwinGang& own = gangs_of_[name];
+    const auto rank = static_cast<Rank>(Draw(4));
+    const int64_t ends_ms = Draw(2) == 0 ? kNever : kT0 + Draw(4);
+    std::vector<std::string> yielding;
+    for (const auto& [other, twin] : gangs_of_) {
+      if (other != name && !twin.places.empty() && Yields(name, other, rank, ends_ms)) yielding.push_back(other);
+    }
+    std::sort(yielding.begin(), yielding.end(), [this](const auto& a, const auto& b) { return Before(a, b); });
+    FutureReservations::Suspended suspended(future_reservations_);
+    future_reservations_.Suspend(gang, {ends_ms, rank}, &suspended);
+    std::vector<std::string> others;
+    for (const ClaimId id : suspended.others) others.push_back(gangs_.gang(id).name);
+    ASSERT_EQ(others, yielding);
+    const bool has = !own.places.empty();
+    ASSERT_EQ(suspended.own_on_running, has && own.running);
+    ASSERT_EQ(suspended.own.size(), has && !own.running ? own.places.size() : 0U);
+    std::set<std::string> off(yielding.begin(), yielding.end());
+    off.insert(name);
+    ASSERT_NO_FATAL_FAILURE(ExpectFree(off));
+    // Meanwhile a pod takes a cpu, for the gang or for another.
+    const bool placed = Draw(2) == 0;
+    const bool keeps_own = !placed && Draw(2) == 0;
+    if (Draw(2) == 0) {
+      const std::string on = Draw(2) == 0 ? "n" : "m";
+      const Pod& pod = PutLone("late", 1);
+      ledger_.ChargePod(pod.id, cluster_.FindNode(on), pod.cls, ChargeKind::kUsed);
+      ++nodes_[on].used;
+    }
+    const int64_t position = cluster_.log_end();
+    Touched(gang);
+    const std::set<std::string> had = NodesOf(own);
+    future_reservations_.Resume(gang, placed, keeps_own, &suspended);
+    if (has && (!own.running || placed)) gangs_of_[name].places.clear();
+    for (auto other = yielding.rbegin(); other != yielding.rend(); ++other) {
+      const bool fits = Fits(*other);
+      ASSERT_EQ(future_reservations_.HasReservation(GangAt(*other)), fits) << *other;
+      if (!fits) gangs_of_[*other].places.clear();
+      ASSERT_EQ(future_reservations_.ReservationFits(GangAt(*other)), true);
+    }
+    std::set<std::string> touched;
+    while (const Gang* next = gangs_.TakeTouched()) touched.insert(next->name);
+    for (const auto& [other, twin] : gangs_of_) {
+      ASSERT_EQ(future_reservations_.HasReservation(GangAt(other)), !twin.places.empty()) << other;
+      const bool lost = off.contains(other) && other != name && twin.places.empty();
+      ASSERT_EQ(touched.contains(other), lost) << other;
+    }
+    ASSERT_NO_FATAL_FAILURE(ExpectFree({}));
+    if (has && !own.running) ExpectOwnGain(had, position, !placed && !keeps_own, off);
+  }
+
+ private:
+  using Rank = FutureReservations::Claimant::Rank;
+  struct Twin {
+    int64_t cpu = 0;
+    int64_t used = 0;
+    int64_t ending = 0;  // of the used ones
+  };
+  struct TwinGang {
+    int32_t priority = 0;
+    int64_t created_ms = 0;
+    bool running = false;
+    int64_t starts_ms = kNever;
+    std::vector<std::pair<std::string, int64_t>> places;  // node and cpus; none: no reservation
+  };
+  int64_t Draw(uint32_t below) { return static_cast<int64_t>(random_() % below); }
+  void AddGang(const std::string& name) {
+    TwinGang& gang = gangs_of_[name];
+    gang.priority = static_cast<int32_t>(Draw(2));
+    gang.created_ms = 1 + Draw(2);
+    PodDescription facts = Facts(name + "-1", 1, name, 1);
+    facts.priority = gang.priority;
+    facts.created_ms = gang.created_ms;
+    Put(facts);
+    if (Draw(4) == 0) return;
+    gang.running = Draw(2) == 0;
+    if (gang.running && Draw(2) == 0) gang.starts_ms = kT0 + Draw(4);
+    std::vector<Statement::Operation> places;
+    for (const char* node : {"n", "m"}) {
+      const int64_t most = gang.running
+                               ? nodes_[node].cpu
+                               : nodes_[node].cpu - nodes_[node].used + nodes_[node].ending - Reserved(node, {}, false);
+      const int64_t cpus = std::min<int64_t>(most, 1 + Draw(3));
+      if (cpus <= 0) continue;
+      places.push_back({cluster_.FindNode(node), PodAt(name + "-1").cls, static_cast<int32_t>(cpus)});
+      gang.places.emplace_back(node, cpus);
+    }
+    if (places.empty()) return;
+    future_reservations_.Reserve(GangAt(name), places, gang.running ? kRunning : kTerminating, gang.starts_ms, kT0);
+  }
+  [[nodiscard]] bool Before(const std::string& a, const std::string& b) const {
+    const TwinGang& first = gangs_of_.at(a);
+    const TwinGang& second = gangs_of_.at(b);
+    return std::tuple(-first.priority, first.created_ms, a) < std::tuple(-second.priority, second.created_ms, b);
+  }
+  [[nodiscard]] bool Yields(const std::string& to, const std::string& owner, Rank rank, int64_t ends_ms) const {
+    const TwinGang& other = gangs_of_.at(owner);
+    if (!other.running || rank == Rank::kBlocksQueue) return Before(to, owner);
+    if (rank == Rank::kBlocksQueueFirst || (rank == Rank::kStarved && Before(to, owner))) return true;
+    if (gangs_of_.at(to).priority > other.priority) return true;
+    return ends_ms != kNever && other.starts_ms != kNever && ends_ms <= other.starts_ms;
+  }
+  // Cpus that reservations hold on the node, but for those of `off`; `running`: also those on running pods.
+  [[nodiscard]] int64_t Reserved(const std::string& node, const std::set<std::string>& off, bool running) const {
+    int64_t sum = 0;
+    for (const auto& [name, gang] : gangs_of_) {
+      if (off.contains(name) || (gang.running && !running)) continue;
+      for (const auto& [on, cpus] : gang.places) sum += on == node ? cpus : 0;
+    }
+    return sum;
+  }
+  [[nodiscard]] bool Fits(const std::string& name) const {
+    const TwinGang& gang = gangs_of_.at(name);
+    return std::all_of(gang.places.begin(), gang.places.end(), [&](const auto& place) {
+      const Twin& node = nodes_.at(place.first);
+      if (gang.running) return place.second <= node.cpu;
+      return node.cpu - node.used + node.ending >= Reserved(place.first, {}, false);
+    });
+  }
+  static std::set<std::string> NodesOf(const TwinGang& gang) {
+    std::set<std::string> out;
+    for (const auto& [node, cpus] : gang.places) out.insert(node);
+    return out;
+  }
+  void ExpectFree(const std::set<std::string>& off) const {
+    for (const auto& [name, node] : nodes_) {
+      ASSERT_EQ(NodeAt(name).free.Get(kCpu), node.cpu - node.used - Reserved(name, off, true)) << name;
+    }
+  }
+  // What the gang no longer reserves may help others, unless it has used it or reserves it again.
+  void ExpectOwnGain(const std::set<std::string>& had, int64_t position, bool gain,
+                     const std::set<std::string>& off) const {
+    std::set<std::string> gained;
+    for (; position < cluster_.log_end(); ++position) {
+      if (cluster_.log_at(position).gained) gained.insert(cluster_.node(cluster_.log_at(position).node).facts.name);
+    }
+    for (const std::string& node : had) {
+      ASSERT_TRUE(!gain || gained.contains(node));
+    }
+    ASSERT_TRUE(gain || off.size() > 1 || gained.empty());
+  }
+
+  std::mt19937 random_;
+  std::map<std::string, Twin> nodes_;
+  std::map<std::string, TwinGang> gangs_of_;
+  int pods_ = 0;
+};
+
+TEST(RandomReservationsTest, SuspendAndResume_AgreeWithAccount) {
+  for (uint32_t seed = 1; seed <= 2'000 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    RandomReservations(seed).Check();
+  }
 }
 
 }  // namespace

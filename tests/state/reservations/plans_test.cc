@@ -1,6 +1,9 @@
 // SPEC P-11: the slots of a plan, the pods that have them, and the charges for them.
 #include "state/reservations/plans.h"
 
+#include <random>
+#include <vector>
+
 #include "tests/support/rooms_fixture.h"
 
 namespace muster {
@@ -76,6 +79,44 @@ TEST_F(PlansTest, Offer_HighPriorityPod_LeavesSlotsForLowerPriority) {
   plans_.Make(gang, 7, kT0, statement.Commit(), {{cls, 9, 1}, {cls, 5, 1}}, 3, true);
   plans_.Offer(PodAt("dear"), 1);
   EXPECT_TRUE(plans_.HasSlotFor(PodAt("cheap")));
+}
+
+// P-11, P-7: the same beside a search through all slots: of the class and subgroup, free, for a member that exists, and
+// of no higher priority than the pod's, the highest, and of these the first.
+TEST(FreeSlotsTest, RandomPlans_TakeBestSlotInReach) {
+  std::mt19937 random;
+  const auto draw = [&](uint32_t below) { return static_cast<int32_t>(random() % below); };
+  for (int trial = 0; trial < 300; ++trial) {
+    Plan plan;
+    for (int32_t i = draw(12); i >= 0; --i) {
+      Slot slot{.cls = draw(2), .priority = draw(4), .leaf = draw(2)};
+      slot.state = draw(5) == 0 ? SlotState::kOffered : SlotState::kFree;
+      slot.is_future = draw(6) == 0;
+      plan.slots.push_back(slot);
+    }
+    std::vector<int32_t> left;
+    for (int32_t i = 0; i < plan.size(); ++i) {
+      const Slot& slot = plan.slots[static_cast<size_t>(i)];
+      if (slot.state == SlotState::kFree && !slot.is_future) left.push_back(i);
+    }
+    FreeSlots free(plan);
+    for (int taken = 0; taken < 20; ++taken) {
+      ASSERT_EQ(free.Remaining(), left);
+      ASSERT_EQ(free.empty(), left.empty());
+      Pod pod;
+      pod.cls = draw(3);
+      pod.leaf = draw(2);
+      pod.facts.priority = draw(5) - 1;
+      int32_t best = -1;
+      for (const int32_t i : left) {
+        const Slot& slot = plan.slots[static_cast<size_t>(i)];
+        if (slot.cls != pod.cls || slot.leaf != pod.leaf || slot.priority > pod.facts.priority) continue;
+        if (best < 0 || slot.priority > plan.slots[static_cast<size_t>(best)].priority) best = i;
+      }
+      ASSERT_EQ(free.TakeFor(pod), best);
+      std::erase(left, best);
+    }
+  }
 }
 
 TEST_F(PlansTest, HeldSlot_OfferedAgain_StaysHeld) {

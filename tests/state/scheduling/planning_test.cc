@@ -444,6 +444,128 @@ TEST_F(PlanningTest, LowerPriorityNominations_YieldToGang) {
   EXPECT_FALSE(ledger_.Reserves(nominated.id));
 }
 
+// P-9: of the gangs that were woken for room which another has taken, a round puts four to sleep for each that it
+// tries.
+TEST_F(PlanningTest, WokenInVain_RoundIsBounded) {
+  AddNode("n", 2);
+  const Pod& user = PutLone("user", 2);
+  ledger_.ChargePod(user.id, cluster_.FindNode("n"), user.cls, ChargeKind::kUsed);
+  std::vector<std::string> names;
+  for (int32_t i = 0; i < 10; ++i) {
+    names.push_back(absl::StrCat("g", i));
+    PodDescription facts = Facts(names.back() + "-1", 2, names.back(), 1);
+    facts.priority = i;  // so that their needs differ
+    Put(facts);
+    Queue(names.back());
+  }
+  Round();
+  ledger_.DischargePod(user.id, /*gained=*/true);
+  const auto awake = [&] {
+    return std::count_if(names.begin(), names.end(), [&](const std::string& name) {
+      const std::string& needs = backlog_.needs_of(GangAt(name).id);
+      return !needs.empty() && backlog_.SleepingCondition(needs) == nullptr;
+    });
+  };
+  EXPECT_EQ(awake(), 0);
+  Round(1);
+  EXPECT_TRUE(Planned("g9"));
+  EXPECT_EQ(awake(), 9);
+  Round(1);
+  EXPECT_EQ(awake(), 5);
+  EXPECT_TRUE(planning_.IsRoundDue());
+  Round(1);
+  EXPECT_EQ(awake(), 1);
+  Round(1);
+  EXPECT_EQ(awake(), 0);
+  EXPECT_FALSE(planning_.IsRoundDue());
+  planning_.WakeAll();
+  EXPECT_EQ(awake(), 9);
+  EXPECT_TRUE(backlog_.is_forced_retry(GangAt("g0").id)) << "its reason may be another one now";
+}
+
+// P-6: gangs with the same needs have one timer for the next search. It passes on when its gang leaves.
+TEST_F(PlanningTest, LeaveBucket_TimerPassesToNextGang) {
+  for (const char* name : {"a", "b", "c"}) PutGang(name, 1);
+  const auto block = [this](const std::string& name, const std::string& needs) {
+    backlog_.Block(GangAt(name).id, eligibility_.KeyOf(GangAt(name)), needs, {}, {ReasonCode::kNoPlaceFound, "x"});
+  };
+  for (const char* name : {"a", "b"}) block(name, "same");
+  block("c", "other");
+  plan_maker_.SetRetryAt(GangAt("a").id, kT0 + 5);
+  Touched(GangAt("b"));
+  planning_.LeaveBucket(GangAt("a"));
+  EXPECT_EQ(backlog_.queued(GangAt("a").id), nullptr);
+  EXPECT_EQ(planning_.RetryAt(GangAt("b")), kT0 + 5);
+  EXPECT_TRUE(Touched(GangAt("b"))) << "its deadline must be set";
+  EXPECT_EQ(planning_.RetryAt(GangAt("c")), kNever);
+  block("a", "same");
+  for (const int64_t at_ms : {kNever, kT0 + 5, kT0 + 9}) {  // none, or not before that of the next gang
+    plan_maker_.SetRetryAt(GangAt("a").id, at_ms);
+    planning_.LeaveBucket(GangAt("a"));
+    EXPECT_EQ(planning_.RetryAt(GangAt("b")), kT0 + 5);
+    EXPECT_FALSE(Touched(GangAt("b")));
+    block("a", "same");
+  }
+  planning_.LeaveBucket(GangAt("c"));
+  EXPECT_EQ(backlog_.queued(GangAt("c").id), nullptr) << "the last of its bucket";
+  planning_.Remove(GangAt("b"));
+  EXPECT_EQ(planning_.RetryAt(GangAt("b")), kNever);
+}
+
+// S-5: an explanation counts what a plan could use: not what is reserved for nominated pods of its own priority, but
+// what is reserved for lower ones. It changes nothing.
+TEST_F(PlanningTest, ExplainNoRoom_NominationsStand) {
+  AddNode("n", 3);
+  PodDescription facts = Facts("nominated", 1);
+  facts.nominated_node = "n";
+  const Pod& nominated = Put(facts);
+  nominations_.Add(nominated);
+  nominations_.Charge();
+  ASSERT_TRUE(ledger_.Reserves(nominated.id));
+  const auto explain = [&](const std::string& name, int32_t priority) {
+    for (int i = 0; i < 4; ++i) {
+      PodDescription member = Facts(absl::StrCat(name, "-", i), 1, name, 4);
+      member.priority = priority;
+      Put(member);
+    }
+    const int64_t tries = plan_maker_.stats().tries;
+    const std::optional<Explanation> why = plan_maker_.ExplainNoRoom({&GangAt(name)});
+    EXPECT_GT(plan_maker_.stats().tries, tries);
+    EXPECT_TRUE(ledger_.Reserves(nominated.id));
+    EXPECT_EQ(NodeAt("n").free.Get(kCpu), 2);
+    return why.has_value() ? why->text.substr(0, 23) : "";
+  };
+  EXPECT_EQ(explain("equal", 0), "room for 2 of 4 members");
+  EXPECT_EQ(explain("higher", 1), "room for 3 of 4 members");
+}
+
+// a placement that its queue refuses leaves nothing behind: nominated pods have their room again.
+TEST_F(PlanningTest, QueueRefusesPlacement_NominationStands) {
+  AddNode("n", 9);
+  QueueSpec queue;
+  queue.limit = {{"cpu", 6}};
+  SetQueue(queue);
+  PodDescription facts = Facts("nominated", 3);
+  facts.nominated_node = "n";
+  const Pod& nominated = Put(facts);
+  nominations_.Add(nominated);
+  nominations_.Charge();
+  ASSERT_TRUE(ledger_.Reserves(nominated.id));
+  // The cheapest member fits the queue, but not its node; the other fits only the node.
+  PodDescription small = Facts("g-1", 1, "g", 1);
+  small.priority = 1;
+  small.shape.Mutable().node_selector = {{"disk", "ssd"}};
+  Put(small);
+  PodDescription large = Facts("g-2", 9, "g", 1);
+  large.priority = 1;
+  Put(large);
+  Queue("g");
+  Round();
+  EXPECT_FALSE(Planned("g"));
+  EXPECT_EQ(Why("g").code, ReasonCode::kQueueLimit) << Why("g").text;
+  EXPECT_TRUE(ledger_.Reserves(nominated.id));
+}
+
 // A reader that is too far behind the change log examines everything.
 TEST_F(PlanningTest, ChangeLogOverrun_BlockedGangIsTriedAgain) {
   AddNode("n", 1);

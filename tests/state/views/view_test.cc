@@ -181,6 +181,18 @@ TEST_F(MachineView, WouldHelp_NamesTheCorrection) {
   EXPECT_EQ(help("n", [](P p) { Rules(p).min_member = 0; }), "");
 }
 
+TEST_F(MachineView, WouldHelp_AtBarrier_ListsThreeMissingMembers) {
+  Apply(UpsertNode{SmallNode("n", 9)});
+  PutGang("g", 6);
+  std::vector<std::string> hints;
+  for (int i = 1; i <= 5; ++i) {
+    AskAndBind(absl::StrCat("g-", i), i);
+    hints.push_back(
+        View("g").would_help.substr(std::string("schedule its members that are not at the barrier: ").size()));
+  }
+  EXPECT_EQ(hints, (Lines{"g-2, g-3, g-4 and 2 more", "g-3, g-4, g-5 and 1 more", "g-4, g-5, g-6", "g-5, g-6", "g-6"}));
+}
+
 // For a group, the advice names what its gangs disagree about.
 TEST_F(MachineView, WouldHelp_GroupDisagrees_NamesTheDifference) {
   PodDescription first = Member("a-1", "a", 1);
