@@ -102,6 +102,12 @@ absl::string_view NameOf(Obstacle obstacle, const NodeDescription& node, const P
   return "";
 }
 
+// A resource that is insufficient on some nodes.
+struct Lacking {
+  int32_t nodes = 0;
+  bool possible = false;  // short cut: one of them has enough of it when it is empty
+};
+
 // Whether pods of the class may use the node once temporary obstacles have ended: learned refusals, a cordon, and the
 // taints that Kubernetes sets on nodes that are in trouble or not ready yet.
 bool MayEverTake(const Node& node, const PodClass& cls) {
@@ -122,7 +128,7 @@ Explanation ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together)
   std::array<Excluded, kObstacles> excluded;     // by obstacle
   absl::btree_map<std::string, int32_t> counts;  // nodes by reason
   int64_t when_empty = 0;                        // pods that fit on empty nodes, counted up to `together`
-  absl::btree_map<ResourceId, int32_t> lacking;  // nodes by the first resource that is insufficient on them
+  absl::btree_map<ResourceId, Lacking> lacking;
   for (NodeId id = 0; id < cluster.node_limit(); ++id) {
     const Node& node = cluster.node(id);
     if (!node.present) continue;
@@ -139,7 +145,9 @@ Explanation ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together)
     }
     const ResourceId first = wanted.request.FirstInsufficient(node.free);
     if (first >= 0) {
-      ++lacking[first];
+      Lacking& of = lacking[first];
+      ++of.nodes;
+      of.possible = of.possible || wanted.request.Get(first) <= node.allocatable.Get(first);  // short cut
     } else if (cluster.RoomIgnoringOtherNodes(id, cls, 1) == 0) {
       ++counts["host port taken"];
     } else if (wanted.has_pod_affinity) {
@@ -151,8 +159,8 @@ Explanation ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together)
     if (excluded[i].nodes == 0) continue;
     counts.emplace(absl::StrCat(ObstaclePhrase(static_cast<Obstacle>(i)), NamesOf(excluded[i])), excluded[i].nodes);
   }
-  for (const auto& [id, nodes] : lacking) {
-    counts.emplace(absl::StrCat("insufficient ", cluster.names().Name(id)), nodes);
+  for (const auto& [id, of] : lacking) {
+    counts.emplace(absl::StrCat("insufficient ", cluster.names().Name(id)), of.nodes);
   }
   std::vector<std::pair<int32_t, std::string>> order;
   for (const auto& [text, count] : counts) order.emplace_back(-count, text);
@@ -162,8 +170,8 @@ Explanation ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together)
     absl::StrAppend(&out, out.empty() ? "" : "; ", -count, count == -1 ? " node: " : " nodes: ", text);
   }
   if (cluster.present_nodes() == 0) out = "there are no nodes";
-  for (const auto& [resource, nodes] : lacking) {
-    const std::string never = ExplainImpossible(cluster, cls, resource);
+  for (const auto& [resource, of] : lacking) {
+    const std::string never = of.possible ? "" : ExplainImpossible(cluster, cls, resource);  // short cut
     if (!never.empty()) absl::StrAppend(&out, "; ", never);
   }
   if (when_empty > 0 && when_empty < together) {

@@ -310,10 +310,11 @@ Reason Placer::CheckMinResources(const Claims& claims) const {
       sum = CheckedAdd(sum, rest).value_or(std::numeric_limits<int64_t>::max());
     }
   }
+  if (wanted.empty()) return {};
   const ResourceSum& free = r_.cluster->TotalFree();
   for (const auto& [name, amount] : wanted) {
     const ResourceId id = r_.cluster->names().Find(name);
-    const int64_t have = ClampToInt64(free.Get(id));
+    const int64_t have = id < 0 ? 0 : ClampToInt64(free.Get(id));
     if (amount <= have) continue;
     return {ReasonCode::kMinResources, absl::StrCat("minResources asks for ", FormatResources({{name, amount}}), ", ",
                                                     FormatResources({{name, have}}), " is free in the cluster")};

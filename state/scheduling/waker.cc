@@ -39,13 +39,16 @@ void Waker::Wake() {
     const bool any_room = absl::c_any_of(gained, [&](NodeId node) {
       return absl::c_any_of(wait_for.classes, [&](ClassId cls) {
         return r_.cluster->FindObstacle(node, cls) == Obstacle::kNone &&
-               r_.future_reservations->RoomAfterTermination(node, cls, 1) > 0;
+               (r_.cluster->HasRoom(node, cls) ||  // short cut
+                r_.future_reservations->RoomAfterTermination(node, cls, 1) > 0);
       });
     });
     return any_room && (facts_changed || MayFit(wait_for));
   };
   // Many claims wait for the same number of pods of the same class: compute each answer once.
   absl::flat_hash_map<std::pair<ClassId, int32_t>, bool> known;
+  std::pair<ClassId, int32_t> last_asked(-1, -1);  // short cut: the last of them, without hashing
+  bool last_answer = false;                        // short cut
   r_.backlog->Wake(facts_changed, [&](const WakeCondition& wait_for, int32_t first) {
     if (wait_for.queue) {
       const Claim& claim = r_.gangs->claim(first);
@@ -60,9 +63,14 @@ void Waker::Wake() {
     if (gained.empty()) return false;
     if (wait_for.classes.empty()) return true;
     if (wait_for.classes.size() > 1) return helps(wait_for);
-    const auto [answer, fresh] = known.try_emplace({wait_for.classes.front(), wait_for.at_least}, false);
-    if (fresh) answer->second = helps(wait_for);
-    return answer->second;
+    const std::pair<ClassId, int32_t> asked(wait_for.classes.front(), wait_for.at_least);
+    if (asked != last_asked) {  // short cut
+      const auto [answer, fresh] = known.try_emplace(asked, false);
+      if (fresh) answer->second = helps(wait_for);
+      last_asked = asked;
+      last_answer = answer->second;
+    }
+    return last_answer;
   });
 }
 
