@@ -143,7 +143,7 @@ TEST_F(BackfillTest, RefreshRunning_TimesClaimsThatDeclareADuration) {
   EXPECT_EQ(g.durable.started_ms, kT0);
   refresh(g, false, kT0 + 9);
   EXPECT_FALSE(backfill_.HasTimedGangs());
-  EXPECT_EQ(g.durable.started_ms, 0) << "its next run begins anew";
+  EXPECT_EQ(g.durable.started_ms, 0) << "the gang has ended; the next run has a start of its own";
   gangs_.SetStarted(GangAt("untimed"), 1);
   refresh(GangAt("untimed"), true, kT0);
   EXPECT_FALSE(backfill_.HasTimedGangs());

@@ -222,7 +222,7 @@ class RandomReservations : public FutureReservationsTest {
     std::set<std::string> off(yielding.begin(), yielding.end());
     off.insert(name);
     ASSERT_NO_FATAL_FAILURE(ExpectFree(off));
-    // Meanwhile a pod takes a cpu, for the gang or for another.
+    // Meanwhile a pod takes a cpu, for the gang or for another one.
     const bool placed = Draw(2) == 0;
     const bool keeps_own = !placed && Draw(2) == 0;
     if (Draw(2) == 0) {
