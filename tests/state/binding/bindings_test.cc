@@ -52,6 +52,21 @@ TEST_F(BindingsTest, Commit_BindingsHaveDeadlinesOfTheirCalls) {
   EXPECT_EQ(Done(), (Lines{"bind a to n by 45020", "keep commit/a"}));
 }
 
+// G-8: a member of a gang that was satisfied once is permitted alone: its commit is part of no start.
+TEST_F(BindingsTest, PermitIfQuorum_OnceSatisfied_CommitIsPartOfNoStart) {
+  PodDescription facts = Facts("s-1", 1, "s", 2);
+  facts.gang.declaration.Mutable().match_policy = MatchPolicy::kOnceSatisfied;
+  const Pod& pod = Put(facts);
+  gangs_.SetSatisfied(GangAt("s"), true);
+  pod_lifecycle_.SetNode(pod, cluster_.FindNode("n"));
+  pod_lifecycle_.SetByPermit(pod, true);
+  pod_lifecycle_.Apply(pod, {.event = PodEvent::kArrivedOnNode}, &*ctx_);
+  ASSERT_TRUE(GangAt("s").once_satisfied());
+  bindings_.PermitIfQuorum(GangAt("s"), &*ctx_);
+  EXPECT_EQ(pod.state, MemberState::kCommitted);
+  EXPECT_EQ(pod_lifecycle_.Of(pod).start, 0);
+}
+
 TEST_F(BindingsTest, PendingRetry_PodSeenOnItsNode_Succeeds) {
   ReachBarrier("g-1", "n", 1);
   ReachBarrier("g-2", "n", 2);

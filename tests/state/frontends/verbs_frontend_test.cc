@@ -49,6 +49,24 @@ TEST_F(VerbsTest, PostFilter_SatisfiedOrNoMinimum_ChangesNothing) {
   }
 }
 
+// A pod that runs keeps its node, and its caller says nothing about the others of its gang.
+TEST_F(VerbsTest, Unreserve_PodWithNode_ChangesNothing) {
+  PlacedByCaller();
+  for (const MemberState state : {MemberState::kBound, MemberState::kRunning}) {
+    const std::string gang = absl::StrCat("g", static_cast<int>(state));
+    PodDescription facts = Facts(absl::StrCat(gang, "-0"), 1, gang, 3);
+    facts.node_name = "n";
+    const Pod& placed = Put(facts, /*submitted=*/false, state);
+    const Pod& waits = PutMember(absl::StrCat(gang, "-1"), 1, gang, 3);
+    PutMember(absl::StrCat(gang, "-2"), 1, gang, 3);
+    EXPECT_EQ(OnPermit(permit_, {waits.facts.uid, "n", 1, 0}, &*ctx_).kind, PermitReply::Kind::kWait);
+    verbs_frontend_.OnUnreserve(placed, UnreserveCause::kPermitTimeout, &*ctx_);
+    EXPECT_EQ(placed.state, state);
+    EXPECT_EQ(waits.state, MemberState::kWaiting);
+    EXPECT_FALSE(GangAt(gang).durable.timed_out);
+  }
+}
+
 TEST_F(VerbsTest, PermitTimeout_BackOffWithReservedSlots_Counts) {
   for (const char* name : {"a", "b"}) {
     PodDescription facts = Facts(absl::StrCat(name, "-1"), 1, name, 1);

@@ -423,6 +423,21 @@ TEST(TreePlannerTest, Spread_IsEven) {
   }
 }
 
+// P-4: pods of another class that the same demand has placed count for the spread.
+TEST(TreePlannerTest, Spread_TwoClasses_CountsBoth) {
+  World world;
+  world.sizes = {2, 1};
+  world.nodes = {{"b", "r0", 4}, {"b", "r1", 1}};
+  DemandOnly(1, &world)->spread = "rack";
+  world.demand.needed = 2;
+  world.demand.candidates.push_back({1, 0, 1});
+  const Planned planned = PlanIt(world);
+  ASSERT_TRUE(planned.placement.placed);
+  std::set<std::string> racks;
+  for (const auto& [block, rack, part] : planned.places) racks.insert(rack);
+  EXPECT_EQ(racks.size(), 2U) << "the large pod fits into r0 only, so the small one goes to r1";
+}
+
 // S-5: the explanation names the domains that came closest.
 TEST(TreePlannerTest, NoDomainFits_NamesClosestDomains) {
   World world;

@@ -207,5 +207,26 @@ TEST(QueuesTest, RandomQueues_AllowWhatFitsEveryBound) {
   }
 }
 
+class QueueChecks : public RoomsTest {};
+
+// G-4: what a queue can never hold is rejected for good; of a gang with a member on a node, the rest is judged when it asks.
+TEST_F(QueueChecks, PermanentRejection_ActiveMember_IsNone) {
+  QueueRules rules;
+  QueueSpec& spec = rules.queues.emplace_back();
+  spec.name = "a";
+  spec.limit = {{"cpu", 2}};
+  queues_.Set(rules);
+  AddNode("n", 9);
+  PodDescription facts = Facts("", 1, "g", 4);
+  facts.gang.declaration.Mutable().queue = "a";
+  for (const char* name : {"g-1", "g-2", "g-3", "g-4"}) {
+    facts.uid = facts.name = name;
+    Put(facts);
+  }
+  EXPECT_EQ(queues_.PermanentRejection(GangAt("g")).code, ReasonCode::kQueueRejected);
+  gangs_.SetState(PodAt("g-1"), MemberState::kRunning);
+  EXPECT_TRUE(queues_.PermanentRejection(GangAt("g")).none());
+}
+
 }  // namespace
 }  // namespace muster

@@ -40,6 +40,20 @@ TEST_F(NominationsTest, NominatedNode_WithRoom_IsReserved) {
   EXPECT_EQ(ReservedOn("n"), 1);
 }
 
+TEST_F(NominationsTest, Allocate_PodWithoutCharge_IsCountedOnce) {
+  const NodeId node = AddNode("n", 4);
+  const Pod& pod = Nominate("a", 2, "n");
+  Statement statement(&cluster_);
+  nominations_.Allocate(&statement);
+  EXPECT_TRUE(statement.operations().empty()) << "it is charged already";
+  ledger_.DischargePod(pod.id, /*gained=*/false);
+  nominations_.Allocate(&statement);
+  ASSERT_EQ(statement.operations().size(), 1U);
+  EXPECT_EQ(statement.operations()[0].node, node);
+  EXPECT_EQ(statement.operations()[0].pods, 1);
+  statement.Rollback(0);
+}
+
 TEST_F(NominationsTest, InvalidOrChargedPod_ReservesNothing) {
   AddNode("m", 4);
   AddNode("n", 4);

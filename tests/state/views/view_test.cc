@@ -61,6 +61,18 @@ TEST_F(MachineView, PhaseAndFigures_FollowStatesOfMembers) {
   EXPECT_EQ(Figures(), "Finished: 0 (0 0 0/0 2 1)");
 }
 
+TEST_F(MachineView, WaitsSince_UnknownCreation_IsLeftOut) {
+  Apply(UpsertPod{Member("a", "g", 3)});
+  EXPECT_EQ(GangReader::WaitsSince(GangAt("g")), kNever);
+  PodDescription pod = Member("b", "g", 3);
+  for (const int64_t created_ms : {kT0 + 5, kT0 + 3}) {
+    pod.uid = pod.name = absl::StrCat("b-", created_ms);
+    pod.created_ms = created_ms;
+    Apply(UpsertPod{pod});
+    EXPECT_EQ(GangReader::WaitsSince(GangAt("g")), created_ms);
+  }
+}
+
 TEST_F(MachineView, Phase_SucceededMember_CountsAsRunning) {
   Put("a", 2, "n", PodPhase::kSucceeded);
   Put("b", 2, "n", PodPhase::kRunning);
