@@ -119,7 +119,7 @@ void Committer::RunDelivery() {
   }
 }
 
-void Committer::AwaitCallers() {
+void Committer::AwaitCallers() {  // short cut
   if (callers_ >= gathered_callers_ ||
       (futile_waits_ >= kMaxFutileWaits && ++commits_without_wait_ % kCommitsPerProbe != 0))
     return;

@@ -3,8 +3,8 @@
 Left alone: constexpr functions and variables, `if constexpr`, static_assert, template arguments, case labels, what
 stands in a macro's call (MUSTER_CHECK: a weaker check proves nothing), the increment of a for loop (it would only hang),
 functions that do not return (they only report), calls that reserve memory, whether `a != b ? a < b : ...` has < or <=,
-and lines with the comment `// short cut`: without what stands there, everything takes longer or needs more memory, and
-nothing else changes.
+and lines with the comment `// short cut`, or functions that begin with it: without what stands there, everything takes
+longer or needs more memory, and nothing else changes.
 """
 import json
 import multiprocessing
@@ -160,7 +160,8 @@ class Finder:
                 self.visit_declaration(child)
         if body is not None and self.source(body).startswith("{"):  # not `= default`
             head = self.text[self.extent(cursor)[0]:self.extent(body)[0]]
-            if not re.search(r"\b(constexpr|consteval|noreturn)\b", head):
+            first_line = self.source(body).split("\n", 1)[0]
+            if not re.search(r"\b(constexpr|consteval|noreturn)\b", head) and SHORT_CUT not in first_line:
                 self.function = self.signature(cursor)
                 self.visit(body, None)
 

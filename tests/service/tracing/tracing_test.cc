@@ -101,6 +101,17 @@ class TracedEngine : public testing::Test {
                       .ok());
     }
   }
+  bool GangHasStarted() {
+    bool started = false;
+    EXPECT_TRUE(engine_
+                    .ReadDurableSync([&](const Machine& machine) {
+                      const Gang* gang = machine.reader().FindGang("d/g");
+                      started =
+                          gang != nullptr && gang->durable.satisfied && machine.reader().FindPlan(*gang) == nullptr;
+                    })
+                    .ok());
+    return started;
+  }
   void AskFilter(const std::string& uid) {
     ASSERT_TRUE(engine_.Ask(Filter{uid, std::make_shared<NodeOffer>(NodeOffer::AllNodes())}).ok());
   }
@@ -351,6 +362,74 @@ TEST_F(TracedEngine, HeldCall_PartsAddUp) {
   EXPECT_EQ(outcomes, "failed busy;refused busy;bound ;");
   EXPECT_EQ(bindings.back()->took_us, bound);
   EXPECT_TRUE(Tracer(nullptr).Begin(bind) == nullptr && tracer.Begin(Tick{}) == nullptr) << "no decision, no span";
+}
+
+// The time until the answer was stored is what remains of the call's time.
+TEST_F(TracedEngine, End_StoredIsTheRest) {
+  struct Row {
+    int64_t decided, held, bound;
+    bool slow;
+    int64_t others;  // waited, decided, held and bound; -1: the call has no part for storing
+  };
+  for (const auto& [decided, held, bound, slow, others] :
+       {Row{200, 300, 400, true, 1'000}, Row{200, -1, -1, true, 300}, Row{0, 0, 0, true, 100},
+        Row{-1, -1, -1, true, -1}, Row{200, 300, 400, false, -1}, Row{1'000'000'000, 0, 0, true, -2}}) {
+    Tracer tracer(&spans_);
+    auto span = tracer.Begin(Bind{"u", "n", 0});
+    span->begun_us -= 50'000;
+    const int64_t stored_before = span->parts.stored;
+    span->parts.waited = 100;
+    span->parts.decided = decided;
+    span->parts.held = held;
+    span->parts.bound = bound;
+    tracer.End({span}, slow);
+    EXPECT_GE(span->took_us, 50'000);
+    EXPECT_EQ(span->parts.stored, others == -1   ? stored_before
+                                  : others == -2 ? 0
+                                                 : span->took_us - others)
+        << decided << " " << slow;
+  }
+}
+
+// The start of a gang is linked with the calls that permitted its members, and with no other call.
+TEST_F(TracedEngine, GangStart_LinksPermittingCalls) {
+  Put(SomePod("a", "g", 1));
+  AwaitPlan();
+  Tracer tracer(&spans_);
+  const auto made = [&](const char* name, const char* outcome, const char* gang) {
+    auto span = tracer.Begin(Bind{"u-a", "n", 0});
+    EXPECT_TRUE(engine_
+                    .ReadDurableSync([&](const Machine& machine) {
+                      tracer.OnDequeued(machine, Bind{"u-a", "n", 0}, span.get());
+                    })
+                    .ok());
+    span->name = name;
+    span->outcome = outcome;
+    span->gang = gang;
+    return span;
+  };
+  std::vector<std::shared_ptr<Span>> ended = {
+      made("permit", "waits", "d/g"),         made("confirm", "Planned", "d/g"),
+      made("submit", "Confirmed", "d/g"),     made("permit", "permitted", ""),
+      made("permit", "permitted", "d/other"), made("permit", "permitted", "d/g"),
+      made("confirm", "Confirmed", "d/g"),    made("bind", "bound", "d/g")};
+  const std::vector<uint64_t> linked = {ended[5]->id, ended[6]->id, ended[7]->id};
+  ended[6]->pod.clear();
+  ASSERT_TRUE(Schedule("u-a").ok());
+  binder_.Join();
+  while (!GangHasStarted()) absl::SleepFor(absl::Milliseconds(1));
+  ASSERT_TRUE(engine_.ReadDurableSync([&](const Machine& machine) { tracer.AddStarts(machine, &ended); }).ok());
+  ASSERT_EQ(ended.size(), 9U);
+  const Span& start = *ended.back();
+  EXPECT_EQ(absl::StrCat(start.name, " ", start.gang, " ", start.outcome, " ", start.pods), "gang start d/g started 1");
+  ASSERT_EQ(start.links.size(), linked.size());
+  for (size_t i = 0; i < linked.size(); ++i) {
+    EXPECT_EQ(start.links[i].to.span, linked[i]);
+    EXPECT_EQ(start.links[i].why, i == 1 ? "its confirmation" : "a pod of it");
+  }
+  std::vector<std::shared_ptr<Span>> later = {ended[5]};
+  ASSERT_TRUE(engine_.ReadDurableSync([&](const Machine& machine) { tracer.AddStarts(machine, &later); }).ok());
+  EXPECT_EQ(later.size(), 1U) << "it starts once";
 }
 
 // Excess spans cost nothing: of very many decisions in a second the excess leaves no span, and is counted.
