@@ -27,10 +27,10 @@ fi
 duration() { echo "$(($1 / 60)) min $(($1 % 60)) s"; }
 summary=()
 
-# The same work takes up to twice the CPU time when others use the machine. So a fixed piece of compiling is timed on all
-# cores before and after each suite, and budgets are stretched by how much longer it takes than on quiet cores.
-QUIET_MS=3700
-sample_percent() { # of QUIET_MS, at least 100
+# The same work takes up to twice its CPU time when others use the machine. So a fixed piece of compiling is timed on all
+# cores before and after each suite, and a budget grows by as much as it takes longer than on a quiet machine.
+QUIET_MS=3700 # of CPU for one copy
+slowness() { # in percent of QUIET_MS, at least 100
   local TIMEFORMAT='%U %S'
   { time ( for _ in $(seq "$(nproc)"); do
     c++ -std=c++20 -O2 -x c++ -c -o /dev/null - <<<'#include <regex>
@@ -55,11 +55,11 @@ suite() {
     echo "    no test ran in $name: that is a failure"
     f=$((f + 1))
   fi
-  local before=$percent
-  percent=$(sample_percent)
-  [ "$before" -gt "$percent" ] || before=$percent
-  if [ "$cpu" -gt $((minutes * 90 * before / 100)) ]; then
-    echo "    $name took $(duration "$cpu") of CPU; at most 1.5 times its budget of $minutes min, where the machine is at $before% of a quiet one's time"
+  local slow=$percent
+  percent=$(slowness)
+  [ "$slow" -gt "$percent" ] || slow=$percent
+  if [ "$cpu" -gt $((minutes * 90 * slow / 100)) ]; then
+    echo "    $name took $(duration "$cpu") of CPU; at most 1.5 times its budget of $minutes min, on a machine that takes $slow% of its time when quiet"
     f=$((f + 1))
   fi
   if [ "$f" -ne 0 ]; then
@@ -70,7 +70,7 @@ suite() {
   local again
   again=$(grep -c 'not run again' "$log")
   [ "$again" = 0 ] || echo "    $again tests were not run again: program, data and settings passed before"
-  echo "== $name: $(duration "$cpu") of CPU (work takes $before% of a quiet machine's time), $(duration $((SECONDS - start))) of time; $p passed, $f failed"
+  echo "== $name: $(duration "$cpu") of CPU (the machine takes $slow% of its time when quiet), $(duration $((SECONDS - start))) of time; $p passed, $f failed"
   summary+=("$(printf '%-10s %6d passed %4d failed %15s CPU of %3d min' "$name" "$p" "$f" "$(duration "$cpu")" "$minutes")")
   passed=$((passed + p))
   failed=$((failed + f))
@@ -87,7 +87,7 @@ if ! tools/install-deps.sh --test; then
   echo "0 passed, 1 failed"
   exit 1
 fi
-percent=$(sample_percent)
+percent=$(slowness)
 if [ "$tier" = check ]; then
   suite test count_ctest make test
   # The end-to-end tests and the clients wait for answers half of the time: the linter and the sanitizers' builds take

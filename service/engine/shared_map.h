@@ -169,7 +169,7 @@ class SharedMap<Value, KeyOf>::Editor {
     auto right = std::make_shared<Node>();
     right->edit = edit_;
     // Keys often arrive in ascending order; then the left node stays nearly full.
-    const auto half = static_cast<std::ptrdiff_t>(kFan * 3 / 4);
+    const auto half = static_cast<std::ptrdiff_t>(kFan * 3 / 4);  // short cut
     right->entries.assign(node->entries.begin() + half, node->entries.end());
     node->entries.resize(static_cast<size_t>(half));
     if (!node->children.empty()) {

@@ -66,7 +66,7 @@ void Ledger::Book(const Payer& payer, ClassId cls, int64_t pods) {
 }
 
 void Ledger::SetPayer(int32_t pod, Payer payer) {
-  if (payers_.Of(pod) == payer) return;
+  if (payers_.Of(pod) == payer) return;  // short cut
   const PodCharge& charge = pods_.Of(pod);
   if (charge.node != kNoNode) {
     Book(payers_.Of(pod), charge.cls, -1);

@@ -109,7 +109,7 @@ std::string PodAffinity::LabelIdentityOf(absl::string_view name_space, absl::str
     absl::StrAppend(&identity, key, absl::string_view("\0", 1), value, absl::string_view("\0", 1));
   };
   ForEachPacked(labels, append);
-  if (identity.empty() && !selects_unlabelled_) return "";
+  if (identity.empty() && !selects_unlabelled_) return "";  // short cut: fewer classes
   if (of_namespace != nullptr && by_namespaces()) {
     append(NamespaceKey(""), "");
     for (const auto& [key, value] : *of_namespace) append(NamespaceKey(key), value);

@@ -96,7 +96,8 @@ void Topology::CatchUp(ClassId cls, ClassRoom* of) {
   const int64_t end = cluster_->log_end();
   const int64_t position = std::exchange(of->position, end);
   const auto nodes = static_cast<size_t>(cluster_->node_limit());
-  if (position < 0 || position < cluster_->log_start() || end - position > 2 * static_cast<int64_t>(nodes) + 64) {
+  if (position < 0 || position < cluster_->log_start() ||
+      end - position > 2 * static_cast<int64_t>(nodes) + 64) {  // short cut
     of->room.resize(nodes);
     for (NodeId node = 0; node < cluster_->node_limit(); ++node) {
       of->room[static_cast<size_t>(node)] = RoomOn(node, cls);

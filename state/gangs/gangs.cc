@@ -78,7 +78,7 @@ const Pod& Gangs::FirstMember(const Gang& gang) {
 }
 
 const std::vector<Candidates>& Gangs::CandidateRuns(const Claim& claim) {
-  if (claim.runs_current) return claim.runs;
+  if (claim.runs_current) return claim.runs;  // short cut
   Gang& changed = MutateUntracked(GangOf(claim));
   changed.runs_current = true;
   changed.runs.clear();

@@ -306,7 +306,7 @@ void PodFacts::Reclassify(const std::string* name_space, ApplyContext* ctx) {
   for (PodId id = 0; id < r_.gangs->pod_limit(); ++id) {
     const Pod* pod = r_.gangs->PodAt(id);
     if (pod == nullptr) continue;
-    if (name_space != nullptr && pod->facts.name_space != *name_space) continue;
+    if (name_space != nullptr && pod->facts.name_space != *name_space) continue;  // short cut
     if (!ChangesIdentity(*pod, pod->facts)) continue;
     r_.pod_lifecycle->OnChanged(*pod, /*shape=*/true, ctx);
     SetFacts(*pod, pod->facts, /*shape_changed=*/true, ctx);

@@ -52,6 +52,23 @@ TEST_F(BindingsTest, Commit_BindingsHaveDeadlinesOfTheirCalls) {
   EXPECT_EQ(Done(), (Lines{"bind a to n by 45020", "keep commit/a"}));
 }
 
+// K-13: the binding of a lone pod may have been sent before a restart: its node is kept for it, if the node has room.
+TEST_F(BindingsTest, RestoreCommitment_LonePod_NeedsRoom) {
+  const Pod& large = PutLone("a", 3);
+  const Pod& small = PutLone("b", 2);
+  EXPECT_FALSE(bindings_.RestoreCommitment(large, {.uid = "a", .node = "n"}, &*ctx_))
+      << "the plan has two of four cpus";
+  EXPECT_EQ(large.state, MemberState::kPending);
+  EXPECT_FALSE(bindings_.RestoreCommitment(small, {.uid = "b", .node = "gone"}, &*ctx_));
+  EXPECT_FALSE(bindings_.RestoreCommitment(small, {.uid = "b", .node = ""}, &*ctx_));
+  EXPECT_FALSE(bindings_.RestoreCommitment(small, {.uid = "b", .node = "n", .gang = "d/x"}, &*ctx_));
+  EXPECT_FALSE(bindings_.RestoreCommitment(PodAt("g-1"), {.uid = "g-1", .node = "n"}, &*ctx_));
+  EXPECT_TRUE(bindings_.RestoreCommitment(small, {.uid = "b", .node = "n"}, &*ctx_));
+  EXPECT_EQ(small.state, MemberState::kCommitted);
+  EXPECT_TRUE(pod_lifecycle_.IsRestored(small));
+  EXPECT_EQ(UsedOn("n"), 2);
+}
+
 // G-8: a member of a gang that was satisfied once is permitted alone: its commit is part of no start.
 TEST_F(BindingsTest, PermitIfQuorum_OnceSatisfied_CommitIsPartOfNoStart) {
   PodDescription facts = Facts("s-1", 1, "s", 2);

@@ -290,5 +290,19 @@ TEST(CapacityGuardTest, RandomPreemptors_LeaveGangsTheirMinimum) {
   }
 }
 
+class GuardReasons : public FrontendsTest {};
+
+TEST_F(GuardReasons, PromisedNode_ReasonNamesPromise) {
+  AddNode("n", 2);
+  PutGang("g", 2);
+  PlanNow(GangAt("g"));
+  AddNode("free", 1);
+  const Pod& pod = PutLone("a", 1);
+  const FilterReply reply = capacity_guard_.FilterExtra(pod, NodeOffer({"n", "free"}));
+  EXPECT_EQ(reply.guarded, std::vector<std::string>{"n"});
+  EXPECT_EQ(reply.reason.text, "the node's free capacity is promised to a gang");
+  EXPECT_TRUE(capacity_guard_.FilterExtra(pod, NodeOffer({"free"})).reason.none());
+}
+
 }  // namespace
 }  // namespace muster

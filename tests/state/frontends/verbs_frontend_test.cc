@@ -49,6 +49,24 @@ TEST_F(VerbsTest, PostFilter_SatisfiedOrNoMinimum_ChangesNothing) {
   }
 }
 
+// P-6: a gang gives way at the barrier only if that makes room: each of its pods counts once.
+TEST_F(VerbsTest, Permit_WaitingPodsReturnTooLittle_NobodyGivesWay) {
+  PlacedByCaller();
+  PodDescription user = Facts("user", 1);
+  user.node_name = "n";
+  const Pod& placed = Put(user, /*submitted=*/false, MemberState::kRunning);
+  ledger_.ChargePod(placed.id, cluster_.FindNode("n"), placed.cls, ChargeKind::kUsed);
+  PodDescription first = Facts("first-1", 4, "first", 2);
+  first.priority = 9;
+  Put(first);
+  first.uid = first.name = "first-2";
+  Put(first);
+  PutGang("later", 2);
+  EXPECT_EQ(OnPermit(permit_, {"later-1", "n", 1, 0}, &*ctx_).kind, PermitReply::Kind::kWait);
+  EXPECT_EQ(OnPermit(permit_, {"first-1", "n", 2, 0}, &*ctx_).kind, PermitReply::Kind::kReject);
+  EXPECT_EQ(PodAt("later-1").state, MemberState::kWaiting);
+}
+
 // A pod that runs keeps its node, and its caller says nothing about the others of its gang.
 TEST_F(VerbsTest, Unreserve_PodWithNode_ChangesNothing) {
   PlacedByCaller();

@@ -233,6 +233,23 @@ TEST_F(MachineFacts, SnapshotAndUpdate_RemoveOnlyAbsentFacts) {
   EXPECT_EQ(known(), "sub-1   api:gRPC API");
 }
 
+// A snapshot that has the same object again does not touch its gang: its plan stays.
+TEST_F(MachineFacts, ReplaceFacts_SameObject_KeepsPlan) {
+  PodDescription pod = Lone("x-1", 1);
+  pod.gang.name = "x";
+  pod.gang.dialect = GangDialect::kPodGroupX;
+  const ReplaceFacts all{{"a", 1},
+                         {SmallNode("n", 4)},
+                         {pod},
+                         {{GangDialect::kPodGroupX, "d", "x", "o", 1, GangDeclaration{.min_member = 1}}}};
+  Apply(all);
+  ASSERT_TRUE(Planned("x"));
+  const int64_t plan = machine_.reader().FindPlan(GangAt("x"))->id;
+  Apply(all);
+  ASSERT_TRUE(Planned("x"));
+  EXPECT_EQ(machine_.reader().FindPlan(GangAt("x"))->id, plan);
+}
+
 TEST(MachineHash, Hash_FactsReadOrNot_Differs) {
   Machine unread{MachineSettings()};
   Machine read{MachineSettings()};

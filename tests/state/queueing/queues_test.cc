@@ -209,7 +209,50 @@ TEST(QueuesTest, RandomQueues_AllowWhatFitsEveryBound) {
 
 class QueueChecks : public RoomsTest {};
 
-// G-4: what a queue can never hold is rejected for good; of a gang with a member on a node, the rest is judged when it asks.
+// of a group with gangs in two queues, each queue counts its part.
+TEST_F(QueueChecks, Before_GroupInTwoQueues_CountsPartOfEach) {
+  QueueRules rules;
+  for (const char* name : {"a", "b"}) {
+    QueueSpec& spec = rules.queues.emplace_back();
+    spec.name = name;
+    spec.quota = {{"cpu", 4}};
+  }
+  queues_.Set(rules);
+  AddNode("n", 8);
+  const auto put = [&](const char* name, const char* queue, int64_t cpu, bool grouped) {
+    PodDescription facts = Facts(absl::StrCat(name, "-1"), cpu, name, 1);
+    facts.gang.declaration.Mutable().queue = queue;
+    if (grouped) facts.gang.declaration.Mutable().groups = {"d/g", "d/h"};
+    Put(facts);
+  };
+  put("x", "b", 2, false);
+  put("g", "a", 1, true);
+  put("h", "b", 3, true);
+  put("rest", "a", 6, false);  // so that both queues want all of their quota
+  for (const char* name : {"x", "g", "h", "rest"}) {
+    queues_.SetPayers(GangAt(name));
+    queues_.Refresh(GangAt(name), /*runs=*/false, /*waits=*/true, /*never=*/false);
+  }
+  queues_.BeginRound();
+  EXPECT_TRUE(queues_.Before(GangAt("g"), GangAt("x"))) << "1 of 4 against 2 of 4";
+  EXPECT_FALSE(queues_.Before(GangAt("x"), GangAt("g")));
+}
+
+// A resource that no node has is no part of the cluster.
+TEST_F(QueueChecks, CostShareOf_ResourceWithoutNodes_IsLeftOut) {
+  QueueRules rules;
+  QueueSpec& spec = rules.queues.emplace_back();
+  spec.name = "a";
+  spec.limit = {{"cpu", 4}, {"gpu", 4}, {"memory", 100}};
+  queues_.Set(rules);
+  PutNode(NodeWith("n", {{"cpu", 4}, {"memory", 100}, {"pods", 10}}));
+  PodDescription facts = Facts("p", 1);
+  facts.shape.Mutable().requests = {{"cpu", 1}, {"gpu", 1}, {"memory", 50}};
+  EXPECT_EQ(queues_.CostShareOf(Put(facts).cls), 0.5);
+}
+
+// G-4: what a queue can never hold is rejected for good; of a gang with a member on a node, the rest is judged when it
+// asks.
 TEST_F(QueueChecks, PermanentRejection_ActiveMember_IsNone) {
   QueueRules rules;
   QueueSpec& spec = rules.queues.emplace_back();

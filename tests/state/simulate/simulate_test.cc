@@ -89,6 +89,17 @@ TEST(SimulateTest, BackfillWithDurations_NeverDelaysHead) {  // SPEC Q-6
   EXPECT_GE(result.jobs[6].start_ms, 2 * kHour);
 }
 
+// The first report comes when 256 jobs have started, the last at the end.
+TEST(SimulateTest, Progress_IsReportedEvery256Jobs) {
+  std::vector<Job> jobs;
+  for (int i = 0; i < 600; ++i) jobs.push_back({absl::StrCat("j", i), i * 1'000, kHour, 1, "", 0});
+  std::vector<size_t> reports;
+  const auto run =
+      simulate::Run(Nodes(100, HeadPolicy::kHold), jobs, [&](size_t started, int64_t) { reports.push_back(started); });
+  ASSERT_TRUE(run.ok());
+  EXPECT_THAT(reports, ElementsAre(256, 512, 600));
+}
+
 // Percentiles are values by nearest rank; only samples with waiting jobs count towards the fragmentation.
 TEST(SimulateTest, Figures_MatchDefinitions) {
   EXPECT_EQ(simulate::FiguresOf(Result(), 8).jobs, 0);

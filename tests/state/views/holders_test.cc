@@ -69,6 +69,25 @@ TEST_F(HoldersTest, Gang_IsAHolderFromPlanToEnd) {
   EXPECT_EQ(Holders("late"), Lines()) << "it has room now";
 }
 
+// The member that fits on no node decides what is scarce, however much room there is where it may not go.
+TEST_F(HoldersTest, ForbiddenNode_DoesNotCount) {
+  Apply(UpsertNode{SmallNode("n", 2)});
+  NodeDescription other = SmallNode("other", 9);
+  other.taints = {{"dedicated", "x", TaintEffect::kNoSchedule}};
+  Apply(UpsertNode{other});
+  PutOn("n", Lone("lone", 1));
+  PodDescription small = Member("g-1", "g", 2, 1);
+  small.priority = 1;  // it is looked at first
+  Apply(UpsertPod{small});
+  Apply(UpsertPod{Member("g-2", "g", 2, 2)});
+  EXPECT_EQ(View("g").reason.code, ReasonCode::kNoRoom) << View("g").reason.text;
+  HoldersCursor read;
+  HoldersView view;
+  while (!machine_.reader().queues.ViewHolders(GangAt("g"), 100, &read, &view)) {
+  }
+  EXPECT_EQ(read.uid, "g-2");
+}
+
 // P-8: a gang without a plan has a future reservation.
 TEST_F(HoldersTest, FutureReservation_IsListed) {
   Apply(UpsertNode{SmallNode("n", 4)});

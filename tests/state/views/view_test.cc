@@ -117,6 +117,12 @@ TEST_F(MachineView, FutureSlots_AreCountedForEachLeaf) {
   Apply(UpsertGangObject{object});
   Apply(UpsertPod{pod});
   EXPECT_EQ(View("g").future_slots_by_leaf, (std::vector<int32_t>{1, 2}));
+  EXPECT_EQ(View("g").reason.text,
+            "room is reserved for 1 members, which are being activated; slots are reserved for 3 future members");
+  AskAndBind("a-1", 1);
+  EXPECT_EQ(View("g").reason.text, "permitted: 0 of 1 members are bound; slots are reserved for 3 future members");
+  Apply(BindingOutcome{"a-1", "n", BindingResult::kBound, ""});
+  EXPECT_EQ(View("g").reason.text, "it has started; slots are reserved for 3 future members");
 }
 
 // S-5: members are read in steps of one. Two members may differ only in the UID.
