@@ -24,7 +24,7 @@ std::string Format(const std::string& resource, WideSum amount) {
 void AddSmallestRequests(absl::Span<const Candidates> runs, int32_t needed, const Cluster& cluster, ResourceSum* sum) {
   int64_t pods = 0;
   for (const Candidates& run : runs) pods += run.pods;  // short cut
-  if (pods == needed || runs.size() == 1) {  // short cut
+  if (pods == needed || runs.size() == 1) {             // short cut
     for (const Candidates& run : runs) sum->AddTimes(cluster.pod_class(run.cls).request, std::min(needed, run.pods));
     return;
   }

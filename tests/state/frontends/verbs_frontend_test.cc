@@ -50,7 +50,7 @@ TEST_F(VerbsTest, PostFilter_SatisfiedOrNoMinimum_ChangesNothing) {
 }
 
 // P-6: a gang gives way at the barrier only if that makes room: each of its pods counts once.
-TEST_F(VerbsTest, Permit_WaitingPodsReturnTooLittle_NobodyGivesWay) {
+TEST_F(VerbsTest, Permit_WaitingPodsReturnTooLittle_NoGangGivesWay) {
   PlacedByCaller();
   PodDescription user = Facts("user", 1);
   user.node_name = "n";
