@@ -275,7 +275,9 @@ void ParseStatus(const Json& status, PodDescription* out) {
   if (!conditions.is_array()) return;
   for (const Json& condition : conditions) {
     if (StringOrEmpty(condition, "type") != "PodScheduled" || StringOrEmpty(condition, "status") != "False") continue;
-    if (StringOrEmpty(condition, "reason") == "SchedulingGated") continue;
+    // Another reason is a gate, or an attempt that failed, as when the extender does not answer in time
+    // (SchedulerError): kube-scheduler repeats it by itself.
+    if (StringOrEmpty(condition, "reason") != "Unschedulable") continue;
     out->unschedulable = StringOrEmpty(condition, "message");
     if (out->unschedulable.empty()) out->unschedulable = "no reason given";
   }

@@ -236,5 +236,17 @@ TEST(Pods, GatesAndConditions_AreRead) {
   EXPECT_EQ(pod.unschedulable, "0/3");
 }
 
+// K-5: an attempt that ended with an error says nothing about nodes: kube-scheduler repeats it. Muster's own timeout is
+// one.
+TEST(Pods, FailedAttempt_IsNotUnschedulable) {
+  for (const char* reason : {"SchedulerError", "SchedulingGated", ""}) {
+    const PodDescription pod = Pod(absl::StrCat(
+        R"({"metadata":{"name":"p","uid":"u"},"spec":{},"status":{"conditions":[{"type":"PodScheduled","status":"False",)"
+        R"("message":"Post \"http://127.0.0.1:8888/filter\": context deadline exceeded","reason":")",
+        reason, R"("}]}})"));
+    EXPECT_EQ(pod.unschedulable, "") << reason;
+  }
+}
+
 }  // namespace objects_test
 }  // namespace muster
