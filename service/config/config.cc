@@ -287,9 +287,11 @@ std::vector<Field> ProcessFields() {
   return {
       {"holds.max", "5000", "bind calls held at once; each is a connection and a file of kube-scheduler",
        ReadInt(1, 100'000, [](Config* c, int64_t v) { c->machine.max_holds = static_cast<int32_t>(v); })},
-      {"holds.timeout", "20s", "longest time for which a bind call is held",
+      {"holds.timeout", "20s",
+       "a held bind call ends when no member of its gang has arrived for this long, and longer while kube-scheduler is "
+       "behind",
        ReadDuration([](Config* c) -> int64_t& { return c->machine.hold_limit_ms; })},
-      {"holds.answerTimeout", "45s",
+      {"holds.answerTimeout", "5m",
        "nothing is bound later than this after its call; below the bind extender's httpTimeout",
        ReadDuration([](Config* c) -> int64_t& { return c->machine.answer_limit_ms; })},
       {"tracing.maxSpans", "50000",

@@ -23,6 +23,10 @@ constexpr absl::string_view kNote =
     "muster: room is reserved for the pod's gang; its scheduler was asked to try it again. Its last message: ";
 constexpr size_t kMaxMessageBytes = 600;
 constexpr absl::string_view kNodesPhrase = "nodes are available: ";
+// kube-scheduler's longest back-off after a failed attempt, and the rounding of its end.
+constexpr int64_t kLongestBackoffMs = 11'000;
+constexpr int64_t kDelayHalvesMs = 30'000;
+constexpr int64_t kLongestDelayMs = 300'000;
 
 }  // namespace
 
@@ -80,12 +84,35 @@ void Activations::SetUnschedulable(const Pod& pod, bool refused) {
   State& state = states_[pod.id];
   state.unschedulable = refused;
   state.activated = false;
+  state.queued_ms = kNever;
 }
 
 bool Activations::HasObservedActivation(const Pod& pod, int64_t plan) const {
   const State& state = Of(pod);
   return state.plan == plan && !pod.facts.our_gate &&
          (state.by_gate_removal || pod.facts.activation_mark != state.annotation_before);
+}
+
+void Activations::OnTried(const Pod& pod, int64_t now_ms) {
+  const int64_t queued_ms = std::exchange(states_[pod.id].queued_ms, kNever);
+  // A pod that kube-scheduler had refused by itself was tried when something changed for it.
+  if (queued_ms == kNever || IsForeignMessage(pod)) return;
+  const int64_t backed_off_ms = Of(pod).backs_off ? kLongestBackoffMs : 0;
+  const int64_t waited_ms = std::min(now_ms - queued_ms - backed_off_ms, kLongestDelayMs);
+  if (waited_ms > QueueDelayMs(now_ms)) longest_delay_ = {waited_ms, now_ms};
+}
+
+int64_t Activations::QueueDelayMs(int64_t now_ms) const {
+  return longest_delay_.ms >> std::min<int64_t>((now_ms - longest_delay_.seen_ms) / kDelayHalvesMs, 62);
+}
+
+bool Activations::IsQueued(const Pod& pod, int64_t now_ms) const {
+  const State& state = Of(pod);
+  return state.activated && state.queued_ms != kNever && now_ms - state.queued_ms < 2 * QueueDelayMs(now_ms);
+}
+
+bool Activations::AnyQueued(const Gang& gang, int64_t now_ms) const {
+  return absl::c_any_of(gang.in(MemberState::kPending), [&](const Pod* pod) { return IsQueued(*pod, now_ms); });
 }
 
 void Activations::Remove(const Pod& pod) {
@@ -122,6 +149,10 @@ void Activations::Activate(const Pod& pod, NodeId hint, int64_t plan, ApplyConte
   }
   State& state = states_[pod.id];
   state.suspected_plan = !call.note.empty() && HasUnmodelledReason(message) ? plan : 0;
+  if (call.remove_gate || state.queued_ms == kNever) {  // else it is in the queue already, and keeps its place
+    state.queued_ms = ctx->now_ms();
+    state.backs_off = !call.remove_gate;
+  }
   state.activated = true;
   state.plan = plan;
   state.by_gate_removal = call.remove_gate;
@@ -146,7 +177,8 @@ void Activations::ActivateMembers(const Gang& gang, const Plans& plans, bool aga
       if (place < 0) continue;
       hint = plan.slots[static_cast<size_t>(place)].node;
     }
-    if (needs_activation(pod, has_slot) && (again || !Of(*pod).activated)) Activate(*pod, hint, plan.id, ctx);
+    const bool may_activate = !Of(*pod).activated || (again && !IsQueued(*pod, ctx->now_ms()));
+    if (needs_activation(pod, has_slot) && may_activate) Activate(*pod, hint, plan.id, ctx);
   }
 }
 

@@ -62,6 +62,8 @@ class Activations {
     ReportedReason last_refusal;    // Muster's last refusal, which the pod's condition shows
     ReportedReason last_event;      // the last event for its owner
     int64_t last_event_ms = -kNever;
+    int64_t queued_ms = kNever;  // since when it stands in kube-scheduler's queue for its next attempt; kNever: unknown
+    bool backs_off = false;      // before that it may have to wait for the end of its back-off
   };
 
   // `nominate`: set nominated node names as a hint when gates are removed.
@@ -94,6 +96,22 @@ class Activations {
   }
   // The scheduler asked about the pod.
   void ClearSuspicion(const Pod& pod) { states_[pod.id].suspected_plan = 0; }
+
+  // --- how far kube-scheduler is behind ---
+  // The pod was announced, and its scheduler will try it without an activation.
+  void OnQueued(const Pod& pod, int64_t now_ms) { states_[pod.id].queued_ms = now_ms; }
+  // kube-scheduler tries the pod.
+  void OnTried(const Pod& pod, int64_t now_ms);
+  // How long pods stood in kube-scheduler's queue lately. It tries one pod at a time: a member that is activated now
+  // may be tried this much later. Halves with every kDelayHalvesMs without a longer one.
+  [[nodiscard]] int64_t QueueDelayMs(int64_t now_ms) const;
+  struct LongestDelay {
+    int64_t ms = 0;
+    int64_t seen_ms = 0;  // when
+  };
+  [[nodiscard]] const LongestDelay& longest_delay() const { return longest_delay_; }
+  // Some member was activated so lately that kube-scheduler, which is behind, may not have come to it.
+  [[nodiscard]] bool AnyQueued(const Gang& gang, int64_t now_ms) const;
   [[nodiscard]] static ReportedReason ReportedReasonOf(const Reason& reason);
   // When the pod's owner should be notified of the reason: `now_ms`: at once; kNever: already reported; later: a reason
   // with the same code was reported a short time ago.
@@ -113,8 +131,8 @@ class Activations {
   // --- activating ---
   // `hint`: a node to nominate; kNoNode: none. `plan`: the plan that it is activated for; 0: none.
   void Activate(const Pod& pod, NodeId hint, int64_t plan, ApplyContext* ctx);
-  // Activates the members that the gang's plan has slots for. `again`: also members that were activated before.
-  // REQUIRES: a plan.
+  // Activates the members that the gang's plan has slots for. `again`: also members that were activated before, unless
+  // they are in kube-scheduler's queue. REQUIRES: a plan.
   void ActivateMembers(const Gang& gang, const Plans& plans, bool again, ApplyContext* ctx);
   // A sentence about the members that were activated for the plan and still have Muster's gate, because the API server
   // has not removed it; empty: there are none.
@@ -127,10 +145,12 @@ class Activations {
 
   static constexpr auto Recorded() {
     return std::tuple(&Activations::states_, &Activations::guarded_, &Activations::gain_position_,
-                      &Activations::unknown_queries_, &Activations::unknown_query_turns_, &Activations::next_turn_);
+                      &Activations::unknown_queries_, &Activations::unknown_query_turns_, &Activations::next_turn_,
+                      &Activations::longest_delay_);
   }
 
  private:
+  [[nodiscard]] bool IsQueued(const Pod& pod, int64_t now_ms) const;
   // Activates the guarded pods of the classes for which `fits` returns true.
   void ActivateGuardedIf(absl::FunctionRef<bool(ClassId)> fits, ApplyContext* ctx);
 
@@ -143,6 +163,7 @@ class Activations {
   absl::btree_map<int64_t, std::string> unknown_queries_;
   absl::flat_hash_map<std::string, int64_t> unknown_query_turns_;  // UID -> key in unknown_queries_
   int64_t next_turn_ = 0;
+  LongestDelay longest_delay_;
 };
 
 }  // namespace muster

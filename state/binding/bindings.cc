@@ -24,6 +24,9 @@ constexpr int64_t kFirstRetryMs = 100;
 constexpr int64_t kMaxRetryMs = 5'000;
 // The least time between a commit and the end of its callers' patience, so that every binding can be sent and answered.
 constexpr int64_t kCommitSpareMs = 10'000;
+// The same of the end of a hold: a little more, so that the gang may still start in between.
+constexpr int64_t kHoldSpareMs = 15'000;
+constexpr int64_t kRestoredMs = 45'000;    // after a restart: the longest that a binding sent before may be under way
 constexpr int64_t kUnobservedMs = 10'000;  // the longest expected delay of kube-scheduler's watch
 
 // REQUIRES: attempts >= 1.
@@ -295,7 +298,11 @@ void Bindings::OnMemberLost(const Gang& gang, const Pod& pod, bool was_active, A
 void Bindings::OnTime(const Pod& pod, ApplyContext* ctx) {
   PodLifecycle& pods = *r_.pod_lifecycle;
   if (pods.Deadline(pod) > ctx->now_ms()) return;
-  if (pod.state == MemberState::kWaiting) return ExpireHold(pod, ctx);
+  if (pod.state == MemberState::kWaiting) {
+    const int64_t until_ms = HoldDeadline(pod, ctx->now_ms());
+    if (until_ms <= ctx->now_ms()) return ExpireHold(pod, ctx);
+    return pods.ExtendHold(pod, until_ms);
+  }
   if (pod.state == MemberState::kPending) {
     // If kube-scheduler refused the pod meanwhile, the reconciliation of its gang activates it (K-7).
     const Binding& binding = pods.BindingOf(pod);
@@ -314,15 +321,22 @@ void Bindings::OnTime(const Pod& pod, ApplyContext* ctx) {
   ReturnNode(pod, ctx);
 }
 
-// K-5: the pod waited at the barrier for hold_limit_ms.
+// K-5: when the pod's hold ends: it lasts while members of its gang arrive, within the patience of its caller.
+int64_t Bindings::HoldDeadline(const Pod& pod, int64_t now_ms) const {
+  return std::min(r_.plan_lifecycle->ArrivalDeadline(*pod.gang, settings_.hold_limit_ms, now_ms),
+                  r_.pod_lifecycle->Of(pod).answer_by_ms - kHoldSpareMs);
+}
+
+// K-5: no member of the pod's gang has arrived for hold_limit_ms.
 void Bindings::ExpireHold(const Pod& pod, ApplyContext* ctx) {
-  const Plan* plan = r_.plans->Of(*pod.gang);
-  r_.pod_lifecycle->EndWait(pod,
-                            {ReasonCode::kHoldExpired,
-                             absl::StrCat("gang ", pod.gang->key, ": held for ", settings_.hold_limit_ms / 1000, " s, ",
-                                          plan == nullptr ? 0 : plan->held, " of ", plan == nullptr ? 0 : plan->size(),
-                                          " members were at the barrier; the pod will be tried again")},
-                            ctx);
+  const Plan& plan = *r_.plans->Of(*pod.gang);
+  const int64_t held_ms = ctx->now_ms() - (r_.pod_lifecycle->Of(pod).answer_by_ms - settings_.answer_limit_ms);
+  r_.pod_lifecycle->EndWait(
+      pod,
+      {ReasonCode::kHoldExpired,
+       absl::StrCat("gang ", pod.gang->key, ": held for ", held_ms / 1000, " s, ", plan.held, " of ", plan.size(),
+                    " members were at the barrier; the pod will be tried again")},
+      ctx);
 }
 
 // --- permits (G-4, G-7, G-8) ---
@@ -408,7 +422,7 @@ bool Bindings::RestoreCommitment(const Pod& pod, const Commitment& commitment, A
       r_.pod_lifecycle->RestoreNomination(pod);
       return false;
     }
-    const int64_t until_ms = ctx->now_ms() + settings_.answer_limit_ms;
+    const int64_t until_ms = ctx->now_ms() + kRestoredMs;
     r_.pod_lifecycle->Apply(pod, {.event = PodEvent::kRestored, .node = sent_to, .until_ms = until_ms}, ctx);
     r_.pod_lifecycle->OnCommitRecorded(pod, /*start=*/0);
     return true;

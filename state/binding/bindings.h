@@ -21,7 +21,7 @@ namespace muster {
 struct Commitment;
 
 struct BindingSettings {
-  int64_t hold_limit_ms = 0;    // K-5
+  int64_t hold_limit_ms = 0;    // K-5: a hold ends this long after the last arrival of a member of its gang
   int64_t answer_limit_ms = 0;  // no binding is sent later than this after the call arrived
 };
 
@@ -111,6 +111,7 @@ class Bindings {
   void OnBound(const Pod& pod, MemberState now, ApplyContext* ctx);
   void ReleaseBoundSlot(const Pod& pod, ApplyContext* ctx);
   void OnBindRefused(const Pod& pod, absl::string_view message, ApplyContext* ctx);
+  [[nodiscard]] int64_t HoldDeadline(const Pod& pod, int64_t now_ms) const;
   void ExpireHold(const Pod& pod, ApplyContext* ctx);
 
   const BindingRooms r_;

@@ -40,6 +40,7 @@ void PlanLifecycle::Adopt(const Gang& gang, int64_t id, absl::Span<const Stateme
     any_unplaceable = any_unplaceable || pod->unplaceable;
   }
   r_.clock->Start(gang, /*by_plan=*/true, ctx->now_ms());
+  r_.plans->SetIdleDeadline(gang, ctx->now_ms() + plan_idle_ms_);
   // If the other members are too few for the plan, unplaceable members are tried again.
   if (any_unplaceable && !CanFillFreeSlots(gang)) r_.gangs->ClearUnplaceable(gang);
   r_.activations->ActivateMembers(gang, *r_.plans, /*again=*/false, ctx);
@@ -247,13 +248,17 @@ void PlanLifecycle::StopIdleClock(const Gang& gang, int64_t now_ms) {
   if (r_.plans->Of(gang) == nullptr && gang.count(MemberState::kWaiting) == 0) r_.clock->Stop(gang, now_ms);
 }
 
+int64_t PlanLifecycle::ArrivalDeadline(const Gang& gang, int64_t idle_ms, int64_t now_ms) const {
+  return r_.plans->Of(gang)->last_arrival_ms + idle_ms + 2 * r_.activations->QueueDelayMs(now_ms);
+}
+
 int64_t PlanLifecycle::Deadline(const Gang& gang) const {
   int64_t due = r_.clock->Deadline(gang);
   if (const Submission* submission = r_.submissions->Of(gang); submission != nullptr) {
     due = std::min(due, submission->expires_ms);
   } else if (const Plan* plan = r_.plans->Of(gang); plan != nullptr) {
     due = std::min({due, plan->next_activation_ms, plan->reactivate_ms, plan->suspect_deadline_ms});
-    if (!plan->committed) due = std::min(due, plan->last_arrival_ms + plan_idle_ms_);
+    if (!plan->committed) due = std::min(due, plan->idle_deadline_ms);
     if (plan->committed && gang.durable.future_slots_until_ms != 0)
       due = std::min(due, gang.durable.future_slots_until_ms);
   }
@@ -266,7 +271,11 @@ void PlanLifecycle::OnTime(const Gang& gang, ApplyContext* ctx) {
   if (r_.clock->Deadline(gang) <= now_ms) return ExpireWait(gang, ctx);
   const Plan* plan = r_.plans->Of(gang);
   if (plan == nullptr) return;
-  if (!plan->committed && plan->last_arrival_ms + plan_idle_ms_ <= now_ms) return WithdrawIdle(gang, *plan, ctx);
+  if (!plan->committed && plan->idle_deadline_ms <= now_ms) {
+    const int64_t until_ms = ArrivalDeadline(gang, plan_idle_ms_, now_ms);
+    if (until_ms <= now_ms) return WithdrawIdle(gang, *plan, ctx);
+    r_.plans->SetIdleDeadline(gang, until_ms);
+  }
   if (plan->committed && gang.durable.future_slots_until_ms != 0 && gang.durable.future_slots_until_ms <= now_ms) {
     ExpireFutureSlots(gang, *plan, ctx);
   }
@@ -280,6 +289,9 @@ void PlanLifecycle::OnTime(const Gang& gang, ApplyContext* ctx) {
   }
   if (plan->next_activation_ms > now_ms) return;
   r_.plans->ScheduleActivation(gang, now_ms);
+  if (r_.activations->AnyQueued(gang, now_ms)) {
+    r_.plans->RestartActivations(gang, now_ms, now_ms + Plan::kReactivateAfterMs.front());
+  }
   r_.activations->ActivateMembers(gang, *r_.plans, /*again=*/true, ctx);
   r_.gangs->Touch(gang);  // its reason may now name what delays the members
 }

@@ -92,6 +92,9 @@ class PlanLifecycle {
   void StopIdleClock(const Gang& gang, int64_t now_ms);
   // Handles the deadlines that have been reached, except that of a submission.
   void OnTime(const Gang& gang, ApplyContext* ctx);
+  // K-5: what waits for members of the gang's plan waits until `idle_ms` have passed without an arrival, and longer
+  // while kube-scheduler is behind: it may try a member that late. REQUIRES: a plan.
+  [[nodiscard]] int64_t ArrivalDeadline(const Gang& gang, int64_t idle_ms, int64_t now_ms) const;
   // The next deadline of the wait time, the submission or the plan; kNever: there is none.
   [[nodiscard]] int64_t Deadline(const Gang& gang) const;
 

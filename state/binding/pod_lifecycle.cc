@@ -235,6 +235,11 @@ void PodLifecycle::SetBindingResult(const Pod& pod, BindingPhase phase, absl::st
 
 bool PodLifecycle::RemoveHold(const Pod& pod, HoldToken token) { return std::erase(states_[pod.id].holds, token) > 0; }
 
+void PodLifecycle::ExtendHold(const Pod& pod, int64_t until_ms) {
+  states_[pod.id].until_ms = until_ms;
+  r_.deadlines->MarkDirty(pod.id);
+}
+
 void PodLifecycle::AnswerHolds(const Pod& pod, const Reason& reason, ApplyContext* ctx) {
   for (const HoldToken token : std::exchange(states_[pod.id].holds, {})) ctx->EndHold(token, reason.none(), reason);
 }
@@ -337,6 +342,8 @@ void PodLifecycle::OnAdded(const Pod& pod, ApplyContext* ctx) {
   const bool asked = r_.activations->TakeUnknownQuery(pod.facts.uid);
   if (asked) r_.activations->MarkUnschedulable(pod);
   if (pod.state != MemberState::kPending) return;
+  const bool gated = pod.facts.our_gate || pod.facts.other_gates;
+  if (!asked && !gated && r_.gangs->Serves(pod)) r_.activations->OnQueued(pod, ctx->now_ms());
   if (pod.gang != nullptr) {
     if (pod.facts.unschedulable.empty()) return;
     r_.activations->MarkUnschedulable(pod);  // kube-scheduler has refused it

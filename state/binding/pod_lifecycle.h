@@ -124,6 +124,8 @@ class PodLifecycle {
   // `by_permit`: the pod's caller binds it (Permit); otherwise Muster does.
   void SetByPermit(const Pod& pod, bool by_permit) { states_[pod.id].by_permit = by_permit; }
   void SetAnswerBy(const Pod& pod, int64_t at_ms) { states_[pod.id].answer_by_ms = at_ms; }
+  // The pod waits at the barrier until then at least.
+  void ExtendHold(const Pod& pod, int64_t until_ms);
   void SetNode(const Pod& pod, NodeId node) { states_[pod.id].node = node; }
   // Returns the plan under which it had arrived before; 0: none, or it has to arrive again.
   int64_t SetArrivedPlan(const Pod& pod, int64_t plan) { return std::exchange(states_[pod.id].arrived_plan, plan); }

@@ -24,6 +24,7 @@ FilterReply ExtenderFrontend::OnFilter(const Filter& question, ApplyContext* ctx
     r_.activations->AddUnknownQuery(question.uid);
     return Refuse({ReasonCode::kUnknownPod, "the pod is not known yet; it will be activated when it is"});
   }
+  r_.activations->OnTried(*pod, ctx->now_ms());
   if (!r_.sources->complete()) {
     r_.activations->SetUnschedulable(*pod, true);  // its activation, if any, is used up
     return Refuse(r_.sources->Reading());

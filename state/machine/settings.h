@@ -21,8 +21,8 @@ struct MachineSettings {
   GangDefaults gang;
   std::vector<std::string> scheduler_names = {"default-scheduler"};
   int32_t max_holds = 5000;                  // K-4: the largest number of held binds at a time
-  int64_t hold_limit_ms = 20'000;            // K-5: the longest a bind is held
-  int64_t answer_limit_ms = 45'000;          // no bind this long after the call arrived (below httpTimeout)
+  int64_t hold_limit_ms = 20'000;            // K-5: a hold ends this long after the last arrival in its gang
+  int64_t answer_limit_ms = 300'000;         // no bind this long after the call arrived (below httpTimeout)
   int64_t plan_idle_ms = 30'000;             // P-11
   int64_t repair_ms = 30'000;                // G-13
   int64_t learned_refusal_ms = 60'000;       // K-6

@@ -44,6 +44,7 @@ struct Plan {
   int64_t id = 0;
   int64_t created_ms = 0;
   int64_t last_arrival_ms = 0;
+  int64_t idle_deadline_ms = kNever;  // when it is withdrawn unless a member arrives (P-11)
   std::vector<Slot> slots;
   int32_t lowest_priority = 0;  // of the members that it was made for
   int32_t held = 0;
@@ -159,6 +160,7 @@ class Plans {
 
   // --- times ---
   void OnArrival(const Claim& claim, int64_t now_ms) { MutablePlan(claim).last_arrival_ms = now_ms; }
+  void SetIdleDeadline(const Claim& claim, int64_t at_ms) { MutablePlan(claim).idle_deadline_ms = at_ms; }
   // A member was not offered its node: it is activated again after a short delay, which grows each time.
   void ScheduleReactivation(const Claim& claim, int64_t now_ms);
   void OnReactivated(const Claim& claim);

@@ -97,6 +97,7 @@ void AddCommon(const MachineRooms& rooms, LogicalHasher* hasher) {
     for (const PodId id : pods) guarded.insert(rooms.gangs.pod(id).facts.uid);
   }
   hasher->Add(rooms.future_reservations.terminating(), guarded);
+  hasher->Add(rooms.activations.longest_delay().ms, rooms.activations.longest_delay().seen_ms);
   hasher->Add(rooms.activations.unknown_queries().size());
   for (const auto& [turn, uid] : rooms.activations.unknown_queries()) hasher->Add(uid);
   AddFinished(rooms.submissions, hasher);
@@ -105,10 +106,10 @@ void AddCommon(const MachineRooms& rooms, LogicalHasher* hasher) {
 
 void AddPlan(const Plan& plan, LogicalHasher* hasher) {
   hasher->AddPlanNumber(plan.id);
-  hasher->Add(plan.created_ms, plan.last_arrival_ms, plan.activation_base_ms, plan.next_activation_ms,
-              plan.reactivate_ms, plan.suspect_deadline_ms, plan.held, plan.future_slots, plan.bound,
-              plan.lowest_priority, plan.missing_offers, plan.reactivations, plan.committed, plan.uses_holds,
-              plan.shape, plan.peers, plan.slots);
+  hasher->Add(plan.created_ms, plan.last_arrival_ms, plan.idle_deadline_ms, plan.activation_base_ms,
+              plan.next_activation_ms, plan.reactivate_ms, plan.suspect_deadline_ms, plan.held, plan.future_slots,
+              plan.bound, plan.lowest_priority, plan.missing_offers, plan.reactivations, plan.committed,
+              plan.uses_holds, plan.shape, plan.peers, plan.slots);
 }
 
 // Adds what the gang waits for. Its needs are omitted, because they contain ids of classes.
@@ -180,7 +181,8 @@ void AddPod(const MachineRooms& rooms, const Pod& pod, LogicalHasher* hasher) {
   const Activations::State& state = rooms.activations.Of(pod);
   hasher->AddPlanNumber(state.plan);
   hasher->Add(state.unschedulable, state.activated, state.suspected_plan, state.by_gate_removal,
-              state.annotation_before, state.last_refusal, state.last_event, state.last_event_ms);
+              state.annotation_before, state.last_refusal, state.last_event, state.last_event_ms, state.queued_ms,
+              state.backs_off);
 }
 
 uint64_t ComputeHash(const MachineRooms& rooms, CanonicalHasher empty) {

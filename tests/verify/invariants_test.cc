@@ -72,9 +72,9 @@ TEST_F(Invariants, WrongPlanState_IsFound) {
   plan.uses_holds = false;
   ExpectBroken("counts 2 promised holds, has 0");
   plan.uses_holds = true;
-  plan.last_arrival_ms -= 60'000;
+  plan.idle_deadline_ms -= 60'000;
   ExpectBroken("is due earlier");
-  plan.last_arrival_ms += 60'000;
+  plan.idle_deadline_ms += 60'000;
   EXPECT_TRUE(CheckInvariants(machine_).ok());
 }
 

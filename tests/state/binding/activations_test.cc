@@ -49,6 +49,64 @@ TEST_F(ActivationsTest, Activate_NominateDisabled_GivesNoHint) {
   EXPECT_EQ(Done(), Lines{"activate a gate"});
 }
 
+// K-5, K-7: how long pods stand in kube-scheduler's queue.
+TEST_F(ActivationsTest, QueueDelay_IsLongestLately) {
+  const Pod& fresh = PutLone("a", 1);
+  const Pod& gated = PutGated("b", 1, "g", 3);
+  const Pod& refused = PutMember("c", 1, "g", 3);
+  EXPECT_EQ(activations_.QueueDelayMs(kT0), 0);
+  activations_.OnTried(fresh, kT0);
+  EXPECT_EQ(activations_.QueueDelayMs(kT0), 0) << "it is not known since when it stood in the queue";
+  activations_.OnQueued(fresh, kT0);
+  activations_.Activate(gated, kNoNode, 5, At(kT0 + 1'000));
+  activations_.Activate(gated, kNoNode, 5, At(kT0 + 2'000));
+  activations_.Activate(refused, kNoNode, 5, At(kT0));
+  activations_.OnTried(fresh, kT0 + 4'000);
+  EXPECT_EQ(activations_.QueueDelayMs(kT0 + 4'000), 4'000);
+  activations_.OnTried(gated, kT0 + 5'000);
+  EXPECT_EQ(activations_.QueueDelayMs(kT0 + 5'000), 4'000) << "3 s since its gate went for the last time";
+  activations_.OnTried(refused, kT0 + 18'000);
+  EXPECT_EQ(activations_.QueueDelayMs(kT0 + 18'000), 7'000) << "without its back-off of up to 11 s";
+  activations_.OnTried(refused, kT0 + 47'999);
+  EXPECT_EQ(activations_.QueueDelayMs(kT0 + 47'999), 7'000) << "each attempt counts once";
+  EXPECT_EQ(activations_.QueueDelayMs(kT0 + 48'000), 3'500);
+  EXPECT_EQ(activations_.QueueDelayMs(kT0 + 78'000), 1'750);
+  EXPECT_EQ(activations_.QueueDelayMs(kT0 + (int64_t{1} << 40)), 0);
+}
+
+TEST_F(ActivationsTest, QueueDelay_ForeignRefusalAndLongWaits_AreBounded) {
+  PodDescription facts = Facts("a", 1);
+  facts.unschedulable = "0/4 nodes are available: 4 Insufficient cpu.";
+  const Pod& without_room = Put(facts);
+  activations_.OnQueued(without_room, kT0);
+  activations_.OnTried(without_room, kT0 + 100'000);
+  EXPECT_EQ(activations_.QueueDelayMs(kT0 + 100'000), 0) << "it waited for room";
+  const Pod& pod = PutLone("b", 1);
+  activations_.OnQueued(pod, kT0);
+  activations_.OnTried(pod, kT0 + 9'000'000);
+  EXPECT_EQ(activations_.QueueDelayMs(kT0 + 9'000'000), 300'000);
+}
+
+TEST_F(ActivationsTest, ActivateAgain_MemberInQueue_IsLeftThere) {
+  AddNode("n", 4);
+  PutGated("a", 1, "g", 2);
+  PutGated("b", 1, "g", 2);
+  const Gang& gang = GangAt("g");
+  PlanOn(gang, {"n", "n"});
+  EXPECT_EQ(ActivateMembers(gang, /*again=*/false), (Lines{"activate a gate hint n", "activate b gate hint n"}));
+  EXPECT_EQ(ActivateMembers(gang, /*again=*/true), (Lines{"activate a gate hint n", "activate b gate hint n"}))
+      << "kube-scheduler is not behind";
+  const Pod& other = PutLone("c", 1);
+  activations_.OnQueued(other, kT0 - 5'000);
+  activations_.OnTried(other, kT0);
+  EXPECT_TRUE(activations_.AnyQueued(gang, kT0));
+  EXPECT_EQ(ActivateMembers(gang, /*again=*/true), Lines{}) << "it is 5 s behind";
+  activations_.OnTried(PodAt("a"), kT0);
+  EXPECT_EQ(ActivateMembers(gang, /*again=*/true), Lines{"activate a gate hint n"}) << "it was tried meanwhile";
+  EXPECT_TRUE(activations_.AnyQueued(gang, kT0 + 9'999));
+  EXPECT_FALSE(activations_.AnyQueued(gang, kT0 + 10'000));
+}
+
 TEST_F(ActivationsTest, PodState_FollowsRefusalsAndActivations) {
   const Pod& pod = PutLone("a", 1);
   activations_.SetActivated(pod, true);
