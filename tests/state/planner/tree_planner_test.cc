@@ -355,8 +355,14 @@ TEST(TreePlannerTest, NoRackFits_UsesFewestRacks) {
   for (uint64_t seed = 1; seed <= 3000; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     Draw draw(seed);
-    World world = draw.Make();
-    const int pods = 1 + draw.Roll(10);
+    World world;
+    const int all_racks = 2 + draw.Roll(7);
+    const int nodes = all_racks + draw.Roll(9);
+    for (int i = 0; i < nodes; ++i) {
+      const int rack = i < all_racks ? i : draw.Roll(all_racks);
+      world.nodes.push_back({absl::StrCat("b", rack % 2), absl::StrCat("r", rack), 1 + draw.Roll(5)});
+    }
+    const int pods = 1 + draw.Roll(16);
     world.sizes = {1};
     DemandOnly(pods, &world)->preferred = "rack";
     const Planned planned = PlanIt(world);
