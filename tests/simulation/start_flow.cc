@@ -70,7 +70,6 @@ class StartFlow {
     int attempts = 0;
     int errors = 0;
     bool woken = false;  // while it was being scheduled
-    HoldToken token = 0;
   };
 
   void At(int64_t us, std::function<void()> what) { events_.emplace(us, std::move(what)); }
@@ -190,14 +189,9 @@ class StartFlow {
     entry->since_us = now_us_;
     if (reply.kind == FilterReply::Kind::kSingleNode) {
       entry->where = Where::kBinding;
-      ++result_.binds;
-      entry->token = ++tokens_;
-      held_[entry->token] = entry->facts.uid;
-      At(now_us_, [this, entry, node = reply.node, token = entry->token] {
-        Apply(Bind{entry->facts.uid, node, token});
-      });
+      held_[++tokens_] = entry->facts.uid;
+      At(now_us_, [this, entry, node = reply.node, token = tokens_] { Apply(Bind{entry->facts.uid, node, token}); });
     } else {
-      ++result_.refused;
       ++entry->attempts;
       Refused(entry, absl::StrCat("0/", given_.nodes, " nodes are available: 1 muster: ", reply.reason.text, "."));
     }

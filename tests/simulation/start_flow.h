@@ -39,9 +39,7 @@ struct StartFlowResult {
   int64_t bound = 0;
   int64_t last_bound_ms = 0;  // since the first pod was created
   int64_t filters = 0;
-  int64_t refused = 0;  // of them
-  int64_t binds = 0;
-  int64_t ended_holds = 0;  // of them, without being bound
+  int64_t ended_holds = 0;  // without being bound
   int64_t activations = 0;
   std::vector<int64_t> bound_each_minute;
 };

@@ -159,6 +159,9 @@ TEST_F(Invariants, Hash_AnyRelevantField_ChangesTheHash) {
   EXPECT_TRUE(differs(&plan.committed, true, false));
   EXPECT_TRUE(differs(&plan.held, 0, false));
   EXPECT_TRUE(differs(&plan.last_arrival_ms, 5, false));
+  EXPECT_TRUE(differs(&plan.idle_deadline_ms, 5, false));
+  EXPECT_TRUE(differs(&Writable(machine_.rooms().activations.Of(PodAt("g-2"))).queued_ms, 5, false));
+  EXPECT_TRUE(differs(&Writable(machine_.rooms().activations.longest_delay()).ms, 5, false));
   EXPECT_TRUE(differs(&plan.slots[0].state, SlotState::kOffered, false));
   EXPECT_TRUE(differs(&plan.slots[0].pod, nullptr, false));
   EXPECT_TRUE(differs(&Writable(PodAt("g-2")).state, MemberState::kRunning, false));

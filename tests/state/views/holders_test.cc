@@ -31,6 +31,12 @@ class HoldersTest : public WholeMachine {
     }
     return lines;
   }
+  // A node that no pod of these tests tolerates.
+  void PutForbidden(const std::string& name, int64_t cpu) {
+    NodeDescription node = SmallNode(name, cpu);
+    node.taints = {{"dedicated", "x", TaintEffect::kNoSchedule}};
+    Apply(UpsertNode{node});
+  }
   void PutOn(const std::string& node, PodDescription pod) {
     pod.node_name = node;
     Apply(UpsertPod{pod});
@@ -44,9 +50,7 @@ class StarvingHoldersTest : public HoldersTest {
 
 TEST_F(HoldersTest, Gang_IsAHolderFromPlanToEnd) {
   Apply(UpsertNode{SmallNode("n", 4)});
-  NodeDescription other = SmallNode("other", 4);
-  other.taints = {{"dedicated", "x", TaintEffect::kNoSchedule}};
-  Apply(UpsertNode{other});
+  PutForbidden("other", 4);
   PutOn("n", Lone("lone", 1));
   PutOn("other", Lone("elsewhere", 4));
   now_ms_ = kT0 + 1000;
@@ -72,9 +76,7 @@ TEST_F(HoldersTest, Gang_IsAHolderFromPlanToEnd) {
 // The member that fits on no node decides what is scarce, however much room there is where it may not go.
 TEST_F(HoldersTest, ForbiddenNode_DoesNotCount) {
   Apply(UpsertNode{SmallNode("n", 2)});
-  NodeDescription other = SmallNode("other", 9);
-  other.taints = {{"dedicated", "x", TaintEffect::kNoSchedule}};
-  Apply(UpsertNode{other});
+  PutForbidden("other", 9);
   PutOn("n", Lone("lone", 1));
   PodDescription small = Member("g-1", "g", 2, 1);
   small.priority = 1;  // it is looked at first
