@@ -35,7 +35,7 @@ slowness() { # in percent of QUIET_MS, at least 100
   { time ( for _ in $(seq "$(nproc)"); do
     c++ -std=c++20 -O2 -x c++ -c -o /dev/null - <<<'#include <regex>
       bool Match(const char* text) { return std::regex_match(text, std::regex("a+b")); }' &
-  done; wait ); } 2>&1 | tail -n 1 | awk -v cores="$(nproc)" -v quiet="$QUIET_MS" '{p = ($1 + $2) * 100000 / cores / quiet; printf "%d", p > 100 ? p : 100}'
+  done; wait ); } 2>&1 | tail -n 1 | awk -v cores="$(nproc)" -v quiet="$QUIET_MS" '{p = ($1 + $2) * 100000 / cores / quiet; printf "%d", (p > 100 ? p : 100)}'
 }
 
 # suite NAME COUNTER COMMAND...: runs it and adds what COUNTER finds in its output. A suite that fails without a counted
