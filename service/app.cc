@@ -151,6 +151,7 @@ absl::Status App::StartHttp() {
         metrics_.RecordDecision(verb, outcome, took);
       });
   extender_->SetOwnerKinds(config_.owner_kinds);
+  if (feed_ != nullptr) extender_->AnnounceUnknownPods([this](const Json& pod) { return feed_->OfferPod(pod); });
   HttpListenerOptions decisions = ListenerOptions(config_.extender, 256);
   HttpListenerOptions bind = ListenerOptions(config_.bind, static_cast<size_t>(config_.machine.max_holds) + 1024);
   bind.one_request_per_connection = true;

@@ -9,7 +9,7 @@ set -euo pipefail
 packages=(
   g++ make cmake ninja-build ccache mold git ca-certificates
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
-  libcpp-httplib-dev nlohmann-json3-dev libabsl-dev libssl-dev zlib1g-dev libbrotli-dev
+  libcpp-httplib-dev nlohmann-json3-dev libsimdjson-dev libabsl-dev libssl-dev zlib1g-dev libbrotli-dev
   libyaml-cpp-dev libsqlite3-dev libspdlog-dev prometheus-cpp-dev libcli11-dev libgoogle-perftools-dev
 )
 [ -z "${1:-}" ] || packages+=(

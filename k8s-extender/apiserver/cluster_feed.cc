@@ -31,6 +31,7 @@ constexpr std::array<PodGroupApi, 5> kPodGroupApis = {
      {GangDialect::kVolcano, "scheduling.volcano.sh", "v1beta1"}}};
 
 constexpr char kNamespaces[] = "/api/v1/namespaces";
+constexpr char kPodsPath[] = "/api/v1/pods";
 
 std::string UidOf(const Json& object) { return StringOrEmpty(Child(object, "metadata"), "uid"); }
 std::string NameOf(const Json& object) { return StringOrEmpty(Child(object, "metadata"), "name"); }
@@ -245,7 +246,7 @@ absl::Status ClusterFeed::Start() {
     made.push_back(std::make_unique<Informer>(path, client_, std::move(handlers)));
   };
   add("/api/v1/nodes", NodeHandlers());
-  add("/api/v1/pods", PodHandlers());
+  add(kPodsPath, PodHandlers());
   missing_.clear();
   for (Source& source : OptionalSources()) {
     const absl::StatusOr<std::string> path = source.find();
@@ -321,6 +322,17 @@ void ClusterFeed::OnSynced(const std::string& source) {
 bool ClusterFeed::synced() const {
   MutexLock lock(&mutex_);
   return expected_ > 0 && listed_ >= expected_;
+}
+
+bool ClusterFeed::OfferPod(const Json& pod) {
+  Informer* pods = nullptr;
+  {
+    MutexLock lock(&mutex_);
+    for (const auto& informer : informers_) {
+      if (informer->path() == kPodsPath) pods = informer.get();
+    }
+  }
+  return pods != nullptr && pods->Offer(pod);
 }
 
 void ClusterFeed::Stop() {

@@ -40,6 +40,9 @@ class ClusterFeed {
   [[nodiscard]] absl::Status Start();
   void Stop();
   [[nodiscard]] bool synced() const;
+  // A pod that kube-scheduler knows and that may be newer than what the watch of pods has sent (K-2). Returns whether
+  // it is announced now.
+  [[nodiscard]] bool OfferPod(const Json& pod);
   [[nodiscard]] std::vector<std::pair<std::string, InformerStats>> stats() const;
 
  private:

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "state/base/text.h"
 
@@ -38,6 +39,8 @@ std::string KeyOf(const Json& object) {
   const Json& metadata = Child(object, "metadata");
   return absl::StrCat(StringOrEmpty(metadata, "namespace"), "/", StringOrEmpty(metadata, "name"));
 }
+
+std::string VersionOf(const Json& object) { return StringOrEmpty(Child(object, "metadata"), "resourceVersion"); }
 
 std::string EscapeQuery(const std::string& text) {
   std::string out;
@@ -100,9 +103,9 @@ void Informer::Run() {
   while (!stop_) {
     if (futile_watches_ >= kMaxFutileWatches) {
       spdlog::info("informer {}: {} watches failed; listing again", path_, futile_watches_);
-      version_.clear();
+      ForgetVersion();
     }
-    const bool lists = version_.empty();
+    const bool lists = version().empty();
     if (lists) futile_watches_ = 0;
     absl::Status status = lists ? List() : Watch();
     if (stop_ || absl::IsCancelled(status)) return;
@@ -112,7 +115,7 @@ void Informer::Run() {
     }
     if (absl::IsOutOfRange(status)) {
       spdlog::info("informer {}: {}; listing again", path_, std::string(status.message()));
-      version_.clear();
+      ForgetVersion();
     }
     Fail(status, &failures);
   }
@@ -154,29 +157,37 @@ absl::Status Informer::List() {
     if (items.is_array()) {
       for (const Json& item : items) {
         seen.insert(KeyOf(item));
-        Upsert(item);
+        {
+          MutexLock lock(&objects_mutex_);
+          Upsert(item);
+        }
         if (stop_) return absl::CancelledError("stopping");
       }
     }
     version = StringOrEmpty(Child(*list, "metadata"), "resourceVersion");
     token = StringOrEmpty(Child(*list, "metadata"), "continue");
   } while (!token.empty());
-  for (auto known = known_.begin(); known != known_.end();) {
-    if (seen.count(known->first) > 0) {
-      ++known;
-      continue;
+  size_t objects = 0;
+  {
+    MutexLock lock(&objects_mutex_);
+    for (auto known = known_.begin(); known != known_.end();) {
+      if (seen.count(known->first) > 0) {
+        ++known;
+        continue;
+      }
+      handlers_.remove(known->second, known->first);
+      known = known_.erase(known);
     }
-    handlers_.remove(known->second, known->first);
-    known = known_.erase(known);
+    version_ = version;
+    objects = known_.size();
   }
-  version_ = version;
   bool first = false;
   {
     MutexLock lock(&mutex_);
     first = !stats_.synced;
     stats_.synced = true;
     ++stats_.relists;
-    stats_.objects = known_.size();
+    stats_.objects = objects;
     stats_.last_contact_ms = SteadyMs();
     stats_.last_error.clear();
   }
@@ -189,7 +200,7 @@ absl::Status Informer::Watch() {
   const int64_t begun = SteadyMs();
   const uint64_t before = events_;
   const std::string path = absl::StrCat(path_, "?watch=1&allowWatchBookmarks=true&timeoutSeconds=", kWatchSeconds,
-                                        "&resourceVersion=", EscapeQuery(version_));
+                                        "&resourceVersion=", EscapeQuery(version()));
   const absl::StatusOr<KubeResponse> response = client_->Watch(
       path, kSilence, [&](absl::string_view line) { return OnLine(line, &failure); }, stop_);
   if (!response.ok()) return response.status();
@@ -222,6 +233,22 @@ bool Informer::OnLine(absl::string_view line, absl::Status* failure) {
     *failure = code == 410 ? absl::OutOfRangeError(message) : absl::UnavailableError(message);
     return false;
   }
+  size_t objects = 0;
+  {
+    MutexLock lock(&objects_mutex_);
+    OnEvent(type, object);
+    const std::string version = VersionOf(object);
+    if (!version.empty()) version_ = version;
+    objects = known_.size();
+  }
+  MutexLock lock(&mutex_);
+  ++stats_.events;
+  stats_.objects = objects;
+  stats_.last_contact_ms = SteadyMs();
+  return !stop_;
+}
+
+void Informer::OnEvent(const std::string& type, const Json& object) {
   if (type == "ADDED" || type == "MODIFIED") {
     ++events_;
     Upsert(object);
@@ -234,13 +261,30 @@ bool Informer::OnLine(absl::string_view line, absl::Status* failure) {
     if (known == known_.end() || known->second == identity) handlers_.remove(identity, key);
     if (known != known_.end() && known->second == identity) known_.erase(known);
   }
-  const std::string version = StringOrEmpty(Child(object, "metadata"), "resourceVersion");
-  if (!version.empty()) version_ = version;
-  MutexLock lock(&mutex_);
-  ++stats_.events;
-  stats_.objects = known_.size();
-  stats_.last_contact_ms = SteadyMs();
-  return !stop_;
+}
+
+// Versions of one kind of object are numbers that grow (KEP-5504). What the watch has not reached yet cannot have been
+// deleted before it either; and since it becomes known, a list that misses it removes it.
+bool Informer::Offer(const Json& object) {
+  MutexLock lock(&objects_mutex_);
+  if (const auto known = known_.find(KeyOf(object)); known != known_.end())
+    return known->second == handlers_.identity(object);
+  uint64_t offered = 0;
+  uint64_t reached = 0;
+  const bool newer =
+      absl::SimpleAtoi(VersionOf(object), &offered) && absl::SimpleAtoi(version_, &reached) && offered > reached;
+  if (newer) Upsert(object);
+  return newer;
+}
+
+std::string Informer::version() const {
+  MutexLock lock(&objects_mutex_);
+  return version_;
+}
+
+void Informer::ForgetVersion() {
+  MutexLock lock(&objects_mutex_);
+  version_.clear();
 }
 
 // A name that appears with another identity is another object: the old one is gone.

@@ -40,6 +40,10 @@ class Informer {
   ~Informer();
   void Start();
   void Stop();
+  // An object that another client has read and that may be newer than what the watch has sent. Handles it as if the
+  // watch had sent it, unless the watch has: then it is known, or deleted. Returns whether it is known now.
+  // Thread-safe.
+  [[nodiscard]] bool Offer(const Json& object) ABSL_LOCKS_EXCLUDED(objects_mutex_);
   [[nodiscard]] InformerStats stats() const;
   [[nodiscard]] const std::string& path() const { return path_; }
 
@@ -47,8 +51,11 @@ class Informer {
   void Run();
   [[nodiscard]] absl::Status List();
   [[nodiscard]] absl::Status Watch();
-  [[nodiscard]] bool OnLine(absl::string_view line, absl::Status* failure);
-  void Upsert(const Json& object);
+  [[nodiscard]] bool OnLine(absl::string_view line, absl::Status* failure) ABSL_LOCKS_EXCLUDED(objects_mutex_);
+  [[nodiscard]] std::string version() const ABSL_LOCKS_EXCLUDED(objects_mutex_);
+  void ForgetVersion() ABSL_LOCKS_EXCLUDED(objects_mutex_);
+  void OnEvent(const std::string& type, const Json& object) ABSL_EXCLUSIVE_LOCKS_REQUIRED(objects_mutex_);
+  void Upsert(const Json& object) ABSL_EXCLUSIVE_LOCKS_REQUIRED(objects_mutex_);
   void Fail(const absl::Status& status, int* failures);
   // Converts a response other than 200. Stores its Retry-After for Fail.
   [[nodiscard]] absl::Status Refused(const KubeResponse& response);
@@ -56,11 +63,14 @@ class Informer {
   const std::string path_;
   KubeClient* const client_;
   const Handlers handlers_;
-  std::map<std::string, std::string> known_;  // "namespace/name" -> identity
-  std::string version_;                       // resourceVersion to watch from; empty: list first
-  uint64_t events_ = 0;                       // received by watches; used by the thread only, as are the next two
-  int futile_watches_ = 0;                    // watches in a row that were answered and had no event
-  int retry_after_s_ = 0;                     // from the API server's last answer; 0: none
+  // Held while an object is handled, so that handlers are called one at a time.
+  mutable Mutex objects_mutex_;
+  std::map<std::string, std::string> known_ ABSL_GUARDED_BY(objects_mutex_);  // "namespace/name" -> identity
+  // resourceVersion to watch from; empty: list first, or a list is under way.
+  std::string version_ ABSL_GUARDED_BY(objects_mutex_);
+  uint64_t events_ = 0;     // received by watches; used by the thread only, as are the next two
+  int futile_watches_ = 0;  // watches in a row that were answered and had no event
+  int retry_after_s_ = 0;   // from the API server's last answer; 0: none
   std::atomic<bool> stop_{false};
   Mutex wait_mutex_;
   CondVar stopped_;

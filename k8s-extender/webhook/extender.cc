@@ -15,9 +15,6 @@ namespace {
 
 // With a charset cpp-httplib does not compress, which on a local connection costs more than it saves.
 constexpr char kJson[] = "application/json; charset=utf-8";
-// kube-scheduler's informer may be slightly ahead of ours: the pauses between look-ups of an unknown pod.
-constexpr absl::Duration kUnknownPodPauses[] = {absl::Milliseconds(2), absl::Milliseconds(5), absl::Milliseconds(10),
-                                                absl::Milliseconds(20), absl::Milliseconds(40)};
 // Time limit of a preempt call, shorter than kube-scheduler waits (httpTimeout in deploy/).
 constexpr absl::Duration kPreemptPatience = absl::Milliseconds(1'500);
 // How often a held call checks that its client is still connected. All held calls together check at most
@@ -81,19 +78,17 @@ std::string Extender::Filter(const std::string& body, int* http_status) {
     observer_("filter", "bad-request", SteadyNow() - start);
     return FilterErrorJson(args.status().message());
   }
-  const auto offer = std::make_shared<NodeOffer>(std::move(args->node_names));
   FilterReply reply;
-  for (size_t attempt = 0;; ++attempt) {
-    absl::StatusOr<Reply> answer = port_->Ask(muster::Filter{args->pod_uid, offer}, absl::InfiniteDuration());
+  for (const bool last : {false, true}) {
+    absl::StatusOr<Reply> answer = port_->Ask(muster::Filter{args->pod_uid, args->offer}, absl::InfiniteDuration());
     if (!answer.ok()) {
       observer_("filter", "error", SteadyNow() - start);
       return FilterErrorJson(answer.status().message());
     }
     reply = std::get<FilterReply>(*std::move(answer));
-    if (reply.reason.code != ReasonCode::kUnknownPod || attempt >= std::size(kUnknownPodPauses)) break;
-    absl::SleepFor(kUnknownPodPauses[attempt]);
+    if (last || reply.reason.code != ReasonCode::kUnknownPod || !announce_ || !announce_(PodOf(body))) break;
   }
-  std::string result = FilterResultJson(reply, *offer, args->whole_nodes, body);
+  std::string result = FilterResultJson(reply, *args, body);
   observer_("filter", OutcomeOf(reply), SteadyNow() - start);
   return result;
 }

@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "state/api/port.h"
+#include "support/json.h"
 
 namespace httplib {
 class Server;
@@ -32,6 +33,9 @@ class Extender {
   Extender(DecisionPort* port, DecisionObserver observer);
   // Pods of owners of these kinds are gangs (D-7). REQUIRES: before it serves.
   void SetOwnerKinds(std::vector<std::string> owner_kinds) { owner_kinds_ = std::move(owner_kinds); }
+  // `announce` gets a pod that filter asks about and that is not known yet (K-2): kube-scheduler's watch may be ahead
+  // of ours. It returns whether the pod is announced now. REQUIRES: before it serves.
+  void AnnounceUnknownPods(std::function<bool(const Json& pod)> announce) { announce_ = std::move(announce); }
 
   // POST /filter, /prioritize, /preempt.
   void RegisterDecisions(httplib::Server* server);
@@ -49,6 +53,7 @@ class Extender {
   DecisionPort* const port_;
   const DecisionObserver observer_;
   std::vector<std::string> owner_kinds_;
+  std::function<bool(const Json& pod)> announce_;
   std::atomic<int> held_{0};  // calls at the barrier
 };
 

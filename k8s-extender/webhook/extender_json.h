@@ -4,10 +4,10 @@
 #ifndef MUSTER_K8S_EXTENDER_WEBHOOK_EXTENDER_JSON_H_
 #define MUSTER_K8S_EXTENDER_WEBHOOK_EXTENDER_JSON_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "state/api/commands.h"
@@ -20,12 +20,14 @@ namespace muster {
 // the names are many.
 struct ExtenderArgs {
   std::string pod_uid;
-  std::string pod_name;
-  std::string pod_namespace;
-  std::vector<std::string> node_names;  // from NodeNames, or from Nodes.items
-  bool whole_nodes = false;             // the caller is not nodeCacheCapable: it sent whole Nodes
+  std::shared_ptr<NodeOffer> offer = std::make_shared<NodeOffer>();  // from NodeNames, or from Nodes.items
+  absl::string_view node_names;  // NodeNames as the caller wrote it, in the parsed text; empty: it sent no array
+  bool whole_nodes = false;      // the caller is not nodeCacheCapable: it sent whole Nodes
 };
 [[nodiscard]] absl::StatusOr<ExtenderArgs> ParseExtenderArgs(absl::string_view body);
+
+// The pod in the arguments of filter, as a document; null: there is none.
+[[nodiscard]] Json PodOf(absl::string_view body);
 
 struct BindingArgs {
   std::string pod_name;
@@ -48,9 +50,9 @@ struct PreemptionArgs {
 // The prefix of every refusal: users see its origin, and Muster recognises its own refusals when it reads them back.
 inline constexpr char kRefusalPrefix[] = "muster: ";
 
-// ExtenderFilterResult. `body` is the request, needed when whole nodes must be returned.
-[[nodiscard]] std::string FilterResultJson(const FilterReply& reply, const NodeOffer& offer, bool whole_nodes,
-                                           absl::string_view body);
+// ExtenderFilterResult for the request `body`, which `args` was read from. Of the refused nodes only the first has the
+// reason: kube-scheduler 1.32 and later takes those that are left out as refused for good (K-3).
+[[nodiscard]] std::string FilterResultJson(const FilterReply& reply, const ExtenderArgs& args, absl::string_view body);
 // ExtenderFilterResult with an error (the pod is retried; users see SchedulerError).
 [[nodiscard]] std::string FilterErrorJson(absl::string_view message);
 // HostPriorityList: every node 0; the decision was made in filter.

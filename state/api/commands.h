@@ -100,29 +100,64 @@ struct UpdateFacts {
 };
 
 // --- requests of a scheduler ---
-// The nodes that a scheduler offers for one pod (SPEC K-2), or all nodes. Not changed after its construction.
+// The nodes that a scheduler offers for one pod (SPEC K-2), or all nodes. Thousands of names, of which a decision looks
+// at few or none: they are stored as one text, and the set of them is made by the first Contains. Not thread-safe.
 class NodeOffer {
  public:
-  explicit NodeOffer(std::vector<std::string> names, bool every = false) : every_(every), names_(std::move(names)) {
-    set_.reserve(names_.size());
-    for (const std::string& name : names_) set_.insert(name);
+  NodeOffer() = default;  // no node
+  explicit NodeOffer(const std::vector<std::string>& names) {
+    for (const std::string& name : names) Add(name);
   }
-  [[nodiscard]] static NodeOffer AllNodes() { return NodeOffer({}, true); }
-  NodeOffer(NodeOffer&&) = default;  // the views in set_ stay valid
-  NodeOffer& operator=(NodeOffer&&) = default;
+  [[nodiscard]] static NodeOffer AllNodes() {
+    NodeOffer all;
+    all.every_ = true;
+    return all;
+  }
+  // The views in set_ are of this offer's own text.
+  NodeOffer(NodeOffer&& other) noexcept
+      : every_(other.every_), text_(std::move(other.text_)), ends_(std::move(other.ends_)) {}
+  NodeOffer& operator=(NodeOffer&&) = delete;
 
+  // Room for names of so many bytes in all, to be added.
+  void Reserve(size_t bytes) {
+    constexpr size_t kShortName = 8;
+    text_.reserve(bytes);
+    ends_.reserve(bytes / kShortName);
+  }
+  // REQUIRES: nothing was asked yet.
+  void Add(absl::string_view name) {
+    text_.append(name.data(), name.size());
+    ends_.push_back(text_.size());
+  }
   [[nodiscard]] bool every() const { return every_; }
-  [[nodiscard, gnu::flatten]] bool Contains(absl::string_view node) const { return every_ || set_.contains(node); }
-  [[nodiscard]] size_t size() const { return every_ ? std::numeric_limits<size_t>::max() : names_.size(); }
+  [[nodiscard, gnu::flatten]] bool Contains(absl::string_view node) const {
+    if (every_) return true;
+    if (set_.empty()) {
+      set_.reserve(ends_.size());
+      for (const absl::string_view name : names()) set_.insert(name);
+    }
+    return set_.contains(node);
+  }
+  [[nodiscard]] size_t size() const { return every_ ? std::numeric_limits<size_t>::max() : ends_.size(); }
   // The names in the order of the offer; empty if every node is offered.
-  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
+  [[nodiscard]] std::vector<absl::string_view> names() const {
+    std::vector<absl::string_view> names;
+    names.reserve(ends_.size());
+    size_t start = 0;
+    for (const size_t end : ends_) {
+      names.push_back(absl::string_view(text_).substr(start, end - start));
+      start = end;
+    }
+    return names;
+  }
 
-  static constexpr auto Recorded() { return std::tuple(&NodeOffer::every_, &NodeOffer::names_); }
+  static constexpr auto Recorded() { return std::tuple(&NodeOffer::every_, &NodeOffer::text_, &NodeOffer::ends_); }
 
  private:
   bool every_ = false;
-  std::vector<std::string> names_;
-  absl::flat_hash_set<absl::string_view> set_;
+  std::string text_;                                    // the names, one after the other
+  std::vector<size_t> ends_;                            // where each ends
+  mutable absl::flat_hash_set<absl::string_view> set_;  // empty: not made
 };
 // Which of the nodes that kube-scheduler offers may the pod use?
 struct Filter {
@@ -247,6 +282,7 @@ struct ApplyQueues {
 struct PlanRound {
   int32_t max_gangs = 64;
 };
+// What is due now, or a part of it: NextDeadline tells whether there is more.
 struct Tick {};
 // Answers every hold that is not committed (graceful shutdown).
 struct Shutdown {};

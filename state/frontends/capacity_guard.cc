@@ -49,13 +49,13 @@ std::vector<std::string> CapacityGuard::PromisedNodes(const Pod& pod, const Node
   const auto& in_flight = r_.ledger->in_flight();
   const auto& unobserved = r_.ledger->unobserved_binds();
   const size_t may_be_guarded = r_.ledger->promised().size() + in_flight.size() + unobserved.size();
-  const auto add = [&](const std::string& name) {
+  const auto add = [&](absl::string_view name) {
     if (out.empty()) out.reserve(std::min(offer.size(), may_be_guarded));  // short cut: one is seldom alone
-    out.push_back(name);
+    out.emplace_back(name);
   };
   // Loop over the smaller set: the offered nodes, or those that may be guarded.
   if (offer.size() < may_be_guarded) {  // short cut
-    for (const std::string& name : offer.names()) {
+    for (const absl::string_view name : offer.names()) {
       const NodeId node = r_.cluster->FindNode(name);
       if (node != kNoNode && Guarded(pod, node, {})) add(name);
     }
@@ -82,9 +82,9 @@ FilterReply CapacityGuard::FilterExtra(const Pod& pod, const NodeOffer& offer) c
   const bool has_domains = pod.gang != nullptr && pod.gang->rules.domains;
   if (has_domains) {
     const Region region = r_.domains->For(*pod.gang, pod.leaf);
-    for (const std::string& name : offer.names()) {
+    for (const absl::string_view name : offer.names()) {
       const NodeId node = r_.cluster->FindNode(name);
-      if (node != kNoNode && !region.Has(node)) reply.guarded.push_back(name);
+      if (node != kNoNode && !region.Has(node)) reply.guarded.emplace_back(name);
     }
     std::sort(reply.guarded.begin(), reply.guarded.end());
     reply.guarded.erase(std::unique(reply.guarded.begin(), reply.guarded.end()), reply.guarded.end());

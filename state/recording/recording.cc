@@ -37,9 +37,9 @@ void CommandReader::Special(Offer& offer) {
 void OfferWriter::Write(const NodeOffer& offer, std::string* out) {
   std::vector<std::string> fresh;
   std::vector<Run> runs;
-  for (const std::string& name : offer.names()) {
+  for (const absl::string_view name : offer.names()) {
     const auto [entry, is_fresh] = numbers_.try_emplace(name, numbers_.size());
-    if (is_fresh) fresh.push_back(name);
+    if (is_fresh) fresh.emplace_back(name);
     if (runs.empty() || runs.back().start + runs.back().size != entry->second) runs.push_back({entry->second, 0});
     ++runs.back().size;
   }
@@ -56,16 +56,15 @@ Offer OfferReader::Read(archive::Reader* reader) {
   archive::Pass(*reader, fresh);
   archive::Pass(*reader, runs);
   names_.insert(names_.end(), std::make_move_iterator(fresh.begin()), std::make_move_iterator(fresh.end()));
-  std::vector<std::string> offered;
+  auto offered = std::make_shared<NodeOffer>(every ? NodeOffer::AllNodes() : NodeOffer());
   for (const auto& [start, size] : runs) {
     if (start > names_.size() || size > names_.size() - start) {
       reader->Fail();
       break;
     }
-    const auto first = names_.begin() + static_cast<std::ptrdiff_t>(start);
-    offered.insert(offered.end(), first, first + static_cast<std::ptrdiff_t>(size));
+    for (size_t i = start; i < start + size; ++i) offered->Add(names_[i]);
   }
-  return reader->ok() ? std::make_shared<const NodeOffer>(std::move(offered), every) : nullptr;
+  return reader->ok() ? offered : nullptr;
 }
 
 uint64_t DigestOf(const Outcome& outcome) {

@@ -8,11 +8,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view body(reinterpret_cast<const char*>(data), size);
   const auto args = muster::ParseExtenderArgs(body);
   if (args.ok()) {
-    const muster::NodeOffer offer(args->node_names);
     muster::FilterReply reply;
-    reply.reason.text = args->pod_name;
-    const std::string answer = muster::FilterResultJson(reply, offer, args->whole_nodes, body);
-    static_cast<void>(answer);
+    reply.reason.text = args->pod_uid;
+    for (const auto kind : {muster::FilterReply::Kind::kPass, muster::FilterReply::Kind::kRefuse}) {
+      reply.kind = kind;
+      const std::string answer = muster::FilterResultJson(reply, *args, body);
+      static_cast<void>(answer);
+    }
   }
   static_cast<void>(muster::ParseBindingArgs(body));
   const auto preemption = muster::ParsePreemptionArgs(body);

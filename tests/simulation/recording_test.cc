@@ -211,7 +211,7 @@ TEST(Recording, Offer_EncodesEachNodeNameOnce) {
     ASSERT_NE(again, nullptr);
     EXPECT_EQ(again->every(), offer->every());
     ASSERT_EQ(again->names(), offer->names());
-    for (const std::string& name : offer->names()) EXPECT_TRUE(again->Contains(name));
+    for (const absl::string_view name : offer->names()) EXPECT_TRUE(again->Contains(name));
   }
   EXPECT_TRUE(from.done());
   EXPECT_EQ(reader.Read(&from), nullptr);

@@ -134,6 +134,59 @@ TEST(Informer, MisbehavingServer_StaysInSync) {
 }
 
 // Any object may contain deeply nested fields. Such fields are cut, and all objects are read.
+// K-2: kube-scheduler may know of an object before this watch does. Versions tell what it cannot know yet from what it
+// has seen deleted.
+TEST(Informer, OfferedObject_KnownUnlessTheWatchHasPassedIt) {
+  FakeApi api;
+  api.lists = {{200, List(Thing("a", "1", 5), "", 10)}};
+  api.watches = {{200, Event("ADDED", Thing("b", "2", 12)) + Event("DELETED", Thing("b", "2", 14))}};
+  KubeClient client(ServerAt(api.port));
+  EventLog log;
+  Informer::Handlers handlers;
+  handlers.identity = UidOf;
+  handlers.upsert = [&](const Json& object) { log.Add("upsert " + UidOf(object)); };
+  handlers.remove = [&](const std::string& uid, const std::string&) { log.Add("remove " + uid); };
+  Informer informer("/things", &client, handlers);
+  const auto offer = [&](const std::string& name, const std::string& uid, int version) {
+    return informer.Offer(Json::parse(Thing(name, uid, version)));
+  };
+  EXPECT_FALSE(offer("a", "1", 5)) << "nothing is listed yet: the list may lack what was deleted";
+  informer.Start();
+  log.Await(3);
+  ASSERT_EQ(log.all(), (std::vector<std::string>{"upsert 1", "upsert 2", "remove 2"}));
+  while (informer.stats().events < 2) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_TRUE(offer("a", "1", 5)) << "known already";
+  EXPECT_FALSE(offer("a", "other", 99)) << "another object has the name here: the watch will say which is the later";
+  EXPECT_FALSE(offer("b", "2", 12)) << "it was deleted";
+  EXPECT_FALSE(offer("b", "2", 14));
+  EXPECT_FALSE(informer.Offer(Json::parse(R"({"metadata":{"name":"x","namespace":"d","uid":"9"}})"))) << "no version";
+  EXPECT_EQ(log.all().size(), 3U);
+  EXPECT_TRUE(offer("c", "3", 15));
+  EXPECT_TRUE(offer("c", "3", 15));
+  EXPECT_EQ(log.all().back(), "upsert 3");
+  EXPECT_EQ(log.all().size(), 4U) << "announced once";
+  informer.Stop();
+}
+
+// A list that lacks what was offered removes it: its deletion was missed.
+TEST(Informer, OfferedObject_RemovedByNextList) {
+  FakeApi api;
+  api.lists = {{200, List("", "", 10)}, {200, List("", "", 30)}};
+  KubeClient client(ServerAt(api.port));
+  EventLog log;
+  Informer::Handlers handlers;
+  handlers.identity = UidOf;
+  handlers.upsert = [&](const Json& object) { log.Add("upsert " + UidOf(object)); };
+  handlers.remove = [&](const std::string& uid, const std::string&) { log.Add("remove " + uid); };
+  Informer informer("/things", &client, handlers);
+  informer.Start();
+  while (!informer.stats().synced) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_TRUE(informer.Offer(Json::parse(Thing("c", "3", 15))));
+  log.Await(2);  // every watch fails, so everything is listed again
+  EXPECT_EQ(log.all(), (std::vector<std::string>{"upsert 3", "remove 3"}));
+  informer.Stop();
+}
+
 TEST(Informer, DeepNesting_IsCut) {
   const auto deep = [](const std::string& name, int version) {
     const std::string nested = absl::StrCat(std::string(3'000, '['), std::string(3'000, ']'));

@@ -206,7 +206,7 @@ TEST_F(ExtenderHttp, BadBody_GetsPreciseError) {
   const httplib::Result malformed = client.Post("/filter", "{\"Pod\":", "application/json");
   ASSERT_TRUE(malformed);
   EXPECT_EQ(malformed->status, 400);
-  EXPECT_NE(malformed->body.find("not JSON at byte"), std::string::npos) << malformed->body;
+  EXPECT_NE(malformed->body.find("ExtenderArgs: not the expected JSON object"), std::string::npos) << malformed->body;
   const httplib::Result huge = client.Post("/filter", std::string(2 << 20, ' '), "application/json");
   EXPECT_TRUE(!huge || huge->status == 413);
   const httplib::Result preempt = client.Post("/preempt", "nonsense", "application/json");
@@ -214,6 +214,24 @@ TEST_F(ExtenderHttp, BadBody_GetsPreciseError) {
   EXPECT_EQ(preempt->status, 400);
   const Json unknown = Filter("unknown", {"n"});
   EXPECT_NE(unknown["FailedAndUnresolvableNodes"]["n"].get<std::string>().find("not known"), std::string::npos);
+}
+
+// K-2: kube-scheduler may ask about a pod before the API server's watch has sent it.
+TEST_F(ExtenderHttp, UnknownPod_ReadFromRequest) {
+  AddNode("n", 1);
+  ASSERT_TRUE(engine_->Announce(FactsRead{}).ok());
+  std::vector<std::string> offered;
+  bool announces = true;
+  extender_->AnnounceUnknownPods([&](const Json& pod) {
+    offered.push_back(pod["metadata"]["uid"]);
+    if (announces) AddPod("late", "", 0);
+    return announces;
+  });
+  EXPECT_EQ(Filter("late", {"n"})["NodeNames"], Json({"n"}));
+  EXPECT_EQ(Filter("late", {"n"})["NodeNames"], Json({"n"}));
+  announces = false;
+  EXPECT_EQ(Filter("deleted", {"n"})["NodeNames"], Json::array());
+  EXPECT_EQ(offered, (std::vector<std::string>{"u-late", "u-deleted"})) << "known pods are not read again";
 }
 
 // K-2, S-3: a store that refuses commits delays every reply that promises something. The preempt call is answered

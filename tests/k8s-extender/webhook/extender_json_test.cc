@@ -13,20 +13,22 @@ namespace {
 // SPEC K-1: keys as Go writes them, read case-insensitively, nulls accepted, both nodeCacheCapable forms.
 TEST(ExtenderArgs, BothForms_AreParsed) {
   const ExtenderArgs names = ExpectOk(ParseExtenderArgs(
-      R"({"Pod":{"metadata":{"name":"p","namespace":"ns","uid":"u","managedFields":[{"x":{"uid":"no"}}]}},"Nodes":null,"NodeNames":["a","b"],"New":[1,{"y":2}]})"));
+      R"({"Pod":{"metadata":{"name":"p","namespace":"ns","uid":"u","managedFields":[{"x":{"uid":"no"}}]}},"Nodes":null,"NodeNames":["a","\u0062"],"New":[1,{"y":2}]})"));
   EXPECT_EQ(names.pod_uid, "u");
-  EXPECT_EQ(names.pod_namespace, "ns");
-  EXPECT_EQ(names.node_names, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(names.offer->names(), (std::vector<absl::string_view>{"a", "b"}));
   EXPECT_FALSE(names.whole_nodes);
   const ExtenderArgs nodes = ExpectOk(ParseExtenderArgs(
       R"({"pod":{"metadata":{"uid":"u"}},"nodes":{"metadata":{},"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]},"nodenames":null})"));
   EXPECT_TRUE(nodes.whole_nodes);
-  EXPECT_EQ(nodes.node_names, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(nodes.offer->names(), (std::vector<absl::string_view>{"a", "b"}));
 }
 
 TEST(ExtenderArgs, BadInput_IsRefused) {
   for (const char* body :
-       {"", "[]", "5", "null", "{", "{}", R"({"Pod":null})", R"({"Pod":{"metadata":{"uid":""}}})", "\xff\xfe"}) {
+       {"", "[]", "5", "null", "{", "{}", R"({"Pod":null})", R"({"Pod":{"metadata":{"uid":""}}})", "\xff\xfe",
+        R"({"Pod":{"metadata":{"uid":5}}})", R"({"Pod":{"metadata":{"uid":"u"}},"NodeNames":["a",5]})",
+        R"({"Pod":{"metadata":{"uid":"u"}}} {})", R"({"Pod":{"metadata":{"uid":"u"}},"NodeNames":["a","b]})",
+        "{\"Pod\":{\"metadata\":{\"uid\":\"u\"}},\"NodeNames\":[\"\xff\"]}"}) {
     EXPECT_FALSE(ParseExtenderArgs(body).ok()) << body;
   }
   EXPECT_FALSE(ParseExtenderArgs("{\"a\":" + std::string(100'000, '[')).ok()) << "depth is bounded";
@@ -64,25 +66,45 @@ TEST(Preemption, Candidates_ParsedAndAnswered) {
 }
 
 TEST(FilterResult, EachReplyKind_HasItsJson) {
-  const NodeOffer offer({"a", "b"});
-  FilterReply one{FilterReply::Kind::kSingleNode, "b", {}, {}};
-  EXPECT_EQ(FilterResultJson(one, offer, false, ""),
+  const ExtenderArgs args = ExpectOk(ParseExtenderArgs(R"({"Pod":{"metadata":{"uid":"u"}},"NodeNames":["a","b"]})"));
+  const FilterReply one{FilterReply::Kind::kSingleNode, "b", {}, {}};
+  EXPECT_EQ(FilterResultJson(one, args, ""),
             R"({"Nodes":null,"NodeNames":["b"],"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""})");
-  FilterReply none{FilterReply::Kind::kRefuse, "", {}, {ReasonCode::kNoRoom, "say \"no\"\n"}};
-  const std::string refused = FilterResultJson(none, offer, false, "");
-  const absl::StatusOr<Json> parsed = ParseJson(refused, "answer");
-  ASSERT_TRUE(parsed.ok()) << refused;
-  EXPECT_EQ((*parsed)["FailedAndUnresolvableNodes"]["a"], "muster: say \"no\"\n");
-  EXPECT_EQ((*parsed)["FailedAndUnresolvableNodes"].size(), 2u);
-  FilterReply guarded{FilterReply::Kind::kPass, "", {"a"}, {ReasonCode::kGuarded, "promised"}};
+  const FilterReply none{FilterReply::Kind::kRefuse, "", {}, {ReasonCode::kNoRoom, "say \"no\"\n"}};
   EXPECT_EQ(
-      FilterResultJson(guarded, offer, false, ""),
+      FilterResultJson(none, args, ""),
+      R"({"Nodes":null,"NodeNames":[],"FailedNodes":{},"FailedAndUnresolvableNodes":{"a":"muster: say \"no\"\u000a"},"Error":""})")
+      << "K-3: one entry for all nodes";
+  const FilterReply guarded{FilterReply::Kind::kPass, "", {"a"}, {ReasonCode::kGuarded, "promised"}};
+  EXPECT_EQ(
+      FilterResultJson(guarded, args, ""),
       R"({"Nodes":null,"NodeNames":["b"],"FailedNodes":{},"FailedAndUnresolvableNodes":{"a":"muster: promised"},"Error":""})");
+  const FilterReply all{FilterReply::Kind::kPass, "", {}, {}};
+  EXPECT_EQ(FilterResultJson(all, args, ""),
+            R"({"Nodes":null,"NodeNames":["a","b"],"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""})");
+  // The caller's own bytes.
+  const std::string spaced = R"({"Pod":{"metadata":{"uid":"u"}},"NodeNames": [ "a" , "\u0062" ],"x": 1})";
+  EXPECT_EQ(
+      FilterResultJson(all, ExpectOk(ParseExtenderArgs(spaced)), spaced),
+      R"({"Nodes":null,"NodeNames":[ "a" , "\u0062" ],"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""})");
+  const std::string no_nodes = R"({"Pod":{"metadata":{"uid":"u"}},"NodeNames":null})";
+  for (const FilterReply& reply : {all, none}) {
+    EXPECT_EQ(FilterResultJson(reply, ExpectOk(ParseExtenderArgs(no_nodes)), no_nodes),
+              R"({"Nodes":null,"NodeNames":[],"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""})");
+  }
+}
+
+TEST(FilterResult, WholeNodes_AreReturned) {
   const std::string body =
-      R"({"Pod":{},"Nodes":{"items":[{"metadata":{"name":"a"},"x":1},{"metadata":{"name":"b"},"x":2}]}})";
-  const absl::StatusOr<Json> whole = ParseJson(FilterResultJson(one, offer, true, body), "answer");
-  EXPECT_EQ((*whole)["Nodes"]["items"].size(), 1u);
-  EXPECT_EQ((*whole)["Nodes"]["items"][0]["x"], 2);
+      R"({"Pod":{"metadata":{"uid":"u"}},"Nodes":{"items":[{"metadata":{"name":"a"},"x":1},{"metadata":{"name":"b"},"x":2}]}})";
+  const ExtenderArgs args = ExpectOk(ParseExtenderArgs(body));
+  const auto selected = [&](const FilterReply& reply) {
+    return ExpectOk(ParseJson(FilterResultJson(reply, args, body), "answer"))["Nodes"]["items"];
+  };
+  const Json items = ExpectOk(ParseJson(body, "request"))["Nodes"]["items"];
+  EXPECT_EQ(selected({FilterReply::Kind::kSingleNode, "b", {}, {}}), Json::array({items[1]}));
+  EXPECT_EQ(selected({FilterReply::Kind::kPass, "", {}, {}}), items);
+  EXPECT_EQ(selected({FilterReply::Kind::kRefuse, "", {}, {ReasonCode::kNoRoom, "no"}}), Json::array());
 }
 
 // SPEC S-7: a configuration is validated as a whole, every problem is named.
