@@ -43,6 +43,7 @@ void Actuator::Halt() {
   wanted_.clear();
   later_.clear();
   events_.clear();
+  event_places_.clear();
   status_.clear();
   work_.SignalAll();
   background_.SignalAll();
@@ -54,20 +55,26 @@ void Actuator::Stop() {
   threads_.clear();
 }
 
+Actuator::Subject Actuator::SubjectOf(const GangOwner& owner, const EmitPodEvent& tell) {
+  const OwnerKind& kind = *owner.kind;
+  // Without a known version: the API server does not check it, and readers find events by kind, name and UID.
+  return {kind.version == nullptr ? kind.group : absl::StrCat(kind.group, "/", kind.version),
+          kind.kind,
+          {tell.pod.name_space, owner.name, tell.owner_uid}};
+}
+
 void Actuator::Carry(std::vector<Effect> effects) {
   MutexLock lock(&mutex_);
   if (stopping_) return;
   for (Effect& effect : effects) {
-    if (std::holds_alternative<BindPod>(effect)) {
+    if (const auto* bind = std::get_if<BindPod>(&effect)) {
+      RemoveEvent({bind->pod.uid, /*warning=*/false});  // it waits no longer
       bindings_.push_back({std::move(effect)});
       work_.Signal();
-    } else if (auto* tell = std::get_if<EmitPodEvent>(&effect); tell != nullptr) {
-      if (events_.size() >= options_.max_background) {
-        events_.pop_front();
-        ++stats_.dropped_events;
-      }
-      events_.push_back({std::move(*tell)});
-      background_.Signal();
+    } else if (const auto* tell = std::get_if<EmitPodEvent>(&effect); tell != nullptr) {
+      const GangOwner owner = FindGangOwner(tell->owner_gang);
+      if (owner.kind != nullptr) AddEvent(*tell, SubjectOf(owner, *tell));
+      AddEvent(*tell, {"v1", "Pod", tell->pod});
     } else {
       // One entry per pod and kind until its turn comes; the latest effect replaces earlier ones.
       const auto [wanted, fresh] = wanted_.try_emplace(KeyOf(effect));
@@ -119,14 +126,18 @@ void Actuator::RunWorker() {
   }
 }
 
+absl::Time Actuator::TakeTurn(absl::Time* next, double per_s) {
+  const absl::Time turn = std::max(*next, SteadyNow() - absl::Milliseconds(100));  // small bursts pass at once
+  *next = turn + absl::Seconds(1) / per_s;
+  return turn;
+}
+
 // Limits the rate: each caller waits for its turn.
 void Actuator::Pace(absl::Time* next, double per_s) {
   absl::Time turn;
   {
     MutexLock lock(&pace_mutex_);
-    const absl::Time now = SteadyNow();
-    turn = std::max(*next, now - absl::Milliseconds(100));  // small bursts pass at once
-    *next = turn + absl::Seconds(1) / per_s;
+    turn = TakeTurn(next, per_s);
   }
   const auto stopping = [this] {
     MutexLock lock(&mutex_);

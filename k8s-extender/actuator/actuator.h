@@ -15,6 +15,7 @@
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "k8s-extender/apiserver/client.h"
+#include "k8s-extender/dialects/owners.h"
 #include "state/api/port.h"
 #include "state/views/view.h"
 #include "support/clock.h"
@@ -25,10 +26,11 @@ namespace muster {
 
 struct ActuatorOptions {
   int workers = 16;                // connections for bindings and activations
-  int background_workers = 2;      // connections for events and status
-  size_t max_background = 4096;    // events that wait; beyond it the oldest is dropped
+  int background_workers = 4;      // connections for events and status
+  size_t max_background = 16'384;  // events that wait; beyond it the oldest is dropped, those that are not urgent first
   double calls_per_second = 1000;  // K-7: activations are rate-limited
-  double events_per_s = 20;
+  double urgent_events_per_s = 500;
+  double background_per_s = 20;                        // statuses, and events that are not urgent
   absl::Duration min_pause = absl::Milliseconds(100);  // before a failed effect is tried again, except bindings;
   absl::Duration max_pause = absl::Seconds(10);        // it doubles up to this
   // of an event while the server is overloaded or unreachable (half a minute); meanwhile all events wait
@@ -96,8 +98,19 @@ class Actuator : public EffectSink {
     absl::Time due = absl::InfinitePast();  // on the steady clock
     int attempts = 0;
   };
+  // Where an event waits: urgent ones (false) first, each kind in its order.
+  using EventPlace = std::pair<bool, uint64_t>;
+  // The object that an event is about.
+  struct Subject {
+    std::string api_version;
+    std::string kind;
+    PodRef ref;
+  };
   struct Event {
-    EmitPodEvent tell;
+    Subject about;
+    bool warning = false;
+    Reason reason;
+    EventPlace place;
     int count = 0;  // number of occurrences; 0: not sent yet
     int attempts = 0;
     bool alone = false;                     // the server refuses this event, not all events
@@ -130,8 +143,22 @@ class Actuator : public EffectSink {
   [[nodiscard]] Verdict MarkPodTimedOut(const MarkTimedOut& mark);
   [[nodiscard]] Verdict EvictOnServer(const EvictPod& evict);
   [[nodiscard]] absl::Duration PauseBefore(int attempts, const Verdict& verdict) const;
-  // Returns the first event that may be sent; otherwise lowers `next` to the time at which one may be sent.
-  [[nodiscard]] std::optional<size_t> DueEvent(absl::Time* next) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  struct BackgroundWork {
+    std::optional<Event> event;
+    std::optional<Status> status;
+    [[nodiscard]] bool any() const { return event.has_value() || status.has_value(); }
+  };
+  // Returns what may be sent now; otherwise lowers `next` to the time at which something may be.
+  [[nodiscard]] BackgroundWork TakeBackgroundWork(absl::Time* next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  [[nodiscard]] BackgroundWork TakePacedWork(absl::Time* next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  [[nodiscard]] std::optional<Event> TakeEvent(bool urgent, absl::Time* next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Events of one object that replace each other: its UID, whether they are warnings.
+  using EventKey = std::pair<std::string, bool>;
+  [[nodiscard]] static EventKey KeyOf(const Event& event) { return {event.about.ref.uid, event.warning}; }
+  [[nodiscard]] static Subject SubjectOf(const GangOwner& owner, const EmitPodEvent& tell);
+  void AddEvent(const EmitPodEvent& tell, Subject about) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // No effect when none waits.
+  void RemoveEvent(const EventKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WriteEvent(Event event);
   [[nodiscard]] Verdict SendEvent(Event* event);
   [[nodiscard]] static Verdict AfterRefusal(const absl::StatusOr<KubeResponse>& refused, Event* event);
@@ -145,6 +172,8 @@ class Actuator : public EffectSink {
   // `refused`, if not nullptr: receives the status 403 or 409.
   [[nodiscard]] Verdict PatchPod(const PodRef& pod, KubeMethod method, const Json& patch, const char* subresource,
                                  int* refused = nullptr);
+  // Takes the next turn of those that `next` gives at the rate; returns when it is.
+  [[nodiscard]] static absl::Time TakeTurn(absl::Time* next, double per_s);
   void Pace(absl::Time* next, double per_s) ABSL_LOCKS_EXCLUDED(pace_mutex_);
 
   KubeClient* const client_;
@@ -157,18 +186,23 @@ class Actuator : public EffectSink {
   std::deque<Work> activations_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<Key, Wanted> wanted_ ABSL_GUARDED_BY(mutex_);
   absl::btree_multimap<absl::Time, Work> later_ ABSL_GUARDED_BY(mutex_);  // by due time, on the steady clock
-  std::deque<Event> events_ ABSL_GUARDED_BY(mutex_);
+  absl::btree_map<EventPlace, Event> events_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<EventKey, EventPlace> event_places_ ABSL_GUARDED_BY(mutex_);
+  uint64_t next_event_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Time urgent_turn_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();      // when the next urgent event may be sent
+  absl::Time background_turn_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // the same of all else
   absl::Time events_due_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // not before: the API server accepted none
   absl::btree_map<std::string, Status> status_ ABSL_GUARDED_BY(mutex_);   // by gang
   absl::btree_set<std::string> writing_ ABSL_GUARDED_BY(mutex_);          // gangs whose status a worker is writing
-  bool status_was_last_ ABSL_GUARDED_BY(mutex_) = false;  // the kind of work that background workers took last
+  // The kind of work that background workers took last: an urgent event or not; of the rest, a status or not.
+  bool urgent_was_last_ ABSL_GUARDED_BY(mutex_) = false;
+  bool status_was_last_ ABSL_GUARDED_BY(mutex_) = false;
   ActuatorStats stats_ ABSL_GUARDED_BY(mutex_);
   CondVar work_;        // for a worker: bindings, activations, a new time in later_
   CondVar background_;  // for a background worker: events, status
 
   Mutex pace_mutex_;
   absl::Time next_activation_ ABSL_GUARDED_BY(pace_mutex_) = absl::InfinitePast();
-  absl::Time next_event_ ABSL_GUARDED_BY(pace_mutex_) = absl::InfinitePast();
   Mutex series_mutex_;
   absl::flat_hash_map<std::string, int> series_ ABSL_GUARDED_BY(series_mutex_);
   absl::flat_hash_map<std::string, WrittenStatus> written_ ABSL_GUARDED_BY(series_mutex_);  // by gang

@@ -2,6 +2,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -61,18 +62,13 @@ std::optional<Actuator::Status> Actuator::TakeStatus(absl::Time* next) {
 
 void Actuator::RunBackground() {
   while (true) {
-    std::optional<Event> event;
-    std::optional<Status> status;
+    BackgroundWork work;
     {
       MutexLock lock(&mutex_);
-      std::optional<size_t> due;
       while (!stopping_) {
         absl::Time next = absl::InfiniteFuture();
-        due = DueEvent(&next);
-        // Events and statuses take turns, so that thousands of one kind do not delay the other.
-        const bool events_turn = std::exchange(status_was_last_, false) && due.has_value();
-        if (!events_turn) status = TakeStatus(&next);
-        if (status.has_value() || due.has_value()) break;
+        work = TakeBackgroundWork(&next);
+        if (work.any()) break;
         if (next == absl::InfiniteFuture()) {
           background_.Wait(&mutex_);
         } else {
@@ -80,17 +76,47 @@ void Actuator::RunBackground() {
         }
       }
       if (stopping_) return;
-      status_was_last_ = status.has_value();
-      if (!status.has_value()) {
-        const auto at = events_.begin() + static_cast<std::ptrdiff_t>(*due);
-        event = std::move(*at);
-        events_.erase(at);
-      }
     }
-    Pace(&next_event_, options_.events_per_s);
-    if (status.has_value()) WriteStatus(*status);
-    if (event.has_value()) WriteEvent(*std::move(event));
+    if (work.status.has_value()) WriteStatus(*work.status);
+    if (work.event.has_value()) WriteEvent(*std::move(work.event));
   }
+}
+
+// Urgent events and all else take turns, so that thousands of one kind do not delay the other.
+Actuator::BackgroundWork Actuator::TakeBackgroundWork(absl::Time* next) {
+  BackgroundWork work;
+  if (urgent_was_last_) work = TakePacedWork(next);
+  if (work.any()) {
+    urgent_was_last_ = false;
+    return work;
+  }
+  if (urgent_turn_ <= SteadyNow()) {
+    work.event = TakeEvent(/*urgent=*/true, next);
+  } else {
+    *next = std::min(*next, urgent_turn_);
+  }
+  if (work.any()) {
+    std::ignore = TakeTurn(&urgent_turn_, options_.urgent_events_per_s);
+    urgent_was_last_ = true;
+    return work;
+  }
+  return urgent_was_last_ ? work : TakePacedWork(next);
+}
+
+// Statuses and events that are not urgent take turns too.
+Actuator::BackgroundWork Actuator::TakePacedWork(absl::Time* next) {
+  BackgroundWork work;
+  if (background_turn_ > SteadyNow()) {
+    *next = std::min(*next, background_turn_);
+    return work;
+  }
+  if (status_was_last_) work.event = TakeEvent(/*urgent=*/false, next);
+  if (!work.any()) work.status = TakeStatus(next);
+  if (!work.any() && !status_was_last_) work.event = TakeEvent(/*urgent=*/false, next);
+  if (!work.any()) return work;
+  status_was_last_ = work.status.has_value();
+  std::ignore = TakeTurn(&background_turn_, options_.background_per_s);
+  return work;
 }
 
 // One writer at a time for each gang, until the API server has accepted the latest status.
@@ -111,11 +137,43 @@ void Actuator::WriteStatus(const Status& status) {
   background_.Signal();
 }
 
-std::optional<size_t> Actuator::DueEvent(absl::Time* next) const {
+// The newest event of an object replaces one that still waits, and inherits its place.
+void Actuator::AddEvent(const EmitPodEvent& tell, Subject about) {
+  Event event;
+  event.about = std::move(about);
+  event.warning = tell.warning;
+  event.reason = tell.reason;
+  event.place = {!tell.urgent, next_event_++};
+  const EventKey key = KeyOf(event);
+  if (const auto older = event_places_.find(key); older != event_places_.end()) {
+    event.place = std::min(event.place, older->second);
+    RemoveEvent(key);
+  } else if (events_.size() >= options_.max_background) {
+    const auto behind = events_.lower_bound({true, 0});
+    RemoveEvent(KeyOf((behind == events_.end() ? events_.begin() : behind)->second));
+    ++stats_.dropped_events;
+  }
+  event_places_[key] = event.place;
+  events_.emplace(event.place, std::move(event));
+  background_.Signal();
+}
+
+void Actuator::RemoveEvent(const EventKey& key) {
+  const auto place = event_places_.find(key);
+  if (place == event_places_.end()) return;
+  events_.erase(place->second);
+  event_places_.erase(place);
+}
+
+std::optional<Actuator::Event> Actuator::TakeEvent(bool urgent, absl::Time* next) {
   const absl::Time now = SteadyNow();
-  for (size_t i = 0; i < events_.size(); ++i) {
-    const absl::Time due = std::max(events_due_, events_[i].due);
-    if (due <= now) return i;
+  for (auto at = events_.lower_bound({!urgent, 0}); at != events_.end() && at->first.first != urgent; ++at) {
+    const absl::Time due = std::max(events_due_, at->second.due);
+    if (due <= now) {
+      Event taken = std::move(at->second);
+      RemoveEvent(KeyOf(taken));
+      return taken;
+    }
     *next = std::min(*next, due);
     if (events_due_ > now) break;
   }
@@ -123,18 +181,20 @@ std::optional<size_t> Actuator::DueEvent(absl::Time* next) const {
 }
 
 // An event that an overloaded or unreachable server does not accept is retried first when the pause is over; until then
-// all others wait. An event that the server refuses for a reason of its own goes to the end.
+// all others wait. An event that the server refuses for a reason of its own goes to the end. If a newer one of its pod
+// waits, it is dropped.
 void Actuator::WriteEvent(Event event) {
   const Verdict verdict = SendEvent(&event);
   if (verdict.kind == Verdict::Kind::kDone) return;
   MutexLock lock(&mutex_);
-  if (stopping_) return;
+  const EventKey key = KeyOf(event);
+  if (stopping_ || event_places_.contains(key)) return;
   const int tries = event.alone ? options_.refused_event_tries : options_.event_tries;
   const bool again =
       verdict.kind == Verdict::Kind::kRetry && ++event.attempts < tries && events_.size() < options_.max_background;
   if (!again) {
-    const PodRef& pod = event.tell.pod;
-    spdlog::warn("event for pod {}/{} is dropped: {}", pod.name_space, pod.name, verdict.why);
+    const PodRef& about = event.about.ref;
+    spdlog::warn("event for {} {}/{} is dropped: {}", event.about.kind, about.name_space, about.name, verdict.why);
     ++stats_.dropped_events;
     return;
   }
@@ -142,45 +202,46 @@ void Actuator::WriteEvent(Event event) {
   const absl::Time due = SteadyNow() + PauseBefore(event.attempts - 1, verdict);
   if (event.alone) {
     event.due = due;
-    events_.push_back(std::move(event));
+    event.place.second = next_event_++;
   } else {
     events_due_ = std::max(events_due_, due);
-    events_.push_front(std::move(event));
   }
+  event_places_[key] = event.place;
+  events_.emplace(event.place, std::move(event));
   background_.Signal();
 }
 
-// One event per pod and reason; a repetition turns it into a series (events.k8s.io/v1).
+// One event per object and reason; a repetition turns it into a series (events.k8s.io/v1).
 Actuator::Verdict Actuator::SendEvent(Event* event) {
-  const EmitPodEvent& tell = event->tell;
+  const PodRef& about = event->about.ref;
   StateHasher hasher;
-  hasher.Add(ReasonName(tell.reason.code));
-  hasher.Add(tell.reason.text);
-  hasher.Add(tell.pod.uid);
-  const std::string name = absl::StrFormat("%s.%016x", tell.pod.name.substr(0, 200), hasher.value());
+  hasher.Add(ReasonName(event->reason.code));
+  hasher.Add(event->reason.text);
+  hasher.Add(about.uid);
+  const std::string name = absl::StrFormat("%s.%016x", about.name.substr(0, 200), hasher.value());
   if (event->count == 0) {
     MutexLock lock(&series_mutex_);
     if (series_.size() > kMaxSeries) series_.clear();
     event->count = ++series_[name];
   }
   const std::string now = MicroTime(WallNow());
-  const std::string path = absl::StrCat("/apis/events.k8s.io/v1/namespaces/", tell.pod.name_space, "/events");
+  const std::string path = absl::StrCat("/apis/events.k8s.io/v1/namespaces/", about.name_space, "/events");
   const Json object = {{"apiVersion", "events.k8s.io/v1"},
                        {"kind", "Event"},
-                       {"metadata", {{"name", name}, {"namespace", tell.pod.name_space}}},
+                       {"metadata", {{"name", name}, {"namespace", about.name_space}}},
                        {"eventTime", now},
                        {"reportingController", "muster.dev/musterd"},
                        {"reportingInstance", "musterd"},
                        {"action", "Scheduling"},
-                       {"reason", absl::StrCat("Gang", ReasonName(tell.reason.code))},
-                       {"type", tell.warning ? "Warning" : "Normal"},
-                       {"note", Beginning(tell.reason.text, kMaxNote)},
+                       {"reason", absl::StrCat("Gang", ReasonName(event->reason.code))},
+                       {"type", event->warning ? "Warning" : "Normal"},
+                       {"note", Beginning(event->reason.text, kMaxNote)},
                        {"regarding",
-                        {{"apiVersion", "v1"},
-                         {"kind", "Pod"},
-                         {"name", tell.pod.name},
-                         {"namespace", tell.pod.name_space},
-                         {"uid", tell.pod.uid}}}};
+                        {{"apiVersion", event->about.api_version},
+                         {"kind", event->about.kind},
+                         {"name", about.name},
+                         {"namespace", about.name_space},
+                         {"uid", about.uid}}}};
   const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kPost, path, Dump(object), kTimeout);
   event->alone = false;
   if (!response.ok()) return Retry(response);

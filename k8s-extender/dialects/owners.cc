@@ -13,6 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "k8s-extender/dialects/dialects.h"
 #include "k8s-extender/dialects/metadata.h"
 #include "state/base/text.h"
@@ -215,6 +216,13 @@ absl::Span<const OwnerKind> OwnerKinds() { return kOwnerKinds; }
 const OwnerKind* FindOwnerKind(absl::string_view kind) {
   const auto found = absl::c_find_if(kOwnerKinds, [&](const OwnerKind& each) { return kind == each.kind; });
   return found == kOwnerKinds.end() ? nullptr : &*found;
+}
+
+GangOwner FindGangOwner(absl::string_view gang) {
+  for (const OwnerKind& kind : kOwnerKinds) {
+    if (absl::ConsumePrefix(&gang, GangOf(kind.kind, ""))) return {&kind, std::string(gang)};
+  }
+  return {};
 }
 
 const OwnerKind* GroupByOwner(const Json& pod, const std::vector<std::string>& kinds, PodDescription* out) {

@@ -29,6 +29,13 @@ struct OwnerKind {
 // train. Our own keys on the pod apply (D-13). Returns the owner's kind; nullptr: no such owner.
 const OwnerKind* GroupByOwner(const Json& pod, const std::vector<std::string>& kinds, PodDescription* out);
 
+// The owner of a gang by owner: "job-train" is that of Job train.
+struct GangOwner {
+  const OwnerKind* kind = nullptr;  // nullptr: no supported owner makes such a name
+  std::string name;
+};
+[[nodiscard]] GangOwner FindGangOwner(absl::string_view gang);
+
 // Reads the owner's declaration of its gang. The minimum is its schedulingPolicy's minAvailable, otherwise all pods
 // that run at the same time. It never exceeds the pods that are created first, or that are not finished.
 // InvalidArgument names the field.

@@ -45,6 +45,10 @@ struct EmitPodEvent {  // an Event on the pod
   PodRef pod;
   bool warning = false;
   Reason reason;
+  bool urgent = true;  // false: another pod of the gang shows the reason, so this Event may wait behind all others
+  // D-7: the Job or other owner that gets the same Event, by the name of its gang and its UID; empty: none.
+  std::string owner_gang;
+  std::string owner_uid;
 };
 using Effect = std::variant<BindPod, ActivatePod, MarkTimedOut, EvictPod, EmitPodEvent>;
 

@@ -60,8 +60,14 @@ bool HasUnmodelledReason(absl::string_view message) {
   });
 }
 
-void Activations::NotifyOwner(const Pod& pod, bool warning, const Reason& reason, ApplyContext* ctx) {
-  ctx->EmitEffect(EmitPodEvent{RefOf(pod), warning, reason});
+void Activations::NotifyOwner(const Pod& pod, bool warning, const Reason& reason, bool urgent, ApplyContext* ctx) {
+  EmitPodEvent event{RefOf(pod), warning, reason, urgent, "", ""};
+  const GangMembership& membership = pod.facts.gang;
+  if (urgent && membership.dialect == GangDialect::kOwner && !membership.owner_uid.empty()) {
+    event.owner_gang = membership.name;
+    event.owner_uid = membership.owner_uid;
+  }
+  ctx->EmitEffect(std::move(event));
   states_[pod.id].last_event = ReportedReasonOf(reason);
   states_[pod.id].last_event_ms = ctx->now_ms();
 }
@@ -72,12 +78,17 @@ Activations::ReportedReason Activations::ReportedReasonOf(const Reason& reason) 
   return {reason.code, hasher.value()};
 }
 
-int64_t Activations::NotifyAt(const Pod& pod, const ReportedReason& reason, int64_t now_ms) const {
+int64_t Activations::NotifyFirstAt(const Pod& pod, const ReportedReason& reason, int64_t now_ms) const {
   const State& state = Of(pod);
-  const bool in_condition = state.last_refusal == reason && !pod.facts.our_gate && !IsForeignMessage(pod);
-  if (in_condition || state.last_event == reason) return kNever;
+  if (state.last_event == reason) return kNever;
   if (state.last_event.code != reason.code) return now_ms;
   return std::max(now_ms, state.last_event_ms + kRewordedNotifyMs);
+}
+
+bool Activations::Shows(const Pod& pod, ReasonCode code) const {
+  const State& state = Of(pod);
+  const bool in_condition = state.last_refusal == code && !pod.facts.our_gate && !IsForeignMessage(pod);
+  return in_condition || state.last_event.code == code;
 }
 
 void Activations::SetUnschedulable(const Pod& pod, bool refused) {

@@ -43,7 +43,7 @@ namespace muster {
 class Activations {
  public:
   // A reason with the same code and another text is reported only after this time, the interval at which kube-scheduler
-  // tries unschedulable pods again by itself.
+  // tries unschedulable pods again by itself, and only on one pod of the gang.
   static constexpr int64_t kRewordedNotifyMs = 300'000;
   // A reported reason, its text as a hash.
   struct ReportedReason {
@@ -59,8 +59,8 @@ class Activations {
     int64_t plan = 0;               // the plan of its last activation; 0: none
     int64_t suspected_plan = 0;     // the same, if its scheduler had reported an unmodelled reason before; else 0
     std::string annotation_before;  // its annotation at its last activation
-    ReportedReason last_refusal;    // Muster's last refusal, which the pod's condition shows
-    ReportedReason last_event;      // the last event for its owner
+    ReasonCode last_refusal = ReasonCode::kNone;  // Muster's last refusal, which the pod's condition shows
+    ReportedReason last_event;                    // the last event for its owner
     int64_t last_event_ms = -kNever;
     int64_t queued_ms = kNever;  // since when it stands in kube-scheduler's queue for its next attempt; kNever: unknown
     bool backs_off = false;      // before that it may have to wait for the end of its back-off
@@ -85,7 +85,7 @@ class Activations {
   void SetActivated(const Pod& pod, bool activated) {
     if (Of(pod).activated != activated) states_[pod.id].activated = activated;
   }
-  void SetLastRefusal(const Pod& pod, const Reason& reason) { states_[pod.id].last_refusal = ReportedReasonOf(reason); }
+  void SetLastRefusal(const Pod& pod, ReasonCode code) { states_[pod.id].last_refusal = code; }
   // The pod was activated for the plan, and the activation has taken effect on the pod: later messages of its scheduler
   // are about the plan.
   [[nodiscard]] bool HasObservedActivation(const Pod& pod, int64_t plan) const;
@@ -113,11 +113,13 @@ class Activations {
   // Some member was activated so lately that kube-scheduler, which is behind, may not have come to it.
   [[nodiscard]] bool AnyQueued(const Gang& gang, int64_t now_ms) const;
   [[nodiscard]] static ReportedReason ReportedReasonOf(const Reason& reason);
-  // When the pod's owner should be notified of the reason: `now_ms`: at once; kNever: already reported; later: a reason
-  // with the same code was reported a short time ago.
-  [[nodiscard]] int64_t NotifyAt(const Pod& pod, const ReportedReason& reason, int64_t now_ms) const;
-  // Notifies the pod's owner by an event.
-  void NotifyOwner(const Pod& pod, bool warning, const Reason& reason, ApplyContext* ctx);
+  // When the owner of the gang should be notified of the reason by an event of this pod, the gang's first: `now_ms`: at
+  // once; kNever: already reported; later: a reason with the same code was reported a short time ago.
+  [[nodiscard]] int64_t NotifyFirstAt(const Pod& pod, const ReportedReason& reason, int64_t now_ms) const;
+  // Whether an event on another pod of the gang, or the pod's condition, shows a reason with the code.
+  [[nodiscard]] bool Shows(const Pod& pod, ReasonCode code) const;
+  // Notifies the pod's owner by an event. `urgent`: see EmitPodEvent.
+  void NotifyOwner(const Pod& pod, bool warning, const Reason& reason, bool urgent, ApplyContext* ctx);
   // The pod was refused because the capacity is promised to a plan. REQUIRES: it has a class.
   void AddGuarded(const Pod& pod);
   // No effect when the pod is not guarded.

@@ -226,11 +226,12 @@ void PlanLifecycle::ExpireWait(const Gang& gang, ApplyContext* ctx) {
 void PlanLifecycle::MarkMembersTimedOut(const Gang& gang, ApplyContext* ctx) {
   Reason reason = r_.eligibility->StructureReason(gang);
   reason.text = absl::StrCat("gang ", gang.key, ": ", reason.text);
+  bool first = true;
   for (const Pod* pod : gang.AllMembers()) {
     if (pod->facts.timed_out_mark) continue;
     r_.gangs->SetTimedOutMark(*pod);
     ctx->EmitEffect(MarkTimedOut{RefOf(*pod)});
-    r_.activations->NotifyOwner(*pod, /*warning=*/true, reason, ctx);
+    r_.activations->NotifyOwner(*pod, /*warning=*/true, reason, /*urgent=*/std::exchange(first, false), ctx);
   }
 }
 
@@ -308,7 +309,7 @@ void PlanLifecycle::ExpireFutureSlots(const Gang& gang, const Plan& plan, ApplyC
                                    WriteDuration(gang.rules.wait_time_ms), " of the start; their slots were released")};
   for (const MemberState state : {MemberState::kRunning, MemberState::kBound, MemberState::kCommitted}) {
     if (gang.in(state).empty()) continue;
-    r_.activations->NotifyOwner(**gang.in(state).begin(), /*warning=*/true, reason, ctx);
+    r_.activations->NotifyOwner(**gang.in(state).begin(), /*warning=*/true, reason, /*urgent=*/true, ctx);
     break;
   }
   ReleaseFutureSlots(gang);

@@ -351,7 +351,7 @@ void PodLifecycle::OnAdded(const Pod& pod, ApplyContext* ctx) {
   }
   const bool served = r_.gangs->Serves(pod);
   for (const std::string& ignored : pod.facts.gang.ignored) {
-    if (served) r_.activations->NotifyOwner(pod, /*warning=*/true, {ReasonCode::kNotAGang, ignored}, ctx);
+    if (served) r_.activations->NotifyOwner(pod, /*warning=*/true, {ReasonCode::kNotAGang, ignored}, true, ctx);
   }
   if (asked) r_.activations->Activate(pod, kNoNode, 0, ctx);
   RestoreNomination(pod);

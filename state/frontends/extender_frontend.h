@@ -144,6 +144,7 @@ class MemberFilter {
   [[nodiscard]] Reason QueryRefusal(const Pod& pod, ApplyContext* ctx);
   [[nodiscard]] Reason QueueRefusal(const Pod& pod);
   [[nodiscard]] FilterReply RefuseMember(const Pod& pod, Reason reason);
+  [[nodiscard]] FilterReply RefuseWithoutFigures(const Pod& pod, const Reason& reason);
 
   const MemberFilterRooms r_;
 };

@@ -22,6 +22,23 @@ namespace {
 constexpr int64_t kMinPlanAgeMs = 2'000;
 constexpr int32_t kAbsencesForProof = 2;
 
+// What a refusal says of a reason whose own text changes with pods, starts and ends. kube-scheduler writes a changed
+// message into the pod's condition and into an Event of each pod, so the text is constant (K-3).
+constexpr std::pair<ReasonCode, absl::string_view> kConstantTexts[] = {
+    {ReasonCode::kNotEnoughPods, "too few of its pods exist or can be planned"},
+    {ReasonCode::kNoRoom, "the cluster has no room for its missing members together"},
+    {ReasonCode::kNoPlaceFound, "no place was found for its missing members together"},
+    {ReasonCode::kMinResources, "its minResources exceed the free capacity"},
+    {ReasonCode::kTooManyHolds, "it needs more held binds than are free"},
+    {ReasonCode::kBackoff, "it waits before its next try"},
+    {ReasonCode::kQueued, "it waits for its turn"},
+    {ReasonCode::kPlanned, "room is reserved, and its members are being activated"},
+    {ReasonCode::kBarrier, "room is reserved, and its members meet at the barrier"},
+    {ReasonCode::kBinding, "it is permitted, and its members are being bound"},
+    {ReasonCode::kMemberUnschedulable, "kube-scheduler found no node for one of its members"},
+    {ReasonCode::kQueueLimit, "its queue has no room for it now"},
+};
+
 // The number of feasible nodes among `nodes` after which kube-scheduler stops its search (EXTENDER.md,
 // numFeasibleNodesToFind).
 int32_t SampleSize(int32_t nodes, int32_t percentage) {
@@ -109,8 +126,16 @@ void SlotFilter::ExpireRefusals(int64_t now_ms) {
 FilterReply MemberFilter::RefuseMember(const Pod& pod, Reason reason) {
   r_.activations->SetUnschedulable(pod, true);
   if (!reason.names_gang) reason.text = absl::StrCat("gang ", pod.gang->key, ": ", reason.text);
-  r_.activations->SetLastRefusal(pod, reason);
+  r_.activations->SetLastRefusal(pod, reason.code);
   return FilterReply{FilterReply::Kind::kRefuse, "", {}, std::move(reason)};
+}
+
+FilterReply MemberFilter::RefuseWithoutFigures(const Pod& pod, const Reason& reason) {
+  for (const auto& [code, text] : kConstantTexts) {
+    if (code != reason.code) continue;
+    return RefuseMember(pod, {code, absl::StrCat(text, "; for more, run musterctl explain gang ", pod.gang->key)});
+  }
+  return RefuseMember(pod, reason);
 }
 
 // Why a member gets neither a slot nor nodes; none: it may get them.
@@ -149,7 +174,7 @@ FilterReply MemberFilter::FilterMember(const Pod& pod, const NodeOffer& offer, A
     }
   }
   if (r_.eligibility->SchedulesIndividually(gang)) {
-    if (Reason reason = QueueRefusal(pod); !reason.none()) return RefuseMember(pod, std::move(reason));
+    if (const Reason reason = QueueRefusal(pod); !reason.none()) return RefuseWithoutFigures(pod, reason);
     FilterReply reply = r_.guard->FilterExtra(pod, offer);
     r_.activations->SetUnschedulable(pod, !reply.guarded.empty());
     if (!reply.guarded.empty()) r_.activations->AddGuarded(pod);
@@ -159,7 +184,7 @@ FilterReply MemberFilter::FilterMember(const Pod& pod, const NodeOffer& offer, A
     return RefuseMember(
         pod, {ReasonCode::kSlotsTaken, "other members fill the gang's minimum; this pod is scheduled after them"});
   }
-  return RefuseMember(pod, r_.reasons->WithCurrentFigures(gang, r_.reasons->Of(gang, ctx->now_ms())));
+  return RefuseWithoutFigures(pod, r_.reasons->Of(gang, ctx->now_ms()));
 }
 
 Reason MemberFilter::QueueRefusal(const Pod& pod) {

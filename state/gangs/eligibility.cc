@@ -224,8 +224,10 @@ Reason Eligibility::MembersReason(const Gang& gang) const {
       const std::string& scheduler = pod->facts.scheduler_name;
       culprit = {ReasonCode::kNotServed,
                  absl::StrCat("pod ", pod->facts.name, " is placed by ",
-                              scheduler.empty() ? "its caller" : absl::StrCat("scheduler \"", scheduler, "\""),
-                              ", which schedules pod by pod")};
+                              scheduler.empty() ? "its caller, which schedules pod by pod"
+                                                : absl::StrCat("scheduler \"", scheduler,
+                                                               "\", which schedules pod by pod: Muster plans for the "
+                                                               "schedulers in kubernetes.schedulerNames"))};
     }
     if (!culprit.none()) break;
   }

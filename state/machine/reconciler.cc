@@ -322,8 +322,9 @@ void Explanations::Remove(const Gang& gang) {
   TouchGangsNaming(gang);
 }
 
-// Notifies the owners of pending pods, because the pods themselves do not show the current reason: a gated pod shows no
-// message, and a refused pod the message of kube-scheduler or an older reason of Muster.
+// Notifies the owners of pending pods: by an event of one pod, which has the figures, and by events of those others
+// that do not show a reason of this kind. A gated pod has no condition with a message, a refused one perhaps an older
+// reason.
 void Explanations::NotifyMembers(const Gang& gang, ApplyContext* ctx) const {
   r_.gangs->SetNotify(gang, kNever);
   const Reason reason = r_.reasons->Of(gang, ctx->now_ms());
@@ -333,18 +334,23 @@ void Explanations::NotifyMembers(const Gang& gang, ApplyContext* ctx) const {
   if (absl::c_linear_search(kNothingToReport, reason.code)) return;
   const Reason reported{reason.code, absl::StrCat("gang ", gang.key, ": ", reason.text)};
   const Activations::ReportedReason fingerprint = Activations::ReportedReasonOf(reported);
-  int64_t next_ms = kNever;
+  bool first = true;
   for (const Pod* pod : gang.in(MemberState::kPending)) {
-    if (!pod->served) continue;
-    const int64_t at_ms = r_.activations->NotifyAt(*pod, fingerprint, ctx->now_ms());
-    if (at_ms > ctx->now_ms()) {
-      next_ms = std::min(next_ms, at_ms);
-      continue;
+    // The gate keeps an unserved pod too, and its scheduler says nothing about it.
+    if (!pod->served && !pod->facts.our_gate) continue;
+    if (first) {
+      const int64_t at_ms = r_.activations->NotifyFirstAt(*pod, fingerprint, ctx->now_ms());
+      if (at_ms <= ctx->now_ms()) {
+        r_.activations->NotifyOwner(*pod, /*warning=*/false, reported, /*urgent=*/true, ctx);
+      } else {
+        r_.gangs->SetNotify(gang, at_ms);
+      }
+      if (gang.submitted) return;  // its caller asks about the gang and not about each pod
+    } else if (!r_.activations->Shows(*pod, reason.code)) {
+      r_.activations->NotifyOwner(*pod, /*warning=*/false, reported, /*urgent=*/false, ctx);
     }
-    r_.activations->NotifyOwner(*pod, /*warning=*/false, reported, ctx);
-    if (gang.submitted) break;  // its caller asks about the gang and not about each pod
+    first = false;
   }
-  r_.gangs->SetNotify(gang, next_ms);
 }
 
 }  // namespace muster

@@ -102,8 +102,7 @@ bool QueuesReader::ViewPosition(const Gang* gang, QueueId queue, int32_t limit, 
   for (const auto& [key, id] : read->first) {
     const Gang* each = r_.gangs->GangAt(id);
     if (each == nullptr) continue;
-    out->first.push_back(
-        {each->name_space, each->name, queue_of(id), r_.reasons->WithBlockerName(*each, each->reason)});
+    out->first.push_back({each->name_space, each->name, queue_of(id), r_.reasons->WithDetails(*each, each->reason)});
   }
   return true;
 }

@@ -114,7 +114,9 @@ std::string HintFor(ReasonCode code) {
       {ReasonCode::kQueueRejected, "name a queue that accepts the gang, or change what the reason names"},
       {ReasonCode::kBackoff, "wait: Muster tries again"},
       {ReasonCode::kInvalidRequest, "correct what the reason names in the pod"},
-      {ReasonCode::kNotServed, "set the pod's schedulerName to one that Muster serves"},
+      {ReasonCode::kNotServed,
+       "set the pod's schedulerName to one in kubernetes.schedulerNames, or add its scheduler there if that calls "
+       "Muster's extender"},
   };
   const auto* hint = absl::c_find_if(kHints, [code](const auto& each) { return each.first == code; });
   return hint == std::end(kHints) ? "" : std::string(hint->second);
@@ -153,7 +155,7 @@ GangView GangReader::View(const Gang& gang, bool with_members) const {
   view.priority = r_.eligibility->Priority(gang);
   view.requeues = gang.durable.requeues;
   view.created_ms = gang.created_ms;
-  view.reason = r_.reasons->WithBlockerName(gang, gang.reason);
+  view.reason = r_.reasons->WithDetails(gang, gang.reason);
   view.reason_since_ms = gang.reason_since_ms;
   // A submission has a TTL instead (S-1).
   view.wait_left_ms = gang.submitted ? 0 : r_.clock->RemainingMs(gang, *now_ms_);
@@ -224,7 +226,7 @@ Reason GangReader::WhyMemberWaits(const Pod& pod) const {
       return {ReasonCode::kSlotsTaken, "other members fill the gang's minimum; this pod is scheduled after them"};
     }
   }
-  if (pod.gang->reason.code != ReasonCode::kSatisfied) return r_.reasons->WithBlockerName(*pod.gang, pod.gang->reason);
+  if (pod.gang->reason.code != ReasonCode::kSatisfied) return r_.reasons->WithDetails(*pod.gang, pod.gang->reason);
   // Its own gang has its quorum; another gang of the group has not.
   if (!pending) return r_.eligibility->BarrierReason(*pod.gang);
   // The pod is scheduled individually.
@@ -333,7 +335,7 @@ SubmissionReply SubmissionReader::View(const Gang& gang) const {
   reply.gang = gang.key;
   reply.expires_ms = submission.expires_ms;
   if (plan == nullptr) {
-    reply.reason = r_.reasons->WithBlockerName(gang, r_.reasons->Of(gang, *now_ms_));
+    reply.reason = r_.reasons->WithDetails(gang, r_.reasons->Of(gang, *now_ms_));
     return reply;
   }
   reply.state = SubmissionReply::State::kPlanned;

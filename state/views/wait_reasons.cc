@@ -131,7 +131,7 @@ Reason WaitReasons::WithCurrentFigures(const Gang& gang, const Reason& reason) c
   return now;
 }
 
-Reason WaitReasons::WithBlockerName(const Gang& gang, const Reason& reason) const {
+Reason WaitReasons::WithDetails(const Gang& gang, const Reason& reason) const {
   Reason out = WithCurrentFigures(gang, reason);
   if (out.code != ReasonCode::kQueued || !IsBehindHead(gang)) return out;
   const Claim* head = r_.backfill->FindBlockingHead(r_.eligibility->LeaderOf(gang));

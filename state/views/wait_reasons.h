@@ -25,15 +25,12 @@ class WaitReasons {
 
   // Returns none or kSatisfied if the gang does not wait.
   [[nodiscard]] Reason Of(const Gang& gang, int64_t now_ms) const;
-  // A queue reason returned by Of, with the current figures of the queue; other reasons are returned unchanged. Of has
-  // the figures of the gang's last try, so that a change of usage does not change the reasons of all gangs in the
-  // queue.
-  [[nodiscard]] Reason WithCurrentFigures(const Gang& gang, const Reason& reason) const;
-  // As WithCurrentFigures, with the name of the head that blocks the gang. The head changes often, so the name is added
-  // only on request.
-  [[nodiscard]] Reason WithBlockerName(const Gang& gang, const Reason& reason) const;
+  // A reason returned by Of, with the current figures of the gang's queue and the name of the head that blocks it. Of
+  // has neither, so that a start does not change the reasons of all gangs in the queue.
+  [[nodiscard]] Reason WithDetails(const Gang& gang, const Reason& reason) const;
 
  private:
+  [[nodiscard]] Reason WithCurrentFigures(const Gang& gang, const Reason& reason) const;
   // The gang may be planned, but no gang behind the head of its queue starts. REQUIRES: it waits to be planned.
   [[nodiscard]] bool IsBehindHead(const Gang& gang) const;
   [[nodiscard]] Reason BehindHeadReason(absl::string_view head) const;

@@ -26,7 +26,7 @@ func TestGangGroup(t *testing.T) {
 		here.pods("servers", 2, "4", gateIf(gated, gang("servers", 2), group)...)
 		here.staysBound("servers", 0, time.Second)
 		there.pods("workers", 4, "4", gateIf(gated, gang("workers", 4), group)...)
-		here.everyMemberSays("servers", ", which starts with its group; 5 nodes: insufficient cpu", 15*time.Second)
+		here.gangSays("servers", ", which starts with its group; 5 nodes: insufficient cpu", 15*time.Second)
 		here.staysBound("servers", 0, time.Second)
 		there.staysBound("workers", 0, 100*time.Millisecond)
 		here.nodesFrom(5, 1, "4")
@@ -39,7 +39,7 @@ func TestGangGroup(t *testing.T) {
 		w.pods("dragger", 1, "1", gang("dragger", 1), withAnnotation(koord+"groups", fmt.Sprintf(`["%s/dragger","%s/victim"]`, w.namespace, w.namespace)))
 		w.pods("victim", 1, "1", gang("victim", 1))
 		w.waitBound("victim", 1, 15*time.Second)
-		w.everyMemberSays("dragger", w.namespace+"/victim of its group lists no group", 10*time.Second)
+		w.gangSays("dragger", w.namespace+"/victim of its group lists no group", 10*time.Second)
 		w.staysBound("dragger", 0, 500*time.Millisecond)
 	})
 }

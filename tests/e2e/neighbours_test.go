@@ -85,7 +85,7 @@ func TestPodAffinity(t *testing.T) {
 			w.t.Errorf("3 members that want to be apart are on %v", nodes)
 		}
 		w.pods("wide", 4, "1", gateIf(gated, gang("wide", 4), ofJob("wide"), apartFrom("wide", "kubernetes.io/hostname"))...)
-		w.everyMemberSays("wide", "room for 3 of 4 members; 3 nodes: pod anti-affinity (kubernetes.io/hostname)", 15*time.Second)
+		w.gangSays("wide", "room for 3 of 4 members; 3 nodes: pod anti-affinity (kubernetes.io/hostname)", 15*time.Second)
 		w.staysBound("wide", 0, time.Second)
 		w.nodesFrom(3, 1, "8")
 		w.waitBound("wide", 4, 20*time.Second)
@@ -136,7 +136,7 @@ func TestPodAffinity(t *testing.T) {
 			}
 		}
 		w.pods("more", 2, "3", gateIf(gated, gang("more", 2), apartFromNamespacesOf("x", "loud"))...)
-		w.everyMemberSays("more", "pod anti-affinity (kubernetes.io/hostname)", 15*time.Second)
+		w.gangSays("more", "pod anti-affinity (kubernetes.io/hostname)", 15*time.Second)
 		if !gated {
 			return // after a refusal by its own filter kube-scheduler retries at changes of pods and nodes, not of namespaces
 		}

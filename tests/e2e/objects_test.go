@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/restmapper"
 )
 
@@ -391,7 +392,7 @@ func (w *world) list(prefix string) []corev1.Pod {
 	w.t.Helper()
 	var out []corev1.Pod
 	for _, pod := range w.everyPod() {
-		if strings.HasPrefix(pod.Name, prefix+"-") || pod.Name == prefix {
+		if prefix == "" || strings.HasPrefix(pod.Name, prefix+"-") || pod.Name == prefix {
 			out = append(out, pod)
 		}
 	}
@@ -458,14 +459,21 @@ func (w *world) message(pod *corev1.Pod) string {
 			out = append(out, condition.Message)
 		}
 	}
+	return strings.Join(append(out, w.eventsOn(pod.UID)...), " | ")
+}
+
+// eventsOn returns reason and note of Muster's Events about the object.
+func (w *world) eventsOn(uid types.UID) []string {
+	w.t.Helper()
 	events, err := w.client.EventsV1().Events(w.namespace).List(context.Background(), metav1.ListOptions{})
 	w.must(err)
+	var out []string
 	for _, event := range events.Items {
-		if event.Regarding.UID == pod.UID && event.ReportingController == "muster.dev/musterd" {
+		if event.Regarding.UID == uid && event.ReportingController == "muster.dev/musterd" {
 			out = append(out, event.Reason+": "+event.Note)
 		}
 	}
-	return strings.Join(out, " | ")
+	return out
 }
 
 func (w *world) why(prefix string) string {
@@ -478,16 +486,20 @@ func (w *world) why(prefix string) string {
 	return fmt.Sprint(seen)
 }
 
-// everyMemberSays waits until the message of each unbound pod contains the text.
-func (w *world) everyMemberSays(prefix, text string, limit time.Duration) {
+// gangSays waits until each unbound pod says something of Muster, and one of them says `text`: only one pod of a gang
+// has the figures (K-3). An empty prefix: all pods of the namespace.
+func (w *world) gangSays(prefix, text string, limit time.Duration) {
 	w.t.Helper()
-	w.must(waitFor(limit, fmt.Sprintf("every pod of %s says %q", prefix, text), func() (bool, string) {
+	w.must(waitFor(limit, fmt.Sprintf("the pods of %s say %q", prefix, text), func() (bool, string) {
+		said := ""
 		for _, pod := range w.list(prefix) {
-			if pod.Spec.NodeName == "" && !strings.Contains(w.message(&pod), text) {
-				return false, pod.Name + ": " + w.message(&pod)
+			message := w.message(&pod)
+			if pod.Spec.NodeName == "" && !strings.Contains(message, "muster: ") && !strings.Contains(message, "Gang") {
+				return false, pod.Name + ": " + message
 			}
+			said += message + "\n"
 		}
-		return true, ""
+		return strings.Contains(said, text), said
 	}))
 }
 

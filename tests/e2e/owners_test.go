@@ -79,7 +79,11 @@ func TestBareJob(t *testing.T) {
 			t.Errorf("pod %s has gates %v and scheduler %q", pod.Name, pod.Spec.SchedulingGates, pod.Spec.SchedulerName)
 		}
 	}
-	w.everyMemberSays("train", "5 of 6 pods exist", 20*time.Second)
+	w.gangSays("train", "5 of 6 pods exist", 20*time.Second)
+	w.must(waitFor(10*time.Second, "the Job says why it waits", func() (bool, string) {
+		said := strings.Join(w.eventsOn(job.UID), "\n")
+		return strings.Contains(said, "5 of 6 pods exist"), said
+	}))
 	w.staysBound("train", 0, time.Second)
 	w.podsFrom("train", 5, 1, "1", ownedBy(job))
 	w.waitBound("train", 6, 20*time.Second)

@@ -19,7 +19,7 @@ func TestFutureMembers(t *testing.T) {
 	w.podGroup("spark", 2, map[string]any{"muster.dev/subgroups": `[{"name": "driver"},
 		{"name": "executor", "minMember": 4, "minResource": {"cpu": "1"}}]`})
 	w.pod("driver-0", "1", member("spark"), as("driver"))
-	w.everyMemberSays("driver", "room for 3 of 4 members of subgroup executor", 15*time.Second)
+	w.gangSays("driver", "room for 3 of 4 members of subgroup executor", 15*time.Second)
 	w.nodesFrom(2, 1, "1")
 	w.waitBound("driver", 1, 20*time.Second)
 	// No other pod gets the reserved slots.
@@ -53,7 +53,7 @@ func TestFutureReservations(t *testing.T) {
 		w.podsStart("old", 1, "1")
 		w.must(w.deletePod("old-0", 600))
 		w.pods("first", 2, "2", gateIf(gated, gang("first", 2))...)
-		w.everyMemberSays("first", "capacity is reserved for it, part of which terminating pods still use, on node-0000", 15*time.Second)
+		w.gangSays("first", "capacity is reserved for it, part of which terminating pods still use, on node-0000", 15*time.Second)
 		w.pods("second", 1, "1", gateIf(gated, gang("second", 1))...)
 		w.pods("plain", 1, "1")
 		for _, each := range []string{"first", "second", "plain"} {

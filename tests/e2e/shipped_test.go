@@ -69,7 +69,7 @@ func TestAsShipped(t *testing.T) {
 	w.pods("first", 4, "4", gang("first", 4), withGate)
 	w.waitBound("first", 4, 30*time.Second)
 	w.pods("second", 4, "3", gang("second", 4), w.withPriority(1000))
-	w.everyMemberSays("second", "nodes are available", 30*time.Second)
+	w.gangSays("second", "nodes are available", 30*time.Second)
 	// Preempt: no pod is evicted for a gang that cannot start.
 	time.Sleep(2 * time.Second)
 	w.staysBound("second", 0, time.Second)

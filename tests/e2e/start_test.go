@@ -34,7 +34,7 @@ func TestWholeOrNotAtAll(t *testing.T) {
 			}
 			w.nodes(7, "4")
 			w.pods("train", 8, "4", options...)
-			w.everyMemberSays("train", "room for 7 of 8 members", 20*time.Second)
+			w.gangSays("train", "room for 7 of 8 members", 20*time.Second)
 			w.staysBound("train", 0, time.Second)
 			w.clear()
 			w.nodes(8, "4")
@@ -62,7 +62,7 @@ func TestTwoGangsInterleaved(t *testing.T) {
 		return a+b == 5 && (a == 5 || b == 5), fmt.Sprintf("a: %d, b: %d", a, b)
 	}))
 	w.staysBound(second, 0, 2*time.Second)
-	w.everyMemberSays(second, "room for 0 of 5 members", 10*time.Second)
+	w.gangSays(second, "room for 0 of 5 members", 10*time.Second)
 	w.deletePods(first)
 	w.waitBound(second, 5, 20*time.Second)
 }
@@ -76,7 +76,7 @@ func TestDialects(t *testing.T) {
 		w.t = t
 		watch.declare(w.namespace, "late", 2)
 		w.pods("late", 2, "1", member("late"))
-		w.everyMemberSays("late", "does not exist yet", 10*time.Second)
+		w.gangSays("late", "does not exist yet", 10*time.Second)
 		w.podGroup("late", 2, nil)
 		w.waitBound("late", 2, 20*time.Second)
 		w.must(waitFor(10*time.Second, "status of the PodGroup", func() (bool, string) {
@@ -101,17 +101,17 @@ func TestDialects(t *testing.T) {
 			pod.Labels[sigLabel+"/min-available"] = "2"
 		}
 		w.pod("labelled-0", "1", labels)
-		w.everyMemberSays("labelled", "1 of 2 pods exist", 10*time.Second)
+		w.gangSays("labelled", "1 of 2 pods exist", 10*time.Second)
 		time.Sleep(1100 * time.Millisecond) // creation times are whole seconds: this pod must be the first
 		w.pod("labelled-other-1", "1", labels, w.withPriority(7))
-		w.everyMemberSays("labelled-other", "all pods of a gang must have one", 10*time.Second)
+		w.gangSays("labelled-other", "all pods of a gang must have one", 10*time.Second)
 		w.pod("labelled-1", "1", labels)
 		w.waitBound("labelled", 2, 20*time.Second)
 	})
 	t.Run("an unreadable minimum is named", func(t *testing.T) {
 		w.t = t
 		w.pod("bad-0", "1", withAnnotation(koord+"name", "bad"), withAnnotation(koord+"min-available", "three"))
-		w.everyMemberSays("bad", `min-available: "three" is not a minimum`, 10*time.Second)
+		w.gangSays("bad", `min-available: "three" is not a minimum`, 10*time.Second)
 	})
 }
 
@@ -135,7 +135,7 @@ func TestWaitTimeExpires(t *testing.T) {
 			}
 			return true, ""
 		}))
-		w.everyMemberSays("stuck", "wait time", 15*time.Second)
+		w.gangSays("stuck", "wait time", 15*time.Second)
 		w.podsStart("free", 3, "4", gang("free", 3))
 	})
 	t.Run("requeue tries again behind others", func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestPlainPodsBesideAGang(t *testing.T) {
 	w.pods("plain", 2, "2")
 	w.waitBound("plain", 2, 5*time.Second)
 	w.pod("blocked", "4")
-	w.everyMemberSays("blocked", "promised to a gang", 10*time.Second)
+	w.gangSays("blocked", "promised to a gang", 10*time.Second)
 	w.staysBound("blocked", 0, time.Second)
 	w.pod("urgent", "4", w.withPriority(1000))
 	w.waitBound("urgent", 1, 15*time.Second)
@@ -190,7 +190,7 @@ func TestNoEvictionForAGangThatCannotFit(t *testing.T) {
 		for round := 0; round < rounds && len(disrupted) == 0; round++ {
 			name := fmt.Sprintf("high%d", round)
 			w.pods(name, 6, "4", gang(name, 6), urgent)
-			w.everyMemberSays(name, "nodes are available", 15*time.Second)
+			w.gangSays(name, "nodes are available", 15*time.Second)
 			time.Sleep(time.Second)
 			w.deletePods(name)
 			disrupted = w.disrupted("low")
@@ -496,7 +496,7 @@ func TestContention(t *testing.T) {
 		}
 	}
 	for _, name := range waiting {
-		w.everyMemberSays(name, "of 8 members", 15*time.Second)
+		w.gangSays(name, "of 8 members", 15*time.Second)
 	}
 	for _, name := range running[:5] {
 		w.deletePods(name)

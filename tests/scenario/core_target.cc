@@ -373,8 +373,8 @@ std::string CoreTarget::Print(const Outcome& outcome) {
     if (const auto* evict = std::get_if<EvictPod>(&effect))
       lines.push_back(absl::StrCat("effect: evict ", evict->pod.name, ": ", evict->note));
     if (const auto* tell = std::get_if<EmitPodEvent>(&effect))
-      lines.push_back(
-          absl::StrCat("effect: ", tell->warning ? "warning" : "event", " on ", tell->pod.name, Why(tell->reason)));
+      lines.push_back(absl::StrCat("effect: ", tell->urgent ? "" : "later, ", tell->warning ? "warning" : "event",
+                                   " on ", tell->pod.name, Why(tell->reason)));
   }
   return WriteLines(lines);
 }

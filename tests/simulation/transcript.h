@@ -101,6 +101,7 @@ class Transcript {
   void AddEffect(const EmitPodEvent& tell) {
     AddPod(tell.pod);
     hasher_.Add(tell.warning);
+    hasher_.Add(tell.urgent);
     AddReason(tell.reason);
   }
 

@@ -29,7 +29,10 @@ inline std::string Text(const Effect& effect) {
   if (const auto* mark = std::get_if<MarkTimedOut>(&effect)) return absl::StrCat("mark ", mark->pod.uid);
   if (const auto* evict = std::get_if<EvictPod>(&effect)) return absl::StrCat("evict ", evict->pod.uid);
   const auto& event = std::get<EmitPodEvent>(effect);
-  return absl::StrCat(event.warning ? "warn " : "tell ", event.pod.uid, " ", ReasonName(event.reason.code));
+  return absl::StrCat(event.warning  ? "warn "
+                      : event.urgent ? "tell "
+                                     : "tell too ",
+                      event.pod.uid, " ", ReasonName(event.reason.code));
 }
 
 // Effects, answers and records, each in their order. The record of plan numbers is left out: tests do not depend on

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "k8s-extender/actuator/actuator.h"
 #include "support/sync.h"
@@ -18,6 +20,14 @@
 
 namespace muster {
 namespace {
+
+// Ignores the outcomes of bindings.
+class NoOutcomes : public DecisionPort {
+ public:
+  absl::StatusOr<Reply> Ask(Command, absl::Duration) override { return absl::UnimplementedError("not asked"); }
+  absl::StatusOr<HoldToken> Hold(Bind, HoldCallback) override { return absl::UnimplementedError("not asked"); }
+  absl::Status Announce(Command) override { return absl::OkStatus(); }
+};
 
 // One PodGroup, d/g.
 class PodGroupStatus : public testing::Test {
@@ -46,12 +56,16 @@ class PodGroupStatus : public testing::Test {
     server_->Post("/apis/events.k8s.io/v1/namespaces/d/events",
                   [this](const httplib::Request& request, httplib::Response& response) {
                     ++event_posts;
+                    while (hold_events) absl::SleepFor(absl::Milliseconds(1));
                     const Json event = Json::parse(request.body);
                     const std::string pod = event["regarding"]["name"];
                     MutexLock lock(&mutex_);
                     const auto own = event_answers_.find(pod);
                     response.status = own == event_answers_.end() ? 201 : own->second;
                     events_.push_back(absl::StrCat("POST ", pod, " ", response.status));
+                    const Json& about = event["regarding"];
+                    const std::string of_other = about["kind"] == "Pod" ? "" : about.dump() + " ";
+                    notes_.push_back(absl::StrCat(of_other, pod, ": ", event["note"].get<std::string>()));
                     response.set_content("{}", "application/json");
                   });
     server_->Patch("/apis/events.k8s.io/v1/namespaces/d/events/.*",
@@ -65,13 +79,17 @@ class PodGroupStatus : public testing::Test {
                    });
     EXPECT_TRUE(WarmLibraries());
     client_ = std::make_unique<KubeClient>(ServerAt(server_.Start()));
+    StartActuator(/*background_per_s=*/1'000);
+  }
+  void StartActuator(double background_per_s) {
     ActuatorOptions options;
     options.min_pause = absl::Milliseconds(1);
     options.max_pause = absl::Milliseconds(4);
-    options.events_per_s = 1'000;
+    options.background_per_s = background_per_s;
+    options.max_background = 100;
     options.event_tries = 20;
     actuator_ = std::make_unique<Actuator>(client_.get(), options);
-    actuator_->Start(nullptr);
+    actuator_->Start(&port_);
   }
   ~PodGroupStatus() override {
     actuator_->Stop();
@@ -112,6 +130,26 @@ class PodGroupStatus : public testing::Test {
   void SendEvent(const std::string& pod) {
     actuator_->Carry({EmitPodEvent{{"d", pod, absl::StrCat("u-", pod)}, true, {ReasonCode::kNoRoom, "no room"}}});
   }
+  static Effect Event(const std::string& pod, const std::string& text, bool urgent, bool warning = false) {
+    return EmitPodEvent{{"d", pod, absl::StrCat("u-", pod)}, warning, {ReasonCode::kNoRoom, text}, urgent};
+  }
+  // Sends an event from each connection for events; the API server answers when `hold_events` is false.
+  void HoldEvents() {
+    hold_events = true;
+    for (int i = 0; i < ActuatorOptions().background_workers; ++i)
+      actuator_->Carry({Event(absl::StrCat("held", i), "", /*urgent=*/true)});
+    while (event_posts < ActuatorOptions().background_workers) absl::SleepFor(absl::Milliseconds(1));
+  }
+  // Lets the API server answer, waits for all events and returns pod and note of those that were sent since.
+  std::vector<std::string> NotesAfterHold() {
+    hold_events = false;
+    while (actuator_->stats().waiting > 0) absl::SleepFor(absl::Milliseconds(1));
+    absl::SleepFor(absl::Milliseconds(50));
+    MutexLock lock(&mutex_);
+    std::vector<std::string> notes = notes_;
+    std::erase_if(notes, [](const std::string& note) { return absl::StartsWith(note, "held"); });
+    return notes;
+  }
   // Waits for `times` requests about events; returns all of them with their responses.
   std::vector<std::string> Events(size_t times) {
     for (int i = 0; i < 5'000; ++i) {
@@ -133,6 +171,7 @@ class PodGroupStatus : public testing::Test {
   std::atomic<int> answer{200};
   std::atomic<int> gets{0};
   std::atomic<int> event_posts{0};
+  std::atomic<bool> hold_events{false};
   std::atomic<int> most_at_once{0};
   absl::Duration delay = absl::ZeroDuration();
   std::unique_ptr<Actuator> actuator_;
@@ -141,11 +180,13 @@ class PodGroupStatus : public testing::Test {
   std::map<std::string, int> event_answers_ ABSL_GUARDED_BY(mutex_);  // by pod; else 201
   int series_answer_ ABSL_GUARDED_BY(mutex_) = 200;
   std::vector<std::string> events_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> notes_ ABSL_GUARDED_BY(mutex_);  // of all events that were created
 
  private:
   std::atomic<int> at_once_{0};
   LocalServer<> server_;
   std::unique_ptr<KubeClient> client_;
+  NoOutcomes port_;
 };
 
 TEST_F(PodGroupStatus, RefusedStatus_IsRetried) {
@@ -216,7 +257,7 @@ TEST_F(PodGroupStatus, RefusedStatuses_DoNotDelayEvents) {
   }
   std::vector<Effect> events;
   for (int i = 0; i < 20; ++i) {
-    events.emplace_back(EmitPodEvent{{"d", absl::StrCat("p", i), "u"}, true, {ReasonCode::kNoRoom, "no room"}});
+    events.emplace_back(Event(absl::StrCat("p", i), "no room", /*urgent=*/true));
   }
   actuator_->Carry(std::move(events));
   for (int i = 0; i < 5'000 && event_posts < 20; ++i) absl::SleepFor(absl::Milliseconds(2));
@@ -304,6 +345,70 @@ TEST_F(PodGroupStatus, ExistingEvent_BecomesSeries) {
   EXPECT_EQ(Events(4).back(), "PATCH 2 200");
   SendEvent("p0");
   EXPECT_EQ(Events(6).back(), "PATCH 3 200");
+}
+
+// K-11: one pod of each gang first. The others wait for their turns, which come at a low rate.
+TEST_F(PodGroupStatus, UrgentEvents_DoNotWaitForOthers) {
+  actuator_->Stop();
+  StartActuator(/*background_per_s=*/20);
+  HoldEvents();
+  std::vector<Effect> events;
+  for (int i = 0; i < 20; ++i) events.push_back(Event(absl::StrCat("other", i), "x", /*urgent=*/false));
+  for (int i = 0; i < 40; ++i) events.push_back(Event(absl::StrCat("first", i), "x", /*urgent=*/true));
+  actuator_->Carry(std::move(events));
+  const std::vector<std::string> notes = NotesAfterHold();
+  ASSERT_EQ(notes.size(), 60U) << "none is lost";
+  const auto at = [&](const std::string& note) { return std::find(notes.begin(), notes.end(), note) - notes.begin(); };
+  EXPECT_LT(at("first39: x"), at("other10: x"));
+  EXPECT_LT(at("other0: x"), at("first39: x")) << "urgent events do not hold up others for good";
+}
+
+TEST_F(PodGroupStatus, NewerEvent_ReplacesOneThatWaits) {
+  HoldEvents();
+  actuator_->Carry({Event("a", "1 of 4", /*urgent=*/false), Event("b", "1 of 2", /*urgent=*/true),
+                    Event("a", "no room", /*urgent=*/true), Event("b", "no room", /*urgent=*/false),
+                    Event("a", "refused", /*urgent=*/true, /*warning=*/true)});
+  std::vector<std::string> notes = NotesAfterHold();
+  std::sort(notes.begin(), notes.end());
+  EXPECT_EQ(notes, (std::vector<std::string>{"a: no room", "a: refused", "b: no room"}));
+}
+
+TEST_F(PodGroupStatus, PodIsBound_ItsReasonIsNotSent) {
+  HoldEvents();
+  actuator_->Carry({Event("a", "no room", /*urgent=*/true), Event("b", "no room", /*urgent=*/true),
+                    Event("a", "refused once", /*urgent=*/true, /*warning=*/true)});
+  actuator_->Carry({BindPod{{"d", "a", "u-a"}, "n", 0}});
+  std::vector<std::string> notes = NotesAfterHold();
+  std::sort(notes.begin(), notes.end());
+  EXPECT_EQ(notes, (std::vector<std::string>{"a: refused once", "b: no room"}));
+}
+
+// D-7: users of a Job look at the Job.
+TEST_F(PodGroupStatus, GangOfJob_JobHasItsReason) {
+  EmitPodEvent event{{"d", "train-0", "u-0"}, false, {ReasonCode::kNoRoom, "no room"}};
+  event.owner_gang = "job-train";
+  event.owner_uid = "u-job";
+  actuator_->Carry({event});
+  event.owner_gang = "other-train";  // no owner of ours
+  event.pod = {"d", "train-1", "u-1"};
+  actuator_->Carry({event});
+  std::vector<std::string> notes = NotesAfterHold();
+  std::sort(notes.begin(), notes.end());
+  const Json job = {
+      {"apiVersion", "batch/v1"}, {"kind", "Job"}, {"name", "train"}, {"namespace", "d"}, {"uid", "u-job"}};
+  EXPECT_EQ(notes, (std::vector<std::string>{"train-0: no room", "train-1: no room", job.dump() + " train: no room"}));
+}
+
+TEST_F(PodGroupStatus, TooManyEvents_UrgentOnesStay) {
+  HoldEvents();
+  for (int i = 0; i < 99; ++i) actuator_->Carry({Event(absl::StrCat("first", i), "x", /*urgent=*/true)});
+  for (int i = 0; i < 5; ++i) actuator_->Carry({Event(absl::StrCat("other", i), "x", /*urgent=*/false)});
+  actuator_->Carry({Event("first99", "x", /*urgent=*/true), Event("first100", "x", /*urgent=*/true)});
+  EXPECT_EQ(actuator_->stats().dropped_events, 6U);
+  const std::vector<std::string> notes = NotesAfterHold();
+  EXPECT_EQ(notes.size(), 100U);
+  EXPECT_EQ(std::count(notes.begin(), notes.end(), "first0: x"), 0) << "of urgent ones, the oldest goes";
+  EXPECT_EQ(std::count(notes.begin(), notes.end(), "first1: x"), 1);
 }
 
 // The API server deletes events after an hour.

@@ -71,6 +71,17 @@ TEST(Owners, OwnerUid_TakenFromPod) {
   EXPECT_EQ(GangOf(launcher).owner_uid, "");
 }
 
+TEST(Owners, FindGangOwner_InverseOfGangName) {
+  const auto owner = [](const char* gang) {
+    const GangOwner found = FindGangOwner(gang);
+    return found.kind == nullptr ? "" : absl::StrCat(found.kind->kind, " ", found.name);
+  };
+  EXPECT_EQ(owner("job-train"), "Job train");
+  EXPECT_EQ(owner("jobset-job-a"), "JobSet job-a");
+  EXPECT_EQ(owner("rayset-a"), "");
+  EXPECT_EQ(owner(""), "");
+}
+
 TEST(Owners, MusterKeys_AreRead) {
   Json pod = OwnedBy("batch/v1", "Job", "train");
   pod["annotations"] = {{"muster.dev/queue", "team"}, {"muster.dev/duration", "1h"}};

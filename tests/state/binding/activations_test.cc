@@ -120,10 +120,10 @@ TEST_F(ActivationsTest, PodState_FollowsRefusalsAndActivations) {
   activations_.SetUnschedulable(pod, false);
   EXPECT_FALSE(activations_.Of(pod).unschedulable);
   EXPECT_FALSE(activations_.Of(pod).activated);
-  activations_.SetLastRefusal(pod, {ReasonCode::kNoRoom, "y"});
-  EXPECT_EQ(activations_.Of(pod).last_refusal.code, ReasonCode::kNoRoom);
-  activations_.NotifyOwner(pod, /*warning=*/true, {ReasonCode::kTimedOut, "x"}, &*ctx_);
-  activations_.NotifyOwner(pod, /*warning=*/false, {ReasonCode::kNoRoom, "y"}, &*ctx_);
+  activations_.SetLastRefusal(pod, ReasonCode::kNoRoom);
+  EXPECT_EQ(activations_.Of(pod).last_refusal, ReasonCode::kNoRoom);
+  activations_.NotifyOwner(pod, /*warning=*/true, {ReasonCode::kTimedOut, "x"}, /*urgent=*/true, &*ctx_);
+  activations_.NotifyOwner(pod, /*warning=*/false, {ReasonCode::kNoRoom, "y"}, /*urgent=*/true, &*ctx_);
   EXPECT_EQ(Done(), (Lines{"warn a TimedOut", "tell a NoRoom"}));
   EXPECT_EQ(activations_.Of(pod).last_event.code, ReasonCode::kNoRoom);
   activations_.AddGuarded(pod);
@@ -133,29 +133,61 @@ TEST_F(ActivationsTest, PodState_FollowsRefusalsAndActivations) {
   EXPECT_TRUE(Done().empty());
 }
 
-TEST_F(ActivationsTest, NotifyAt_ReportedReason_OnlyNewWordingLater) {
+TEST_F(ActivationsTest, NotifyFirstAt_ReportedReason_OnlyNewWordingLater) {
   const Reason reason{ReasonCode::kNotEnoughPods, "2 of 3"};
   const Reason other_words{ReasonCode::kNotEnoughPods, "1 of 3"};
   const Reason other{ReasonCode::kNoRoom, "2 of 3"};
   const auto notify_at = [&](const Pod& pod, const Reason& reported, int64_t now_ms) {
-    return activations_.NotifyAt(pod, Activations::ReportedReasonOf(reported), now_ms);
+    return activations_.NotifyFirstAt(pod, Activations::ReportedReasonOf(reported), now_ms);
   };
   const Pod& pod = PutLone("a", 1);
   EXPECT_EQ(notify_at(pod, reason, kT0), kT0) << "nothing was reported";
   At(kT0);
-  activations_.NotifyOwner(pod, /*warning=*/false, reason, &*ctx_);
+  activations_.NotifyOwner(pod, /*warning=*/false, reason, /*urgent=*/true, &*ctx_);
   EXPECT_EQ(notify_at(pod, reason, kT0 + 900'000), kNever);
   EXPECT_EQ(notify_at(pod, other_words, kT0 + 1), kT0 + Activations::kRewordedNotifyMs);
   EXPECT_EQ(notify_at(pod, other_words, kT0 + 900'000), kT0 + 900'000);
   EXPECT_EQ(notify_at(pod, other, kT0 + 1), kT0 + 1);
-  // A reason that the pod's condition shows needs no event while the condition shows it.
-  activations_.SetLastRefusal(pod, other);
-  EXPECT_EQ(notify_at(pod, other, kT0 + 1), kNever);
+  activations_.SetLastRefusal(pod, ReasonCode::kNoRoom);
+  EXPECT_EQ(notify_at(pod, other, kT0 + 1), kT0 + 1) << "the condition has no figures";
+}
+
+TEST_F(ActivationsTest, Shows_EventOrCondition_ByCode) {
+  const Pod& pod = PutLone("a", 1);
+  EXPECT_FALSE(activations_.Shows(pod, ReasonCode::kNoRoom));
+  activations_.SetLastRefusal(pod, ReasonCode::kNoRoom);
+  EXPECT_TRUE(activations_.Shows(pod, ReasonCode::kNoRoom)) << "in its condition";
+  EXPECT_FALSE(activations_.Shows(pod, ReasonCode::kTimedOut));
   PodDescription facts = Facts("b", 1);
   facts.our_gate = true;
   const Pod& gated = Put(facts);
-  activations_.SetLastRefusal(gated, other);
-  EXPECT_EQ(notify_at(gated, other, kT0 + 1), kT0 + 1) << "behind a gate it has no condition of ours";
+  activations_.SetLastRefusal(gated, ReasonCode::kNoRoom);
+  EXPECT_FALSE(activations_.Shows(gated, ReasonCode::kNoRoom)) << "behind a gate it has no condition of ours";
+  At(kT0);
+  activations_.NotifyOwner(gated, /*warning=*/false, {ReasonCode::kNoRoom, "x"}, /*urgent=*/false, &*ctx_);
+  EXPECT_TRUE(activations_.Shows(gated, ReasonCode::kNoRoom)) << "in an event";
+  facts = Facts("c", 1);
+  facts.unschedulable = "0/1 nodes are available: 1 Insufficient cpu";
+  const Pod& foreign = Put(facts);
+  activations_.SetLastRefusal(foreign, ReasonCode::kNoRoom);
+  EXPECT_FALSE(activations_.Shows(foreign, ReasonCode::kNoRoom)) << "kube-scheduler's message replaced it";
+}
+
+// D-7: the owner gets one event for all its pods.
+TEST_F(ActivationsTest, GangByOwner_UrgentEventNamesOwner) {
+  PodDescription facts = Facts("a", 1);
+  facts.gang.name = "job-train";
+  facts.gang.dialect = GangDialect::kOwner;
+  facts.gang.owner_uid = "u-job";
+  const Pod& pod = Put(facts);
+  const auto owner_of_event = [&](bool urgent) {
+    activations_.NotifyOwner(pod, /*warning=*/false, {ReasonCode::kNoRoom, "x"}, urgent, At(kT0));
+    EXPECT_EQ(Done().size(), 1U);
+    const auto& event = std::get<EmitPodEvent>(out_.effects.back());
+    return std::pair(event.owner_gang, event.owner_uid);
+  };
+  EXPECT_EQ(owner_of_event(/*urgent=*/true), std::pair(std::string("job-train"), std::string("u-job")));
+  EXPECT_EQ(owner_of_event(/*urgent=*/false), std::pair(std::string(), std::string()));
 }
 
 // K-7: a scheduler's message about a pod concerns the plan only after the activation was observed.

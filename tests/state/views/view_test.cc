@@ -181,7 +181,9 @@ TEST_F(MachineView, WouldHelp_NamesTheCorrection) {
   };
   using P = PodDescription*;
   EXPECT_EQ(help("i", [](P p) { p->invalid = "cpu: not a quantity"; }), "correct what the reason names in the pod");
-  EXPECT_EQ(help("s", [](P p) { p->scheduler_name = "x"; }), "set the pod's schedulerName to one that Muster serves");
+  EXPECT_EQ(help("s", [](P p) { p->scheduler_name = "x"; }),
+            "set the pod's schedulerName to one in kubernetes.schedulerNames, or add its scheduler there if that calls "
+            "Muster's extender");
   EXPECT_EQ(help("c", [](P p) { p->scheduler_name = ""; }),
             "call Permit for each member, with a node (DecisionService)");
   EXPECT_EQ(help("r", [](P p) { *p = Refers("r", "r", GangDialect::kPodGroupSigs); }), "create the PodGroup");
