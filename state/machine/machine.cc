@@ -12,6 +12,10 @@
 namespace muster {
 namespace {
 
+// Each takes 2 to 4 us. What comes due at one moment, after a restart or a burst, may be a hundred thousand gangs
+// (K-2).
+constexpr int32_t kMaxDuePerTick = 1'000;
+
 absl::Status UnknownPod(const std::string& uid) { return absl::NotFoundError(absl::StrCat("no pod with uid ", uid)); }
 
 bool PartiallyBoundIsNext(const Backlog& backlog) {
@@ -402,7 +406,11 @@ void Machine::On(const BindingOutcome& command, ApplyContext* ctx) {
 void Machine::On(const Tick&, ApplyContext* ctx) {
   r_.slot_filter.ExpireRefusals(ctx->now_ms());
   if (r_.sources.ExpiresAt() <= ctx->now_ms()) r_.ingest.ExpireStaleNodes(ctx);
-  while (const auto id = r_.gang_deadlines.TakeDue(ctx->now_ms())) {
+  // The rest stays due: other commands are applied before the next Tick.
+  int32_t left = kMaxDuePerTick;
+  for (; left > 0; --left) {
+    const auto id = r_.gang_deadlines.TakeDue(ctx->now_ms());
+    if (!id.has_value()) break;
     const Gang& gang = r_.gangs.gang(*id);
     r_.reconciler.OnTime(gang, ctx);
     if (r_.submissions.Expired(gang, ctx->now_ms())) {
@@ -414,7 +422,9 @@ void Machine::On(const Tick&, ApplyContext* ctx) {
     }
     r_.gangs.Touch(gang);  // its reconciliation sets the next deadline
   }
-  while (const auto id = r_.pod_deadlines.TakeDue(ctx->now_ms())) {
+  for (; left > 0; --left) {
+    const auto id = r_.pod_deadlines.TakeDue(ctx->now_ms());
+    if (!id.has_value()) break;
     r_.bindings.OnTime(r_.gangs.pod(*id), ctx);
     r_.pod_deadlines.MarkDirty(*id);
   }

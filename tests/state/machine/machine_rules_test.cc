@@ -1,4 +1,7 @@
 // Rules that hold across components, as far as scenarios do not have them.
+#include <set>
+
+#include "state/gangs/gangs.h"
 #include "tests/state/machine/machine_fixture.h"
 #include "tests/verify/hash.h"
 
@@ -208,6 +211,67 @@ TEST_F(WholeMachine, RunningPod_UpdateWithoutShape_KeepsItsRequests) {
   EXPECT_EQ(machine_.rooms().cluster.TotalFree().Get(machine_.rooms().cluster.names().Find("cpu")), 0);
   PutGang("g", 1);
   EXPECT_FALSE(Planned("g"));
+}
+
+// S-5, K-7: one member has the figures, first; the others follow if their conditions do not show the kind of the
+// reason.
+TEST_F(WholeMachine, GangWithoutRoom_FirstMemberIsUrgent) {
+  Apply(UpsertNode{SmallNode("n", 2)});
+  for (const char* name : {"a", "b", "c"}) {
+    PodDescription pod = Member(name, "g", 3);
+    pod.our_gate = absl::string_view(name) != "c";
+    Apply(UpsertPod{pod});
+  }
+  EXPECT_EQ(
+      Ask("c").reason.text,
+      "gang d/g: the cluster has no room for its missing members together; for more, run musterctl explain gang d/g");
+  now_ms_ += Gangs::kNotifyDelayMs;
+  EXPECT_EQ(Apply(Tick{}), (Lines{"tell a NoRoom", "tell too b NoRoom"})) << "c shows it in its condition";
+  // Other figures: again, but later and on one member.
+  Apply(UpsertNode{SmallNode("n", 1)});
+  Apply(UpsertNode{SmallNode("n", 2)});
+  Apply(UpsertPod{Member("d", "g", 3)});
+  now_ms_ += Activations::kRewordedNotifyMs;
+  for (const std::string& line : Apply(Tick{})) EXPECT_NE(line, "tell too b NoRoom");
+}
+
+// K-3: the gate keeps the pods of a scheduler that Muster does not serve, too, and nothing else says so.
+TEST_F(WholeMachine, GatedPodOfOtherScheduler_IsToldWhy) {
+  for (const char* name : {"gated", "free"}) {
+    PodDescription pod = Member(name, name, 1);
+    pod.scheduler_name = "second";
+    pod.our_gate = absl::string_view(name) == "gated";
+    Apply(UpsertPod{pod});
+  }
+  now_ms_ += Gangs::kNotifyDelayMs;
+  EXPECT_EQ(Apply(Tick{}), Lines{"tell gated NotServed"}) << "its own scheduler asks about the other one";
+}
+
+// K-2: thousands of deadlines at one moment do not keep the writer. None is lost, and the earlier ones go first.
+TEST(MachineTick, ManyDue_TakenInSlices) {
+  constexpr int32_t kGangs = 2'500;
+  Machine machine{MachineSettings()};
+  Outcome out;
+  machine.Apply(FactsRead{}, kT0, &out);
+  for (int32_t i = 0; i < kGangs; ++i) {
+    PodDescription pod = Member(absl::StrCat("p", i), absl::StrCat("g", i), 2);
+    pod.our_gate = true;
+    machine.Apply(UpsertPod{pod}, kT0 + i / 1'000, &out);
+  }
+  ASSERT_EQ(machine.NextDeadline(), kT0 + Gangs::kNotifyDelayMs);
+  const int64_t now_ms = machine.NextDeadline() + 100;
+  std::vector<std::string> reported;
+  std::vector<size_t> by_tick;
+  while (machine.NextDeadline() <= now_ms) {
+    ASSERT_LT(by_tick.size(), 10U);
+    Outcome ticked;
+    machine.Apply(Tick{}, now_ms, &ticked);
+    for (const Effect& effect : ticked.effects) reported.push_back(std::get<EmitPodEvent>(effect).pod.uid);
+    by_tick.push_back(ticked.effects.size());
+  }
+  EXPECT_EQ(by_tick, (std::vector<size_t>{1'000, 1'000, 500}));
+  EXPECT_EQ(std::set<std::string>(reported.begin(), reported.end()).size(), static_cast<size_t>(kGangs));
+  EXPECT_EQ(reported.back().substr(0, 2), "p2") << "those of the last moment come last";
 }
 
 }  // namespace
