@@ -25,7 +25,12 @@ void Backlog::Block(int32_t item, QueueKey key, std::string needs, WakeCondition
   Bucket& bucket = blocked_[needs];
   MUSTER_CHECK(bucket.waiting.empty() || bucket.lane == lane);
   bucket.lane = lane;
-  bucket.wait_for = std::move(wait_for);
+  if (bucket.waiting.empty() || bucket.wait_for != wait_for) {
+    Unlist(&bucket, &LaneAt(lane));
+    LeaveGroup(&bucket);
+    bucket.wait_for = std::move(wait_for);
+    JoinGroup(&bucket);
+  }
   bucket.waiting.emplace(key, item);
   if (key.partially_bound) partially_bound_.insert(key);
   List(&bucket);
@@ -42,10 +47,56 @@ void Backlog::Remove(int32_t item) {
     bucket->second.waiting.erase(*removed.key);
     partially_bound_.erase(*removed.key);
     List(&bucket->second);
-    if (bucket->second.waiting.empty()) blocked_.erase(bucket);
+    if (bucket->second.waiting.empty()) {
+      LeaveGroup(&bucket->second);
+      blocked_.erase(bucket);
+    }
     removed.needs.clear();
   }
   removed.key.reset();
+}
+
+void Backlog::JoinGroup(Bucket* bucket) {
+  const WakeCondition& wait_for = bucket->wait_for;
+  if (!wait_for.in_cluster()) return;
+  const auto [entry, fresh] = group_ids_.try_emplace(GroupKey(wait_for.classes, wait_for.at_least), 0);
+  if (fresh) {
+    if (free_groups_.empty()) {
+      free_groups_.push_back(static_cast<int32_t>(groups_.size()));
+      groups_.emplace_back();
+    }
+    entry->second = free_groups_.back();
+    free_groups_.pop_back();
+    groups_[static_cast<size_t>(entry->second)].wait_for = wait_for;
+  }
+  bucket->group = entry->second;
+  bucket->slept_at = ++clock_;  // a group that is awake now was woken before the bucket was tried
+  ++groups_[static_cast<size_t>(bucket->group)].buckets;
+}
+
+void Backlog::LeaveGroup(Bucket* bucket) {
+  if (bucket->group == kNoGroupOfBuckets) return;
+  Group& group = groups_[static_cast<size_t>(bucket->group)];
+  if (WokenWithGroup(*bucket)) {
+    EndWaking(*bucket);
+    bucket->awake = true;
+  }
+  if (--group.buckets == 0) {
+    group_ids_.erase(GroupKey(group.wait_for.classes, group.wait_for.at_least));
+    free_groups_.push_back(bucket->group);
+  }
+  bucket->group = kNoGroupOfBuckets;
+}
+
+void Backlog::EndWaking(const Bucket& bucket) {
+  Group& group = groups_[static_cast<size_t>(bucket.group)];
+  if (--group.awake == 0) SleepGroup(&group);
+}
+
+void Backlog::SleepGroup(Group* group) {
+  group->woken_at = 0;
+  group->awake = 0;
+  --awake_groups_;
 }
 
 void Backlog::SetReason(int32_t item, Reason why, BlockDetails details) {
@@ -65,33 +116,68 @@ const WakeCondition* Backlog::wake_condition(int32_t item) const {
 }
 
 void Backlog::List(Bucket* bucket) {
-  const auto list_first = [&](bool lists, std::optional<QueueKey>* listed, absl::btree_map<QueueKey, int32_t>* among) {
-    const auto first = bucket->waiting.begin();
-    if (lists && *listed == first->first) return;  // short cut
-    if (listed->has_value()) among->erase(**listed);
-    listed->reset();
-    if (!lists) return;
-    among->insert(*first);
-    *listed = first->first;
-  };
   Lane& lane = LaneAt(bucket->lane);
-  list_first(!bucket->waiting.empty(), &bucket->first, &lane.blocked);
-  list_first(bucket->awake && !bucket->waiting.empty(), &bucket->listed, &lane.awake);
+  const auto first = bucket->waiting.begin();
+  const bool any = first != bucket->waiting.end();
+  if (!any || bucket->first != first->first) {
+    Unlist(bucket, &lane);
+    if (any) ListFirst(bucket, &lane);
+  }
+  const bool lists = any && bucket->awake;
+  if (lists && bucket->listed == first->first) return;  // short cut
+  if (bucket->listed.has_value()) lane.awake.erase(*bucket->listed);
+  bucket->listed.reset();
+  if (!lists) return;
+  lane.awake.insert(*first);
+  bucket->listed = first->first;
+}
+
+void Backlog::ListFirst(Bucket* bucket, Lane* lane) {
+  const auto& [key, item] = *bucket->waiting.begin();
+  bucket->first = key;
+  lane->blocked.emplace(key, item);
+  if (bucket->group != kNoGroupOfBuckets) lane->groups[bucket->group][key] = {item, bucket->slept_at};
+}
+
+void Backlog::Unlist(Bucket* bucket, Lane* lane) {
+  if (!bucket->first.has_value()) return;
+  lane->blocked.erase(*bucket->first);
+  if (const auto group = lane->groups.find(bucket->group); group != lane->groups.end()) {
+    group->second.erase(*bucket->first);
+    if (group->second.empty()) lane->groups.erase(group);
+  }
+  bucket->first.reset();
 }
 
 std::optional<int32_t> Backlog::NextIn(int32_t lane) const {
-  const auto& [fresh, awake, blocked] = lanes_[static_cast<size_t>(lane)];
-  if (fresh.empty() && awake.empty()) return std::nullopt;
-  const bool is_new = awake.empty() || (!fresh.empty() && fresh.begin()->first < awake.begin()->first);
-  const auto& [key, item] = is_new ? *fresh.begin() : *awake.begin();
-  return partially_bound_.empty() || key.partially_bound ? std::optional(item) : std::nullopt;
+  const Lane& of = lanes_[static_cast<size_t>(lane)];
+  const QueueKey* first = nullptr;
+  int32_t item = 0;
+  const auto consider = [&](const QueueKey& key, int32_t candidate) {
+    if (first != nullptr && *first < key) return;
+    first = &key;
+    item = candidate;
+  };
+  if (!of.fresh.empty()) consider(of.fresh.begin()->first, of.fresh.begin()->second);
+  if (!of.awake.empty()) consider(of.awake.begin()->first, of.awake.begin()->second);
+  if (awake_groups_ > 0) {
+    for (const auto& [id, firsts] : of.groups) {
+      const int64_t woken_at = groups_[static_cast<size_t>(id)].woken_at;
+      if (woken_at == 0) continue;  // short cut
+      const auto awake = std::find_if(firsts.begin(), firsts.end(),
+                                      [&](const auto& entry) { return entry.second.slept_at < woken_at; });
+      if (awake != firsts.end()) consider(awake->first, awake->second.item);
+    }
+  }
+  if (first == nullptr || (!partially_bound_.empty() && !first->partially_bound)) return std::nullopt;
+  return item;
 }
 
 std::optional<int32_t> Backlog::Next(absl::FunctionRef<bool(int32_t, int32_t)> before) const {
   std::optional<int32_t> best;
   for (int32_t lane = 0; lane < lanes(); ++lane) {
     const Lane& of = lanes_[static_cast<size_t>(lane)];
-    if (of.fresh.empty() && of.awake.empty()) continue;  // short cut: mostly nothing is due
+    if (of.fresh.empty() && of.awake.empty() && awake_groups_ == 0) continue;  // short cut: mostly nothing is due
     const std::optional<int32_t> first = NextIn(lane);
     if (first.has_value() && (!best.has_value() || before(*first, *best))) best = first;
   }
@@ -110,14 +196,27 @@ std::vector<int32_t> Backlog::New() const {
 
 const WakeCondition* Backlog::SleepingCondition(absl::string_view needs) const {
   const auto bucket = blocked_.find(needs);
-  return bucket == blocked_.end() || bucket->second.awake ? nullptr : &bucket->second.wait_for;
+  return bucket == blocked_.end() || IsAwake(bucket->second) ? nullptr : &bucket->second.wait_for;
 }
 
 void Backlog::Sleep(absl::string_view needs) {
-  const auto bucket = blocked_.find(needs);
-  if (bucket == blocked_.end()) return;
-  bucket->second.awake = bucket->second.forced = false;
-  List(&bucket->second);
+  const auto found = blocked_.find(needs);
+  if (found == blocked_.end()) return;
+  Bucket& bucket = found->second;
+  if (WokenWithGroup(bucket)) {
+    EndWaking(bucket);
+    Unlist(&bucket, &LaneAt(bucket.lane));
+    bucket.slept_at = ++clock_;
+  }
+  bucket.awake = bucket.forced = false;
+  List(&bucket);
+}
+
+void Backlog::SleepGroups(absl::FunctionRef<bool(const WakeCondition&)> lost) {
+  if (awake_groups_ == 0) return;  // short cut
+  for (Group& group : groups_) {
+    if (group.woken_at > 0 && lost(group.wait_for)) SleepGroup(&group);
+  }
 }
 
 std::optional<int32_t> Backlog::FirstOf(absl::string_view needs) const {
@@ -147,9 +246,18 @@ bool Backlog::is_forced_retry(int32_t item) const {
 }
 
 void Backlog::Wake(bool forced, absl::FunctionRef<bool(const WakeCondition&, int32_t)> helps) {
+  if (!forced) {
+    for (Group& group : groups_) {
+      if (group.awake == group.buckets || !helps(group.wait_for, -1)) continue;
+      if (group.woken_at == 0) ++awake_groups_;
+      group.woken_at = ++clock_;
+      group.awake = group.buckets;
+    }
+  }
   for (auto& [needs, bucket] : blocked_) {
-    if (bucket.wait_for.holds || (bucket.awake && bucket.forced == forced)) continue;
-    if (!helps(bucket.wait_for, bucket.wait_for.queue ? bucket.waiting.begin()->second : -1)) continue;
+    const WakeCondition& wait_for = bucket.wait_for;
+    if (wait_for.holds || (bucket.awake && bucket.forced == forced) || (!forced && !wait_for.queue)) continue;
+    if (!helps(wait_for, wait_for.queue ? bucket.waiting.begin()->second : -1)) continue;
     bucket.awake = true;
     bucket.forced = bucket.forced || forced;
     List(&bucket);

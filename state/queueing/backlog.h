@@ -5,7 +5,8 @@
 // could help. Blocked items with the same needs (an equal text) form one bucket. When a bucket wakes, only its first
 // item in order is tried; when that item succeeds, the next one is tried. While a partially bound item is blocked,
 // only partially bound items are tried (K-13). Items are in lanes, one for each queue; a bucket belongs to one lane.
-// The backlog knows neither nodes nor gangs. Not thread-safe.
+// Buckets that wait for the same room form one group: they wake and sleep together, in one step. With many queues there
+// are few groups and many buckets. The backlog knows neither nodes nor gangs. Not thread-safe.
 #ifndef MUSTER_STATE_QUEUEING_BACKLOG_H_
 #define MUSTER_STATE_QUEUEING_BACKLOG_H_
 
@@ -33,6 +34,8 @@ struct WakeCondition {
   bool holds = false;                       // ended holds, not capacity
   bool queue = false;                       // room in its queue, not in the cluster
   int32_t at_least = 0;  // one class only: the number of its pods that there must be room for; 0: not known
+  [[nodiscard]] bool in_cluster() const { return !holds && !queue; }
+  friend bool operator==(const WakeCondition&, const WakeCondition&) = default;
 };
 
 // What the reason of a blocked item is about, for decisions and hints.
@@ -94,20 +97,25 @@ class Backlog {
   [[nodiscard]] std::optional<int32_t> FirstOf(absl::string_view needs) const;
   // The first item of the bucket is being tried: the bucket is no longer awake.
   void Sleep(absl::string_view needs);
+  // Puts the buckets of each group for which `lost` returns true back to sleep, but for those that were woken alone.
+  void SleepGroups(absl::FunctionRef<bool(const WakeCondition&)> lost);
   // Wakes the bucket of `needs`, for example because one of its items succeeded. `forced`: see Wake.
   void WakeSameNeeds(const std::string& needs, bool forced = false);
   // Wakes all buckets that wait for ended holds.
   void WakeWaitingForHolds();
-  // Wakes all buckets that wait for capacity and for which `helps` returns true. `forced`: their items are tried even
-  // without room for them, because the reason may have changed. The second argument of `helps` is the first item of a
-  // bucket that waits for room in its queue, else -1.
+  // Wakes all buckets that wait for capacity and for which `helps` returns true: it is asked once for each group, and
+  // for each bucket that waits for room in its queue. `forced`: their items are tried even without room for them,
+  // because the reason may have changed. The second argument of `helps` is the first item of a bucket that waits for
+  // room in its queue, else -1.
   void Wake(bool forced, absl::FunctionRef<bool(const WakeCondition&, int32_t)> helps);
   // Whether the item's bucket was woken with `forced`.
   [[nodiscard]] bool is_forced_retry(int32_t item) const;
   [[nodiscard]] bool AnyBlocked() const { return !blocked_.empty(); }
 
   static constexpr auto Recorded() {
-    return std::tuple(&Backlog::items_, &Backlog::lanes_, &Backlog::blocked_, &Backlog::partially_bound_);
+    return std::tuple(&Backlog::items_, &Backlog::lanes_, &Backlog::blocked_, &Backlog::partially_bound_,
+                      &Backlog::groups_, &Backlog::group_ids_, &Backlog::free_groups_, &Backlog::awake_groups_,
+                      &Backlog::clock_);
   }
 
  private:
@@ -118,29 +126,64 @@ class Backlog {
     int32_t lane = 0;
     BlockDetails details;
   };
-  // Blocked items with the same needs. The fields that Wake reads come first, because it visits every bucket.
+  // Blocked items with the same needs.
   struct Bucket {
     WakeCondition wait_for;
-    bool awake = false;   // its first item is to be tried
-    bool forced = false;  // even without room for it
+    int32_t group = kNoGroupOfBuckets;
+    bool awake = false;    // it was woken alone: its first item is to be tried
+    bool forced = false;   // even without room for it
+    int64_t slept_at = 0;  // on clock_: it is awake too if its group was woken since
     absl::btree_map<QueueKey, int32_t> waiting;
     std::optional<QueueKey> listed;  // the key of its first item in Lane::awake
-    std::optional<QueueKey> first;   // the key of its first item in Lane::blocked
+    std::optional<QueueKey> first;   // the key of its first item in Lane::blocked and Lane::groups
     int32_t lane = 0;
   };
-  struct Lane {
-    absl::btree_map<QueueKey, int32_t> fresh;    // new items
-    absl::btree_map<QueueKey, int32_t> awake;    // the first items of awake buckets
-    absl::btree_map<QueueKey, int32_t> blocked;  // the first items of all buckets
+  // Buckets with the same condition, if it is room in the cluster.
+  struct Group {
+    WakeCondition wait_for;
+    int32_t buckets = 0;
+    int32_t awake = 0;     // buckets that its waking woke and that were not tried since
+    int64_t woken_at = 0;  // on clock_; 0: it sleeps
   };
+  // The first item of a bucket.
+  struct First {
+    int32_t item = 0;
+    int64_t slept_at = 0;
+  };
+  struct Lane {
+    absl::btree_map<QueueKey, int32_t> fresh;                           // new items
+    absl::btree_map<QueueKey, int32_t> awake;                           // the first items of buckets woken alone
+    absl::btree_map<QueueKey, int32_t> blocked;                         // the first items of all buckets
+    absl::btree_map<int32_t, absl::btree_map<QueueKey, First>> groups;  // the same, of each group
+  };
+  using GroupKey = std::pair<absl::InlinedVector<int32_t, 4>, int32_t>;  // of a condition: classes, at_least
+  static constexpr int32_t kNoGroupOfBuckets = -1;
+
   Lane& LaneAt(int32_t lane);
-  // Updates the bucket's entries in Lane::awake and Lane::blocked.
+  // Updates the bucket's entries in its lane.
   void List(Bucket* bucket);
+  void ListFirst(Bucket* bucket, Lane* lane);
+  void Unlist(Bucket* bucket, Lane* lane);
+  [[nodiscard]] bool IsAwake(const Bucket& bucket) const { return bucket.awake || WokenWithGroup(bucket); }
+  [[nodiscard]] bool WokenWithGroup(const Bucket& bucket) const {
+    return bucket.group >= 0 && groups_[static_cast<size_t>(bucket.group)].woken_at > bucket.slept_at;
+  }
+  // REQUIRES of both: the bucket is not listed.
+  void JoinGroup(Bucket* bucket);
+  void LeaveGroup(Bucket* bucket);
+  // The bucket, which its group's waking had woken, sleeps or leaves.
+  void EndWaking(const Bucket& bucket);
+  void SleepGroup(Group* group);
 
   ById<Item> items_;
   std::vector<Lane> lanes_;
   absl::btree_map<std::string, Bucket> blocked_;  // by needs
   absl::btree_set<QueueKey> partially_bound_;     // of blocked items
+  std::vector<Group> groups_;
+  absl::btree_map<GroupKey, int32_t> group_ids_;  // of the groups that have buckets
+  std::vector<int32_t> free_groups_;
+  int32_t awake_groups_ = 0;
+  int64_t clock_ = 0;  // advances when a group wakes or a bucket is put to sleep
 };
 
 }  // namespace muster

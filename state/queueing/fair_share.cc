@@ -35,21 +35,15 @@ int64_t PartOf(int64_t amount, int64_t weight, Wide weights, Wide* remainder) {
   return static_cast<int64_t>(Wide{amount} * weight / weights);
 }
 
-// Gives one unit each by the largest remainder, then to the oldest; returns what is left.
-int64_t GiveRest(int64_t amount, absl::Span<Party> parties) {
+// Gives one unit each by the largest remainder, then to the oldest. REQUIRES: fewer units than parties with a
+// remainder.
+void GiveRest(int64_t amount, absl::Span<Party> parties) {
   std::vector<Party*> next;
-  for (Party& each : parties) {
-    if (each.remainder >= 0) next.push_back(&each);
-  }
+  for (Party& each : parties) next.push_back(&each);
   std::sort(next.begin(), next.end(), [](const Party* a, const Party* b) {
     return a->remainder != b->remainder ? a->remainder > b->remainder : a->age < b->age;
   });
-  for (Party* each : next) {
-    if (amount == 0) break;
-    ++each->got;
-    --amount;
-  }
-  return amount;
+  for (size_t i = 0; i < static_cast<size_t>(amount); ++i) ++next[i]->got;
 }
 
 // Divides `amount` among parties of one priority, in proportion to their weights; returns what no party takes.
@@ -71,7 +65,9 @@ int64_t DivideAmong(int64_t amount, absl::Span<Party> parties) {
       any_full = any_full || each.got == each.most;
       if (each.got < each.most) each.remainder = remainder;
     }
-    if (!any_full) return GiveRest(amount, parties);
+    if (any_full) continue;
+    GiveRest(amount, parties);
+    return 0;
   }
   return amount;
 }

@@ -33,7 +33,8 @@ void PlanMaker::ChargeNominations(const Claims& claims) {
     r_.nominations->ReleaseBelowPriority(r_.eligibility->KeyOf(*claims.front()).priority);
 }
 
-Reason PlanMaker::Make(const Claims& claims, BlockDetails* details, ApplyContext* ctx) {
+Reason PlanMaker::Make(const Claims& claims, BlockDetails* details, absl::FunctionRef<void()> before_adoption,
+                       ApplyContext* ctx) {
   if (Reason impossible = ImpossibleReason(claims, &details->queue_bound); !impossible.none()) return impossible;
   ChargeNominations(claims);
   // P-6: the budget grows with the number of times that the search was given up.
@@ -48,6 +49,7 @@ Reason PlanMaker::Make(const Claims& claims, BlockDetails* details, ApplyContext
   } else if (placed.placed) {
     ++stats_.placed;
     given_up_.Reset(claims.front()->id);
+    before_adoption();
     static_cast<void>(statement.Commit());
     AdoptPlans(claims, placed, ctx);
   } else {

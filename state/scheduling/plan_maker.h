@@ -7,6 +7,7 @@
 #include <optional>
 #include <tuple>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "state/base/by_id.h"
 #include "state/base/components.h"
@@ -47,7 +48,9 @@ class PlanMaker {
 
   // Places all members that the claims' minimums need and adopts the plans. Otherwise changes nothing and returns why;
   // `details`: what that is about. kNoRoom is proven; kNoPlaceFound means that the planner gave up for now.
-  [[nodiscard]] Reason Make(const Claims& claims, BlockDetails* details, ApplyContext* ctx);
+  // `before_adoption` is called when a placement was found, before anything is charged for it.
+  [[nodiscard]] Reason Make(const Claims& claims, BlockDetails* details, absl::FunctionRef<void()> before_adoption,
+                            ApplyContext* ctx);
   // Why there is no room for the claims on the cluster as it is now; nullopt: there may be room, or another reason.
   [[nodiscard]] std::optional<Explanation> ExplainNoRoom(const Claims& claims);
   struct Destination {

@@ -13,8 +13,6 @@
 namespace muster {
 namespace {
 
-// The number of woken claims without room that a round may skip, for each claim that it may try.
-constexpr int32_t kSkipsPerGang = 4;
 // The largest number of charge operations that one round spends on future reservations of terminating pods (P-8). They
 // cost a few milliseconds and fill a part of the cluster's log.
 constexpr int64_t kMaxSuspendedCharges = 16'384;
@@ -46,15 +44,15 @@ void Planning::Round(int32_t max_gangs, ApplyContext* ctx) {
   if (!r_.sources->complete()) return;
   r_.queues->BeginRound();
   r_.waker->Wake();
-  int32_t skips_left = kSkipsPerGang * max_gangs;
   int64_t charge_budget = kMaxSuspendedCharges;
+  const auto lost = [this](const WakeCondition& wait_for) { return !r_.waker->MayFit(wait_for); };
   for (int32_t tried = 0; tried < max_gangs; ++tried) {
     std::optional<int32_t> next = Next();
-    // A woken claim sleeps again if other claims have taken the capacity for which it was woken.
+    // Woken claims sleep again if other claims have taken the capacity for which they were woken.
     while (next.has_value() && r_.backlog->wake_condition(*next) != nullptr && !r_.backlog->is_forced_retry(*next) &&
-           !r_.waker->MayFit(*r_.backlog->wake_condition(*next))) {
+           lost(*r_.backlog->wake_condition(*next))) {
+      r_.backlog->SleepGroups(lost);
       r_.backlog->Sleep(r_.backlog->needs_of(*next));
-      if (--skips_left == 0) return;  // the next round continues
       next = Next();
     }
     if (!next.has_value()) return;
@@ -62,6 +60,9 @@ void Planning::Round(int32_t max_gangs, ApplyContext* ctx) {
     r_.gangs->Touch(claim);
     const bool forced = r_.backlog->is_forced_retry(claim.id);
     if (!Try(claim, &charge_budget, ctx)) continue;
+    const WakeCondition* own = r_.backlog->wake_condition(claim.id);
+    if (own != nullptr && lost(*own))
+      r_.backlog->SleepGroups(lost);  // short cut: before the next of each lane is found
     const std::string needs = r_.backlog->needs_of(claim.id);
     r_.backlog->Remove(claim.id);
     // The change that let this claim start may also help the next claim with the same needs.
@@ -79,13 +80,14 @@ bool Planning::Try(const Claim& claim, int64_t* charge_budget, ApplyContext* ctx
   }
   if (r_.backlog->needs_of(claim.id) == needs) r_.backlog->Sleep(needs);
   const Claims claims = r_.eligibility->PlacedTogether(claim);
-  const std::vector<ClaimId> bypassed = r_.backfill->BypassedHeads(claim);
   FutureReservations::Suspended suspended(*r_.future_reservations);
   r_.future_reservations->Suspend(
       claim, {FuturePlacer::ProjectedEnd(claims, ctx->now_ms()), r_.future_placer->RankOf(claim, ctx->now_ms())},
       &suspended);
   BlockDetails details;
-  Reason reason = r_.plan_maker->Make(claims, &details, ctx);
+  std::vector<ClaimId> bypassed;  // by its start; most tries end without one, and each queue has a head to compare with
+  Reason reason = r_.plan_maker->Make(
+      claims, &details, [&] { bypassed = r_.backfill->BypassedHeads(claim); }, ctx);
   if (reason.none()) {
     r_.future_reservations->Resume(claim, /*placed=*/true, /*keeps_own=*/false, &suspended);
     r_.backfill->MarkBypassed(bypassed, ctx->now_ms());

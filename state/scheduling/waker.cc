@@ -45,10 +45,8 @@ void Waker::Wake() {
     });
     return any_room && (facts_changed || MayFit(wait_for));
   };
-  // Many claims wait for the same number of pods of the same class: compute each answer once.
+  // Where each claim is asked about, many wait for the same number of pods of the same class.
   absl::flat_hash_map<std::pair<ClassId, int32_t>, bool> known;
-  std::pair<ClassId, int32_t> last_asked(-1, -1);  // short cut: the last of them, without hashing
-  bool last_answer = false;                        // short cut
   r_.backlog->Wake(facts_changed, [&](const WakeCondition& wait_for, int32_t first) {
     if (wait_for.queue) {
       const Claim& claim = r_.gangs->claim(first);
@@ -63,14 +61,9 @@ void Waker::Wake() {
     if (gained.empty()) return false;
     if (wait_for.classes.empty()) return true;
     if (wait_for.classes.size() > 1) return helps(wait_for);
-    const std::pair<ClassId, int32_t> asked(wait_for.classes.front(), wait_for.at_least);
-    if (asked != last_asked) {  // short cut
-      const auto [answer, fresh] = known.try_emplace(asked, false);
-      if (fresh) answer->second = helps(wait_for);
-      last_asked = asked;
-      last_answer = answer->second;
-    }
-    return last_answer;
+    const auto [answer, fresh] = known.try_emplace({wait_for.classes.front(), wait_for.at_least}, false);
+    if (fresh) answer->second = helps(wait_for);
+    return answer->second;
   });
 }
 

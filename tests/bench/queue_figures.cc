@@ -1,6 +1,7 @@
 // The cost of queues: one freed GPU among many gangs in many queues, and fair share alone.
 #include <cstdlib>
 #include <numeric>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,7 +38,7 @@ QueueRules Tree(int leaves) {
 }
 
 // One gang takes each freed GPU: 1,000 nodes, full of lone pods.
-void Freed(int gangs, int queues, int shapes) {
+void Freed(int gangs, int queues, int shapes, int priorities) {
   constexpr int kRuns = 51;
   constexpr int kFull = 1'000;
   World world(kFull);
@@ -47,12 +48,18 @@ void Freed(int gangs, int queues, int shapes) {
     world.Apply(UpsertPod{World::Plain(absl::StrCat("f-", i), i < kRuns ? 7 : 8, node)});
     if (i < kRuns) world.Apply(UpsertPod{World::Plain(absl::StrCat("one-", i), 1, node)});
   }
+  // Queue, template and priority are drawn independently: each queue has gangs of all templates.
+  std::mt19937 random(7);
+  const auto draw = [&](int sides) { return static_cast<int>(random() % static_cast<unsigned>(sides)); };
+  const Steady::time_point begun = Steady::now();
   for (int i = 0; i < gangs; ++i) {
-    PodDescription pod = World::Pod(absl::StrCat("g", i), 0, 1, i % shapes);
-    if (queues > 0) pod.gang.declaration.Mutable().queue = absl::StrCat("q-", i % queues);
+    PodDescription pod = World::Pod(absl::StrCat("g", i), 0, 1, draw(shapes));
+    pod.priority = draw(priorities);
+    if (queues > 0) pod.gang.declaration.Mutable().queue = absl::StrCat("q-", draw(queues));
     world.Apply(UpsertPod{pod});
+    world.Plan();
   }
-  world.Plan();
+  const double announced_ms = Ms(begun);
   std::vector<double> total;
   std::vector<double> longest;
   Repeat(kRuns, 5, [&](int run) {
@@ -65,7 +72,9 @@ void Freed(int gangs, int queues, int shapes) {
       std::abort();  // no gang has it, or more than one
   });
   const std::string which = absl::StrCat("one freed GPU among ", gangs / 1000, ",000 gangs of 1 of ", shapes,
-                                         shapes == 1 ? " template" : " templates", " in ", queues, " queues");
+                                         shapes == 1 ? " template" : " templates", " and ", priorities,
+                                         priorities == 1 ? " priority" : " priorities", " in ", queues, " queues");
+  Report(which + ": announced, one by one", {announced_ms}, "ms");
   Report(which + ": decided", total, "ms");
   Report(which + ": longest round", longest, "ms");
 }
@@ -118,8 +127,10 @@ void ReservedForHead(int members) {
 
 void QueueFigures() {
   for (const int shapes : {1, 100}) {
-    for (const int queues : {0, 100}) Freed(50'000, queues, shapes);
+    for (const int queues : {0, 100}) Freed(50'000, queues, shapes, /*priorities=*/1);
   }
+  Freed(1'000, 100, 100, /*priorities=*/1);
+  Freed(10'000, 1'000, 1'000, /*priorities=*/7);
   FairShareOf(1'000);
   for (const int members : {8, 512}) ReservedForHead(members);
 }

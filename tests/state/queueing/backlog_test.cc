@@ -28,6 +28,7 @@ class ListedBacklog {
   struct Kind {
     WakeCondition wait_for;
     bool awake = false;
+    bool alone = false;  // it would be awake without its group
   };
 
   void Add(int32_t item, const QueueKey& key) { entries_.push_back({item, key, ""}); }
@@ -35,8 +36,10 @@ class ListedBacklog {
              const Reason& why) {
     const bool first = FirstOf(needs) == nullptr;
     entries_.push_back({item, key, needs});
-    kinds_[needs].wait_for = wait_for;
-    if (first) kinds_[needs].awake = false;
+    Kind& kind = kinds_[needs];
+    if (first) kind.awake = kind.alone = false;
+    if (kind.wait_for != wait_for) kind.alone = kind.awake;  // another group
+    kind.wait_for = wait_for;
     why_[item] = why;
   }
   void Remove(int32_t item) {
@@ -45,9 +48,18 @@ class ListedBacklog {
         entries_.end());
   }
   void ClearReason(int32_t item) { why_.erase(item); }
-  void Sleep(const std::string& needs) { kinds_[needs].awake = false; }
-  void Wake(const std::function<bool(const std::string&, const WakeCondition&)>& helps) {
-    for (auto& [needs, kind] : kinds_) kind.awake = kind.awake || helps(needs, kind.wait_for);
+  void Sleep(const std::string& needs) { kinds_[needs].awake = kinds_[needs].alone = false; }
+  void SleepGroups(const std::function<bool(const WakeCondition&)>& lost) {
+    for (auto& [needs, kind] : kinds_) {
+      if (!kind.alone && kind.wait_for.in_cluster() && lost(kind.wait_for)) kind.awake = false;
+    }
+  }
+  void Wake(bool alone, const std::function<bool(const std::string&, const WakeCondition&)>& helps) {
+    for (auto& [needs, kind] : kinds_) {
+      if (!helps(needs, kind.wait_for)) continue;
+      kind.awake = true;
+      kind.alone = kind.alone || alone;
+    }
   }
 
   [[nodiscard]] const Entry* Find(int32_t item) const {
@@ -97,7 +109,7 @@ class ListedBacklog {
 
 constexpr int32_t kItems = 14;
 const std::vector<std::string>& Needs() {
-  static const auto* const kNeeds = new std::vector<std::string>{"a", "b", "c", "d"};
+  static const auto* const kNeeds = new std::vector<std::string>{"a", "b", "c", "d", "e", "f"};
   return *kNeeds;
 }
 
@@ -140,7 +152,7 @@ TEST(BacklogTest, RandomOperations_AgreeWithScannedList) {
     for (int step = 0; step < 400; ++step) {
       SCOPED_TRACE(absl::StrCat("step ", step));
       const int32_t item = roll(kItems);
-      const std::string& needs = Needs()[static_cast<size_t>(roll(4))];
+      const std::string& needs = Needs()[static_cast<size_t>(roll(6))];
       const QueueKey key{roll(8) == 0, roll(3), roll(2), roll(3), absl::StrCat("n/", item)};
       switch (roll(9)) {
         case 0:
@@ -152,12 +164,13 @@ TEST(BacklogTest, RandomOperations_AgreeWithScannedList) {
           break;
         case 2:
         case 3: {
-          const WakeCondition wait_for{{roll(4), roll(4)},
-                                       needs == "d"};  // all items with one need wait for the same condition
+          WakeCondition wait_for{{roll(2)}, needs == "d"};
+          wait_for.queue = needs == "e";
+          wait_for.at_least = roll(2);
           const Reason why{ReasonCode::kNoRoom, absl::StrCat("step ", step)};
           backlog.Remove(item);
           twin.Remove(item);
-          backlog.Block(item, key, needs, wait_for, why, /*lane=*/needs < "c" ? 0 : 2);
+          backlog.Block(item, key, needs, wait_for, why, /*lane=*/needs < "c" || needs == "f" ? 0 : 2);
           twin.Block(item, key, needs, wait_for, why);
           break;
         }
@@ -166,22 +179,33 @@ TEST(BacklogTest, RandomOperations_AgreeWithScannedList) {
           twin.Remove(item);
           break;
         case 5: {
-          const int cls = roll(4);
-          const auto wake_condition = [&](const WakeCondition& wait_for) {
-            return std::count(wait_for.classes.begin(), wait_for.classes.end(), cls) > 0;
+          const int cls = roll(2);
+          const int most = roll(2);
+          const bool forced = roll(4) == 0;
+          const auto fits = [&](const WakeCondition& w) {
+            return !w.classes.empty() && w.classes.front() == cls && w.at_least <= most;
           };
-          backlog.Wake(/*forced=*/false, [&](const WakeCondition& w, int32_t /*first*/) { return wake_condition(w); });
-          twin.Wake([&](const std::string&, const WakeCondition& w) { return !w.holds && wake_condition(w); });
+          backlog.Wake(forced, [&](const WakeCondition& w, int32_t first) {
+            EXPECT_EQ(first >= 0, w.queue);
+            return fits(w);
+          });
+          twin.Wake(forced, [&](const std::string&, const WakeCondition& w) { return w.in_cluster() && fits(w); });
+          twin.Wake(true, [&](const std::string&, const WakeCondition& w) { return w.queue && fits(w); });
           break;
         }
         case 6:
           backlog.WakeSameNeeds(needs);
-          twin.Wake([&](const std::string& kind, const WakeCondition&) { return kind == needs; });
+          twin.Wake(true, [&](const std::string& kind, const WakeCondition&) { return kind == needs; });
           break;
         case 7:
-          if (roll(2) == 0) {
+          if (const int kind = roll(3); kind == 0) {
             backlog.WakeWaitingForHolds();
-            twin.Wake([](const std::string&, const WakeCondition& w) { return w.holds; });
+            twin.Wake(true, [](const std::string&, const WakeCondition& w) { return w.holds; });
+          } else if (kind == 1) {
+            const int cls = roll(2);
+            const auto lost = [&](const WakeCondition& w) { return !w.classes.empty() && w.classes.front() == cls; };
+            backlog.SleepGroups(lost);
+            twin.SleepGroups(lost);
           } else {
             backlog.ClearReason(item);
             twin.ClearReason(item);
@@ -249,15 +273,14 @@ TEST(BacklogTest, Wake_OnlyMatchingCondition) {
   Backlog backlog;
   backlog.Block(1, Key(0, "a/1"), "room", {{4}, false}, {});
   backlog.Block(2, Key(0, "a/2"), "holds", {{}, true}, {});
-  backlog.Block(3, Key(0, "a/3"), "woken", {{5}, false}, {});
-  backlog.WakeSameNeeds("woken");
+  backlog.Block(3, Key(0, "a/3"), "other room", {{5}, false}, {});
+  backlog.Block(4, Key(0, "a/4"), "same room", {{4}, false}, {}, /*lane=*/1);
   std::vector<std::vector<int32_t>> asked;
   backlog.Wake(/*forced=*/false, [&](const WakeCondition& wait_for, int32_t /*first*/) {
     asked.emplace_back(wait_for.classes.begin(), wait_for.classes.end());
     return false;
   });
-  EXPECT_EQ(asked, (std::vector<std::vector<int32_t>>{{4}}))
-      << "neither gangs that wait for holds nor woken gangs are checked";
+  EXPECT_EQ(asked, (std::vector<std::vector<int32_t>>{{4}, {5}})) << "once for all that wait for the same room";
   EXPECT_NE(backlog.SleepingCondition("room"), nullptr) << "it would not have helped";
   backlog.Wake(/*forced=*/false, [](const WakeCondition&, int32_t) { return true; });
   EXPECT_EQ(backlog.SleepingCondition("room"), nullptr);
