@@ -100,7 +100,7 @@ class TreePlanner {
     for (const TreeDemand* leaf : leaves) demands.push_back({leaf->candidates, leaf->needed, leaf->part, region});
     const Statement::Checkpoint start = trial_.statement->Mark();
     const GroupPlacement placement = PlaceDemands(demands);
-    if (placement.placed) return PlaceRest(start, next);
+    if (placement.placed) return PlaceRest(start, placement.tries, next);
     const TreeDemand& failed = *leaves[placement.failed_demand];
     if (out_.explanation.empty() && region.everywhere()) {
       out_.explanation = {
@@ -130,9 +130,12 @@ class TreePlanner {
     return placement;
   }
 
-  // Calls `next`. If it fails, takes back what was placed since `start`.
-  bool PlaceRest(Statement::Checkpoint start, Next next) {
+  // Calls `next`. If it fails, takes back what was placed since `start` in `tries` tries. Only then do these count: the
+  // budget is for choices that turn out wrong, and a tree may have more parts than that.
+  bool PlaceRest(Statement::Checkpoint start, int32_t tries, Next next) {
+    limit_ += tries;
     if (next()) return true;
+    limit_ -= tries;
     undecided_ = true;
     trial_.statement->Rollback(start);
     return false;
@@ -190,7 +193,7 @@ class TreePlanner {
     trial_.statement->BeginPart(leaf.part);
     const PlacementResult result = PlaceRuns(leaf.candidates, leaf.needed, place_run);
     out_.lowest_priorities[leaf.part] = result.lowest_priority;
-    if (result.placed) return PlaceRest(start, next);
+    if (result.placed) return PlaceRest(start, /*tries=*/1, next);
     trial_.statement->Rollback(start);
     return false;
   }
