@@ -29,7 +29,7 @@ void Backlog::Block(int32_t item, QueueKey key, std::string needs, WakeCondition
     Unlist(&bucket, &LaneAt(lane));
     LeaveGroup(&bucket);
     bucket.wait_for = std::move(wait_for);
-    JoinGroup(&bucket);
+    JoinGroup(&bucket, needs);
   }
   bucket.waiting.emplace(key, item);
   if (key.partially_bound) partially_bound_.insert(key);
@@ -56,7 +56,7 @@ void Backlog::Remove(int32_t item) {
   removed.key.reset();
 }
 
-void Backlog::JoinGroup(Bucket* bucket) {
+void Backlog::JoinGroup(Bucket* bucket, const std::string& needs) {
   const WakeCondition& wait_for = bucket->wait_for;
   if (!wait_for.in_cluster()) return;
   const auto [entry, fresh] = group_ids_.try_emplace(GroupKey(wait_for.classes, wait_for.at_least), 0);
@@ -70,8 +70,10 @@ void Backlog::JoinGroup(Bucket* bucket) {
     groups_[static_cast<size_t>(entry->second)].wait_for = wait_for;
   }
   bucket->group = entry->second;
-  bucket->slept_at = ++clock_;  // a group that is awake now was woken before the bucket was tried
-  ++groups_[static_cast<size_t>(bucket->group)].buckets;
+  Group& group = groups_[static_cast<size_t>(bucket->group)];
+  ++group.buckets;
+  bucket->tried = group.woken;  // it was tried after the group was woken
+  if (bucket->tried) group.tried.push_back(needs);
 }
 
 void Backlog::LeaveGroup(Bucket* bucket) {
@@ -84,8 +86,10 @@ void Backlog::LeaveGroup(Bucket* bucket) {
   if (--group.buckets == 0) {
     group_ids_.erase(GroupKey(group.wait_for.classes, group.wait_for.at_least));
     free_groups_.push_back(bucket->group);
+    group.tried.clear();
   }
   bucket->group = kNoGroupOfBuckets;
+  bucket->tried = false;
 }
 
 void Backlog::EndWaking(const Bucket& bucket) {
@@ -93,8 +97,21 @@ void Backlog::EndWaking(const Bucket& bucket) {
   if (--group.awake == 0) SleepGroup(&group);
 }
 
+void Backlog::WakeGroup(int32_t id) {
+  Group& group = groups_[static_cast<size_t>(id)];
+  if (!std::exchange(group.woken, true)) ++awake_groups_;
+  group.awake = group.buckets;
+  for (const std::string& needs : std::exchange(group.tried, {})) {
+    const auto bucket = blocked_.find(needs);
+    if (bucket == blocked_.end() || bucket->second.group != id || !std::exchange(bucket->second.tried, false)) continue;
+    Lane& lane = LaneAt(bucket->second.lane);
+    Unlist(&bucket->second, &lane);
+    ListFirst(&bucket->second, &lane);
+  }
+}
+
 void Backlog::SleepGroup(Group* group) {
-  group->woken_at = 0;
+  group->woken = false;
   group->awake = 0;
   --awake_groups_;
 }
@@ -136,7 +153,7 @@ void Backlog::ListFirst(Bucket* bucket, Lane* lane) {
   const auto& [key, item] = *bucket->waiting.begin();
   bucket->first = key;
   lane->blocked.emplace(key, item);
-  if (bucket->group != kNoGroupOfBuckets) lane->groups[bucket->group][key] = {item, bucket->slept_at};
+  if (bucket->group != kNoGroupOfBuckets && !bucket->tried) lane->groups[bucket->group].emplace(key, item);
 }
 
 void Backlog::Unlist(Bucket* bucket, Lane* lane) {
@@ -162,11 +179,7 @@ std::optional<int32_t> Backlog::NextIn(int32_t lane) const {
   if (!of.awake.empty()) consider(of.awake.begin()->first, of.awake.begin()->second);
   if (awake_groups_ > 0) {
     for (const auto& [id, firsts] : of.groups) {
-      const int64_t woken_at = groups_[static_cast<size_t>(id)].woken_at;
-      if (woken_at == 0) continue;  // short cut
-      const auto awake = std::find_if(firsts.begin(), firsts.end(),
-                                      [&](const auto& entry) { return entry.second.slept_at < woken_at; });
-      if (awake != firsts.end()) consider(awake->first, awake->second.item);
+      if (groups_[static_cast<size_t>(id)].woken) consider(firsts.begin()->first, firsts.begin()->second);
     }
   }
   if (first == nullptr || (!partially_bound_.empty() && !first->partially_bound)) return std::nullopt;
@@ -204,9 +217,10 @@ void Backlog::Sleep(absl::string_view needs) {
   if (found == blocked_.end()) return;
   Bucket& bucket = found->second;
   if (WokenWithGroup(bucket)) {
-    EndWaking(bucket);
     Unlist(&bucket, &LaneAt(bucket.lane));
-    bucket.slept_at = ++clock_;
+    bucket.tried = true;
+    groups_[static_cast<size_t>(bucket.group)].tried.emplace_back(needs);
+    EndWaking(bucket);
   }
   bucket.awake = bucket.forced = false;
   List(&bucket);
@@ -215,7 +229,7 @@ void Backlog::Sleep(absl::string_view needs) {
 void Backlog::SleepGroups(absl::FunctionRef<bool(const WakeCondition&)> lost) {
   if (awake_groups_ == 0) return;  // short cut
   for (Group& group : groups_) {
-    if (group.woken_at > 0 && lost(group.wait_for)) SleepGroup(&group);
+    if (group.woken && lost(group.wait_for)) SleepGroup(&group);
   }
 }
 
@@ -247,11 +261,9 @@ bool Backlog::is_forced_retry(int32_t item) const {
 
 void Backlog::Wake(bool forced, absl::FunctionRef<bool(const WakeCondition&, int32_t)> helps) {
   if (!forced) {
-    for (Group& group : groups_) {
-      if (group.awake == group.buckets || !helps(group.wait_for, -1)) continue;
-      if (group.woken_at == 0) ++awake_groups_;
-      group.woken_at = ++clock_;
-      group.awake = group.buckets;
+    for (size_t id = 0; id < groups_.size(); ++id) {
+      const Group& group = groups_[id];
+      if (group.awake != group.buckets && helps(group.wait_for, -1)) WakeGroup(static_cast<int32_t>(id));
     }
   }
   for (auto& [needs, bucket] : blocked_) {

@@ -114,8 +114,7 @@ class Backlog {
 
   static constexpr auto Recorded() {
     return std::tuple(&Backlog::items_, &Backlog::lanes_, &Backlog::blocked_, &Backlog::partially_bound_,
-                      &Backlog::groups_, &Backlog::group_ids_, &Backlog::free_groups_, &Backlog::awake_groups_,
-                      &Backlog::clock_);
+                      &Backlog::groups_, &Backlog::group_ids_, &Backlog::free_groups_, &Backlog::awake_groups_);
   }
 
  private:
@@ -130,9 +129,9 @@ class Backlog {
   struct Bucket {
     WakeCondition wait_for;
     int32_t group = kNoGroupOfBuckets;
-    bool awake = false;    // it was woken alone: its first item is to be tried
-    bool forced = false;   // even without room for it
-    int64_t slept_at = 0;  // on clock_: it is awake too if its group was woken since
+    bool awake = false;   // it was woken alone: its first item is to be tried
+    bool forced = false;  // even without room for it
+    bool tried = false;   // since its group was last woken; else it is awake while its group is
     absl::btree_map<QueueKey, int32_t> waiting;
     std::optional<QueueKey> listed;  // the key of its first item in Lane::awake
     std::optional<QueueKey> first;   // the key of its first item in Lane::blocked and Lane::groups
@@ -142,19 +141,15 @@ class Backlog {
   struct Group {
     WakeCondition wait_for;
     int32_t buckets = 0;
-    int32_t awake = 0;     // buckets that its waking woke and that were not tried since
-    int64_t woken_at = 0;  // on clock_; 0: it sleeps
-  };
-  // The first item of a bucket.
-  struct First {
-    int32_t item = 0;
-    int64_t slept_at = 0;
+    int32_t awake = 0;  // buckets that its waking woke and that were not tried since
+    bool woken = false;
+    std::vector<std::string> tried;  // needs of the buckets that were tried since it was last woken; some may have left
   };
   struct Lane {
-    absl::btree_map<QueueKey, int32_t> fresh;                           // new items
-    absl::btree_map<QueueKey, int32_t> awake;                           // the first items of buckets woken alone
-    absl::btree_map<QueueKey, int32_t> blocked;                         // the first items of all buckets
-    absl::btree_map<int32_t, absl::btree_map<QueueKey, First>> groups;  // the same, of each group
+    absl::btree_map<QueueKey, int32_t> fresh;                             // new items
+    absl::btree_map<QueueKey, int32_t> awake;                             // the first items of buckets woken alone
+    absl::btree_map<QueueKey, int32_t> blocked;                           // the first items of all buckets
+    absl::btree_map<int32_t, absl::btree_map<QueueKey, int32_t>> groups;  // of those not tried, by group
   };
   using GroupKey = std::pair<absl::InlinedVector<int32_t, 4>, int32_t>;  // of a condition: classes, at_least
   static constexpr int32_t kNoGroupOfBuckets = -1;
@@ -166,13 +161,14 @@ class Backlog {
   void Unlist(Bucket* bucket, Lane* lane);
   [[nodiscard]] bool IsAwake(const Bucket& bucket) const { return bucket.awake || WokenWithGroup(bucket); }
   [[nodiscard]] bool WokenWithGroup(const Bucket& bucket) const {
-    return bucket.group >= 0 && groups_[static_cast<size_t>(bucket.group)].woken_at > bucket.slept_at;
+    return bucket.group >= 0 && groups_[static_cast<size_t>(bucket.group)].woken && !bucket.tried;
   }
   // REQUIRES of both: the bucket is not listed.
-  void JoinGroup(Bucket* bucket);
+  void JoinGroup(Bucket* bucket, const std::string& needs);
   void LeaveGroup(Bucket* bucket);
   // The bucket, which its group's waking had woken, sleeps or leaves.
   void EndWaking(const Bucket& bucket);
+  void WakeGroup(int32_t id);
   void SleepGroup(Group* group);
 
   ById<Item> items_;
@@ -183,7 +179,6 @@ class Backlog {
   absl::btree_map<GroupKey, int32_t> group_ids_;  // of the groups that have buckets
   std::vector<int32_t> free_groups_;
   int32_t awake_groups_ = 0;
-  int64_t clock_ = 0;  // advances when a group wakes or a bucket is put to sleep
 };
 
 }  // namespace muster
