@@ -97,6 +97,14 @@ class EventLog {
   std::vector<std::string> all_ ABSL_GUARDED_BY(mutex_);
 };
 
+// "+UID" for an object that is there, "-UID" for one that is gone.
+Informer::Handlers LogInto(EventLog* log) {
+  Informer::Handlers handlers = IgnoreAll();
+  handlers.upsert = [log](const Json& object) { log->Add("+" + UidOf(object)); };
+  handlers.remove = [log](const std::string& identity, const std::string&) { log->Add("-" + identity); };
+  return handlers;
+}
+
 TEST(Informer, MisbehavingServer_StaysInSync) {
   FakeApi api;
   api.lists = {{500, "broken"},
@@ -115,9 +123,7 @@ TEST(Informer, MisbehavingServer_StaysInSync) {
                  {200, Event("DELETED", Thing("c", "u-c", 8)) + "{torn"},
                  {200, Event("ERROR", R"({"code":410,"message":"too old"})")}};
   EventLog events;
-  Informer::Handlers handlers = IgnoreAll();
-  handlers.upsert = [&](const Json& object) { events.Add("+" + UidOf(object)); };
-  handlers.remove = [&](const std::string& identity, const std::string&) { events.Add("-" + identity); };
+  Informer::Handlers handlers = LogInto(&events);
   handlers.synced = [&] { events.Add("synced"); };
   KubeClient client(ServerAt(api.port));
   Informer informer("/things", &client, handlers);
@@ -142,18 +148,14 @@ TEST(Informer, OfferedObject_KnownUnlessTheWatchHasPassedIt) {
   api.watches = {{200, Event("ADDED", Thing("b", "2", 12)) + Event("DELETED", Thing("b", "2", 14))}};
   KubeClient client(ServerAt(api.port));
   EventLog log;
-  Informer::Handlers handlers;
-  handlers.identity = UidOf;
-  handlers.upsert = [&](const Json& object) { log.Add("upsert " + UidOf(object)); };
-  handlers.remove = [&](const std::string& uid, const std::string&) { log.Add("remove " + uid); };
-  Informer informer("/things", &client, handlers);
+  Informer informer("/things", &client, LogInto(&log));
   const auto offer = [&](const std::string& name, const std::string& uid, int version) {
     return informer.Offer(Json::parse(Thing(name, uid, version)));
   };
   EXPECT_FALSE(offer("a", "1", 5)) << "nothing is listed yet: the list may lack what was deleted";
   informer.Start();
   log.Await(3);
-  ASSERT_EQ(log.all(), (std::vector<std::string>{"upsert 1", "upsert 2", "remove 2"}));
+  ASSERT_EQ(log.all(), (std::vector<std::string>{"+1", "+2", "-2"}));
   while (informer.stats().events < 2) absl::SleepFor(absl::Milliseconds(1));
   EXPECT_TRUE(offer("a", "1", 5)) << "known already";
   EXPECT_FALSE(offer("a", "other", 99)) << "another object has the name here: the watch will say which is the later";
@@ -163,7 +165,7 @@ TEST(Informer, OfferedObject_KnownUnlessTheWatchHasPassedIt) {
   EXPECT_EQ(log.all().size(), 3U);
   EXPECT_TRUE(offer("c", "3", 15));
   EXPECT_TRUE(offer("c", "3", 15));
-  EXPECT_EQ(log.all().back(), "upsert 3");
+  EXPECT_EQ(log.all().back(), "+3");
   EXPECT_EQ(log.all().size(), 4U) << "announced once";
   informer.Stop();
 }
@@ -174,16 +176,12 @@ TEST(Informer, OfferedObject_RemovedByNextList) {
   api.lists = {{200, List("", "", 10)}, {200, List("", "", 30)}};
   KubeClient client(ServerAt(api.port));
   EventLog log;
-  Informer::Handlers handlers;
-  handlers.identity = UidOf;
-  handlers.upsert = [&](const Json& object) { log.Add("upsert " + UidOf(object)); };
-  handlers.remove = [&](const std::string& uid, const std::string&) { log.Add("remove " + uid); };
-  Informer informer("/things", &client, handlers);
+  Informer informer("/things", &client, LogInto(&log));
   informer.Start();
   while (!informer.stats().synced) absl::SleepFor(absl::Milliseconds(1));
   EXPECT_TRUE(informer.Offer(Json::parse(Thing("c", "3", 15))));
   log.Await(2);  // every watch fails, so everything is listed again
-  EXPECT_EQ(log.all(), (std::vector<std::string>{"upsert 3", "remove 3"}));
+  EXPECT_EQ(log.all(), (std::vector<std::string>{"+3", "-3"}));
   informer.Stop();
 }
 
