@@ -116,7 +116,7 @@ class Activations {
   // When the owner of the gang should be notified of the reason by an event of this pod, the gang's first: `now_ms`: at
   // once; kNever: already reported; later: a reason with the same code was reported a short time ago.
   [[nodiscard]] int64_t NotifyFirstAt(const Pod& pod, const ReportedReason& reason, int64_t now_ms) const;
-  // Whether an event on another pod of the gang, or the pod's condition, shows a reason with the code.
+  // Whether the pod's last event, or its condition, shows a reason with the code.
   [[nodiscard]] bool Shows(const Pod& pod, ReasonCode code) const;
   // Notifies the pod's owner by an event. `urgent`: see EmitPodEvent.
   void NotifyOwner(const Pod& pod, bool warning, const Reason& reason, bool urgent, ApplyContext* ctx);

@@ -227,12 +227,23 @@ TEST_F(WholeMachine, GangWithoutRoom_FirstMemberIsUrgent) {
       "gang d/g: the cluster has no room for its missing members together; for more, run musterctl explain gang d/g");
   now_ms_ += Gangs::kNotifyDelayMs;
   EXPECT_EQ(Apply(Tick{}), (Lines{"tell a NoRoom", "tell too b NoRoom"})) << "c shows it in its condition";
-  // Other figures: again, but later and on one member.
-  Apply(UpsertNode{SmallNode("n", 1)});
-  Apply(UpsertNode{SmallNode("n", 2)});
-  Apply(UpsertPod{Member("d", "g", 3)});
+}
+
+TEST_F(WholeMachine, OtherFigures_LaterAndOnOneMember) {
+  const auto put = [this](const std::string& name) {
+    PodDescription pod = Member(name, "g", 4);
+    pod.our_gate = true;
+    Apply(UpsertPod{pod});
+  };
+  put("a");
+  put("b");
+  now_ms_ += Gangs::kNotifyDelayMs;
+  EXPECT_EQ(Apply(Tick{}), (Lines{"tell a NotEnoughPods", "tell too b NotEnoughPods"}));
+  put("c");
+  now_ms_ += Gangs::kNotifyDelayMs;
+  EXPECT_EQ(Apply(Tick{}), Lines{"tell too c NotEnoughPods"}) << "of the others only the new one shows nothing yet";
   now_ms_ += Activations::kRewordedNotifyMs;
-  for (const std::string& line : Apply(Tick{})) EXPECT_NE(line, "tell too b NoRoom");
+  EXPECT_EQ(Apply(Tick{}), Lines{"tell a NotEnoughPods"});
 }
 
 // K-3: the gate keeps the pods of a scheduler that Muster does not serve, too, and nothing else says so.
