@@ -27,7 +27,7 @@ void Backlog::Block(int32_t item, QueueKey key, std::string needs, WakeCondition
   bucket.lane = lane;
   if (bucket.waiting.empty() || bucket.wait_for != wait_for) {
     Unlist(&bucket, &LaneAt(lane));
-    LeaveGroup(&bucket);
+    LeaveGroup(&bucket, needs);
     bucket.wait_for = std::move(wait_for);
     JoinGroup(&bucket, needs);
   }
@@ -48,7 +48,7 @@ void Backlog::Remove(int32_t item) {
     partially_bound_.erase(*removed.key);
     List(&bucket->second);
     if (bucket->second.waiting.empty()) {
-      LeaveGroup(&bucket->second);
+      LeaveGroup(&bucket->second, removed.needs);
       blocked_.erase(bucket);
     }
     removed.needs.clear();
@@ -73,10 +73,10 @@ void Backlog::JoinGroup(Bucket* bucket, const std::string& needs) {
   Group& group = groups_[static_cast<size_t>(bucket->group)];
   ++group.buckets;
   bucket->tried = group.woken;  // it was tried after the group was woken
-  if (bucket->tried) group.tried.push_back(needs);
+  if (bucket->tried) group.tried.insert(needs);
 }
 
-void Backlog::LeaveGroup(Bucket* bucket) {
+void Backlog::LeaveGroup(Bucket* bucket, const std::string& needs) {
   if (bucket->group == kNoGroupOfBuckets) return;
   Group& group = groups_[static_cast<size_t>(bucket->group)];
   if (WokenWithGroup(*bucket)) {
@@ -86,10 +86,9 @@ void Backlog::LeaveGroup(Bucket* bucket) {
   if (--group.buckets == 0) {
     group_ids_.erase(GroupKey(group.wait_for.classes, group.wait_for.at_least));
     free_groups_.push_back(bucket->group);
-    group.tried.clear();
   }
+  if (std::exchange(bucket->tried, false)) group.tried.erase(needs);
   bucket->group = kNoGroupOfBuckets;
-  bucket->tried = false;
 }
 
 void Backlog::EndWaking(const Bucket& bucket) {
@@ -102,11 +101,10 @@ void Backlog::WakeGroup(int32_t id) {
   if (!std::exchange(group.woken, true)) ++awake_groups_;
   group.awake = group.buckets;
   for (const std::string& needs : std::exchange(group.tried, {})) {
-    const auto bucket = blocked_.find(needs);
-    if (bucket == blocked_.end() || bucket->second.group != id || !std::exchange(bucket->second.tried, false)) continue;
-    Lane& lane = LaneAt(bucket->second.lane);
-    Unlist(&bucket->second, &lane);
-    ListFirst(&bucket->second, &lane);
+    Bucket& bucket = blocked_.find(needs)->second;
+    bucket.tried = false;
+    Unlist(&bucket, &LaneAt(bucket.lane));
+    ListFirst(&bucket, &LaneAt(bucket.lane));
   }
 }
 
@@ -219,7 +217,7 @@ void Backlog::Sleep(absl::string_view needs) {
   if (WokenWithGroup(bucket)) {
     Unlist(&bucket, &LaneAt(bucket.lane));
     bucket.tried = true;
-    groups_[static_cast<size_t>(bucket.group)].tried.emplace_back(needs);
+    groups_[static_cast<size_t>(bucket.group)].tried.emplace(needs);
     EndWaking(bucket);
   }
   bucket.awake = bucket.forced = false;

@@ -143,7 +143,7 @@ class Backlog {
     int32_t buckets = 0;
     int32_t awake = 0;  // buckets that its waking woke and that were not tried since
     bool woken = false;
-    std::vector<std::string> tried;  // needs of the buckets that were tried since it was last woken; some may have left
+    absl::btree_set<std::string> tried;  // needs of the buckets that were tried since it was last woken
   };
   struct Lane {
     absl::btree_map<QueueKey, int32_t> fresh;                             // new items
@@ -165,7 +165,7 @@ class Backlog {
   }
   // REQUIRES of both: the bucket is not listed.
   void JoinGroup(Bucket* bucket, const std::string& needs);
-  void LeaveGroup(Bucket* bucket);
+  void LeaveGroup(Bucket* bucket, const std::string& needs);
   // The bucket, which its group's waking had woken, sleeps or leaves.
   void EndWaking(const Bucket& bucket);
   void WakeGroup(int32_t id);
