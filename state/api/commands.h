@@ -143,12 +143,13 @@ class NodeOffer {
   [[nodiscard]] std::vector<absl::string_view> names() const {
     std::vector<absl::string_view> names;
     names.reserve(ends_.size());
-    size_t start = 0;
-    for (const size_t end : ends_) {
-      names.push_back(absl::string_view(text_).substr(start, end - start));
-      start = end;
-    }
+    for (size_t i = 0; i < ends_.size(); ++i) names.push_back(name(i));
     return names;
+  }
+  // One of them. REQUIRES: i < size(), and not every().
+  [[nodiscard]] absl::string_view name(size_t i) const {
+    const size_t start = i == 0 ? 0 : ends_[i - 1];
+    return {text_.data() + start, ends_[i] - start};
   }
 
   static constexpr auto Recorded() { return std::tuple(&NodeOffer::every_, &NodeOffer::text_, &NodeOffer::ends_); }

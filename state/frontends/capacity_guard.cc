@@ -55,9 +55,9 @@ std::vector<std::string> CapacityGuard::PromisedNodes(const Pod& pod, const Node
   };
   // Loop over the smaller set: the offered nodes, or those that may be guarded.
   if (offer.size() < may_be_guarded) {  // short cut
-    for (const absl::string_view name : offer.names()) {
-      const NodeId node = r_.cluster->FindNode(name);
-      if (node != kNoNode && Guarded(pod, node, {})) add(name);
+    for (size_t i = 0; i < offer.size(); ++i) {
+      const NodeId node = r_.cluster->FindNode(offer.name(i));
+      if (node != kNoNode && Guarded(pod, node, {})) add(offer.name(i));
     }
   } else {
     const auto add_if_guarded = [&](NodeId node) {
