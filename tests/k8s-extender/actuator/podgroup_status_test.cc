@@ -373,6 +373,17 @@ TEST_F(PodGroupStatus, NewerEvent_ReplacesOneThatWaits) {
   EXPECT_EQ(notes, (std::vector<std::string>{"a: no room", "a: refused", "b: no room"}));
 }
 
+// A pod whose reason changes again and again is not sent to the end of the queue each time.
+TEST_F(PodGroupStatus, NewerEvent_KeepsThePlace) {
+  HoldEvents();
+  actuator_->Carry({Event("a", "1 of 4", /*urgent=*/true)});
+  for (int i = 0; i < 30; ++i) actuator_->Carry({Event(absl::StrCat("b", i), "x", /*urgent=*/true)});
+  actuator_->Carry({Event("a", "no room", /*urgent=*/true)});
+  const std::vector<std::string> notes = NotesAfterHold();
+  ASSERT_EQ(notes.size(), 31U);
+  EXPECT_LT(std::find(notes.begin(), notes.end(), "a: no room") - notes.begin(), 10);
+}
+
 TEST_F(PodGroupStatus, PodIsBound_ItsReasonIsNotSent) {
   HoldEvents();
   actuator_->Carry({Event("a", "no room", /*urgent=*/true), Event("b", "no room", /*urgent=*/true),
