@@ -92,6 +92,12 @@ func (p *process) stopWithin(limit time.Duration) error {
 func (p *process) pause()  { _ = p.cmd.Process.Signal(syscall.SIGSTOP) }
 func (p *process) resume() { _ = p.cmd.Process.Signal(syscall.SIGCONT) }
 
+// What the tests of one build switch on in kube-apiserver, and in both it and kube-scheduler.
+var (
+	controlPlaneFlags []string
+	featureGates      string
+)
+
 // cluster is the API server with its etcd, and the scheduler and musterd that run against it now.
 type cluster struct {
 	dir       string
@@ -234,21 +240,22 @@ func (c *cluster) startControlPlane() error {
 	}
 	port := freePort()
 	c.url = fmt.Sprintf("https://127.0.0.1:%d", port)
-	if c.apiserver, err = startProcess(c.dir, "kube-apiserver", c.kube, "kube-apiserver",
-		"--etcd-servers="+etcdURL,
+	if c.apiserver, err = startProcess(c.dir, "kube-apiserver", c.kube, append([]string{"kube-apiserver",
+		"--etcd-servers=" + etcdURL,
 		fmt.Sprintf("--secure-port=%d", port),
 		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
 		"--endpoint-reconciler-type=none", // no client looks it up in the cluster; 1.37 accepts no loopback address otherwise
-		"--tls-cert-file="+c.path("serving.crt"), "--tls-private-key-file="+c.path("serving.key"),
+		"--tls-cert-file=" + c.path("serving.crt"), "--tls-private-key-file=" + c.path("serving.key"),
 		"--service-account-issuer=https://kubernetes.default.svc",
-		"--service-account-key-file="+c.path("accounts.key"), "--service-account-signing-key-file="+c.path("accounts.key"),
+		"--service-account-key-file=" + c.path("accounts.key"), "--service-account-signing-key-file=" + c.path("accounts.key"),
 		"--service-cluster-ip-range=10.0.0.0/24",
-		"--token-auth-file="+c.path("tokens.csv"),
+		"--token-auth-file=" + c.path("tokens.csv"),
 		"--authorization-mode=RBAC",
 		// Without kubelets and controllers, nothing would mark a node ready or create a service account.
 		"--disable-admission-plugins=TaintNodesByCondition,ServiceAccount,DefaultTolerationSeconds",
 		"--max-requests-inflight=3000", "--max-mutating-requests-inflight=1000",
-	); err != nil {
+		"--feature-gates=" + featureGates,
+	}, controlPlaneFlags...)...); err != nil {
 		return err
 	}
 	c.config = &rest.Config{Host: c.url, BearerToken: adminToken, QPS: 5000, Burst: 5000,
@@ -383,7 +390,8 @@ func (c *cluster) runScheduler(name, token string, config map[string]any) (*proc
 	port := freePort()
 	scheduler, err := startProcess(c.dir, name, c.kube, "kube-scheduler", "--config="+c.path(name+".yaml"),
 		fmt.Sprintf("--secure-port=%d", port), "--bind-address=127.0.0.1",
-		"--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig, "--v=2")
+		"--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
+		"--feature-gates="+featureGates, "--v=2")
 	if err != nil {
 		return nil, err
 	}

@@ -33,6 +33,7 @@ type watcher struct {
 	minimums  map[string]int
 	toRun     chan *corev1.Pod
 	bound     map[string]map[types.UID]bool // namespace -> bound pods
+	followers map[string]chan<- *corev1.Pod // namespace -> receives each pod that is first seen bound
 }
 
 type watchedGang struct {
@@ -44,7 +45,8 @@ type watchedGang struct {
 var watch *watcher
 
 func startWatcher(client kubernetes.Interface, stop <-chan struct{}) (*watcher, error) {
-	w := &watcher{client: client, gangs: map[string]*watchedGang{}, minimums: map[string]int{}, bound: map[string]map[types.UID]bool{}, toRun: make(chan *corev1.Pod, 100000)}
+	w := &watcher{client: client, gangs: map[string]*watchedGang{}, minimums: map[string]int{}, bound: map[string]map[types.UID]bool{},
+		followers: map[string]chan<- *corev1.Pod{}, toRun: make(chan *corev1.Pod, 100000)}
 	factory := informers.NewSharedInformerFactory(client, 0)
 	informer := factory.Core().V1().Pods().Informer()
 	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -108,6 +110,9 @@ func (w *watcher) see(pod *corev1.Pod, deleted bool) {
 	if bound {
 		if w.bound[pod.Namespace] == nil {
 			w.bound[pod.Namespace] = map[types.UID]bool{}
+		}
+		if follower := w.followers[pod.Namespace]; follower != nil && !w.bound[pod.Namespace][pod.UID] {
+			follower <- pod
 		}
 		w.bound[pod.Namespace][pod.UID] = true
 	}
@@ -175,6 +180,13 @@ func (w *watcher) everBound(namespace string) int {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	return len(w.bound[namespace])
+}
+
+// follow sends each pod of the namespace when it is first seen bound; nil ends it. The channel must have room for all.
+func (w *watcher) follow(namespace string, pods chan<- *corev1.Pod) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.followers[namespace] = pods
 }
 
 func (w *watcher) allow(extra time.Duration) {
