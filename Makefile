@@ -3,7 +3,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: help deps test-deps configure build run test check nightly clients generate e2e-build e2e e2e-old bench fuzz asan-build asan tsan-build tsan format lint plant-bugs mutants clean
+.PHONY: help deps test-deps configure build run test check nightly clients generate e2e-build e2e e2e-old e2e-scale bench fuzz asan-build asan asan-doors-build asan-doors tsan-build tsan format lint lint-changed plant-bugs mutants clean
 
 help:
 	@echo "make run      install what is missing, build, start musterd with its built-in cluster"
@@ -13,13 +13,15 @@ help:
 	@echo "make clients  the Python and Go clients, and their examples, against a real musterd"
 	@echo "make generate code and reference that are generated from proto/"
 	@echo "make e2e      the end-to-end tests against a real kube-apiserver and kube-scheduler (Go); e2e-old: with 1.35"
+	@echo "make e2e-scale  time and CPU beside native gangs and plain pods, ROUNDS (5) in turn; MUSTER_BESIDE_AGAINST=DIR: beside older builds"
 	@echo "make bench    measure, beside the figures of docs/project/performance.md; BENCH_AGAINST=REV or DIR: beside older programs"
-	@echo "make asan     make test under AddressSanitizer and UndefinedBehaviorSanitizer"
+	@echo "make asan     make test under AddressSanitizer and UndefinedBehaviorSanitizer; asan-doors: what reads strangers' bytes"
 	@echo "make tsan     the engine, HTTP and API server tests under ThreadSanitizer"
 	@echo "make fuzz     run every fuzz target for FUZZ_SECONDS (30)"
 	@echo "make plant-bugs  plant bugs in a copy of the tree; a test must catch each"
 	@echo "make mutants  MUTANTS (300) random mutants of the core and the engine, and which survive the tests"
-	@echo "make format   clang-format, in place      make lint   clang-format, clang-tidy, buf, the list of planted bugs"
+	@echo "make format   clang-format, in place"
+	@echo "make lint     clang-format, clang-tidy, buf, the list of planted bugs; lint-changed: clang-tidy on what changed of late"
 
 # What musterd is built from; what its tests need besides.
 deps:
@@ -63,11 +65,19 @@ generate:
 asan-build:
 	@$(MAKE) --no-print-directory build PRESET=clang
 
-# Everything but what no sanitizer can find (label once). One build serves this, `make fuzz` and the headers that
-# `make lint` reads. Small worlds are explored to a lesser depth.
+# Everything but what no sanitizer can find (label once). One build serves this and `make fuzz`. Small worlds are explored
+# to a lesser depth.
+ASAN := ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 MUSTER_DEPTH=3 \
+	  ctest --test-dir build/clang -j $(JOBS) --output-on-failure --no-tests=error
 asan: asan-build
-	@ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 MUSTER_DEPTH=3 \
-	  ctest --test-dir build/clang -j $(JOBS) --output-on-failure --no-tests=error -LE once
+	@$(ASAN) -LE once
+
+asan-doors-build: test-deps
+	@$(MAKE) --no-print-directory configure PRESET=clang
+	@cmake --build build/clang -j $(JOBS) --target door_tests
+
+asan-doors: asan-doors-build
+	@$(ASAN) -L door
 
 tsan-build: test-deps
 	@$(MAKE) --no-print-directory configure PRESET=tsan
@@ -99,6 +109,12 @@ e2e-old: e2e-build
 	@cd tests/e2e && $(GO_QUICK) go build -modfile=go-1.35.mod -o bin/kube-1.35 ./cmd/kube
 	@cd tests/e2e && $(GO_QUICK) MUSTER_E2E_KUBE=$(CURDIR)/tests/e2e/bin/kube-1.35 go test -count=1 -timeout 15m -v -run '^($(E2E_CORE))$$' .
 
+# Beside native gangs and plain pods; one round of all takes half an hour. BESIDE=Churn: that case only.
+ROUNDS ?= 5
+BESIDE ?=
+e2e-scale: e2e-build
+	@cd tests/e2e && $(GO_QUICK) MUSTER_BESIDE_ROUNDS=$(ROUNDS) go test -tags beside -count=1 -timeout 6h -v -run '^TestBeside.*$(BESIDE)' .
+
 bench: build
 	@JOBS=$(JOBS) tools/bench.sh $(BUILD) $(BENCH_AGAINST)
 
@@ -114,14 +130,19 @@ format:
 # clang-tidy reads how Clang would compile each batch of files: five times as quick as each file alone, as most of its
 # time goes into headers. The generated ones must be there. That a batch includes sources is no mistake; that one of ours
 # would is found by tests/rules.
-lint: test-deps
+lint: lint-changed
 	@tools/install-deps.sh --mutants
+	@tools/plant_bugs.py --check --jobs $(JOBS)
+
+# Without LINT_SINCE, clang-tidy reads every batch; with it, those of folders that changed since that commit.
+LINT_SINCE ?=
+lint-changed: test-deps
 	@git ls-files '*.cc' '*.h' | xargs clang-format --dry-run --Werror
 	@$(MAKE) --no-print-directory configure PRESET=lint
 	@cmake --build build/lint -j $(JOBS) --target generated_headers
-	@tools/lint_units.py build/lint | xargs -P $(JOBS) -n 1 clang-tidy -p build/lint --quiet --checks=-bugprone-suspicious-include
+	@tools/lint_units.py build/lint $(LINT_SINCE) >build/lint/units
+	@xargs -r -P $(JOBS) -n 1 clang-tidy -p build/lint --quiet --checks=-bugprone-suspicious-include <build/lint/units
 	@tools/lint-proto.sh
-	@tools/plant_bugs.py --check --jobs $(JOBS)
 
 # Bugs that break each rule of the specification, in a copy of the tree, compiled all at once: a test must catch each.
 plant-bugs: test-deps
