@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
 #include "muster/v1/decision.grpc.pb.h"
 #include "muster/v1/event.grpc.pb.h"
 #include "muster/v1/facts.grpc.pb.h"
@@ -384,6 +385,23 @@ absl::Status MusterClient::WatchSubmissions(const std::string& name_space,
   v1::WatchSubmissionsRequest request;
   request.set_namespace_(name_space);
   return impl_->ReadAll<v1::SubmissionEvent>(&context, impl_->placements->WatchSubmissions(&context, request), event);
+}
+
+absl::Status MusterClient::PlaceGangs(const std::function<bool(v1::PlaceGangsRequest*)>& next,
+                                      const std::function<bool(const v1::PlacementResult&)>& result) {
+  grpc::ClientContext context;
+  impl_->Prepare(&context);
+  auto stream = impl_->placements->PlaceGangs(&context);
+  std::thread writer([&] {
+    v1::PlaceGangsRequest request;
+    while (next(&request) && stream->Write(request)) request.Clear();
+    stream->WritesDone();
+  });
+  const absl::Status status = impl_->ReadAll<v1::PlaceGangsResponse>(
+      &context, stream.get(),
+      [&](const v1::PlaceGangsResponse& response) { return absl::c_all_of(response.results(), result); });
+  writer.join();
+  return status;
 }
 
 absl::Status MusterClient::AwaitSubmission(const std::string& id,

@@ -93,6 +93,12 @@ class MusterClient {
   [[nodiscard]] absl::StatusOr<v1::ListSubmissionsResponse> ListSubmissions(const std::string& name_space);
   [[nodiscard]] absl::Status WatchSubmissions(const std::string& name_space,
                                               const std::function<bool(const v1::SubmissionEvent&)>& event);
+  // Many calls on one stream, without a deadline. `next` fills the calls of a message, on a thread of its own, until it
+  // returns false. `result` receives the answers in the order of the calls, until it returns false or all are there.
+  // After a broken stream, send what was not answered again: a call with the same id has no second effect. When
+  // `result` has returned false or the stream has broken, `next` is called once more at most, and must return.
+  [[nodiscard]] absl::Status PlaceGangs(const std::function<bool(v1::PlaceGangsRequest*)>& next,
+                                        const std::function<bool(const v1::PlacementResult&)>& result);
   // Awaits a submission without a deadline. A lost connection is made again one second later. `lost` receives the
   // reason each time and returns whether to continue.
   [[nodiscard]] absl::Status AwaitSubmission(const std::string& id,

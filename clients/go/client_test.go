@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -330,6 +331,42 @@ func TestVersion_IsTold(t *testing.T) {
 	version, err := newClient(t, startMusterd(t)).Version(context10(t))
 	if err != nil || version.GetApiVersion() != "muster.v1" || strings.Count(version.GetServerVersion(), ".") != 2 {
 		t.Errorf("%v, %v", version, err)
+	}
+}
+
+func TestPlaceGangs_AnswersInOrder(t *testing.T) {
+	client := newClient(t, startMusterd(t))
+	describe(t, client)
+	submit := func(name, id string) *pb.PlacementCall {
+		request := submission(name, id, 5, time.Minute)
+		request.Confirm = true
+		return &pb.PlacementCall{Call: &pb.PlacementCall_Submit{Submit: request}}
+	}
+	calls := make(chan []*pb.PlacementCall, 2)
+	calls <- []*pb.PlacementCall{submit("a", "id-a"), submit("b", "")}
+	calls <- []*pb.PlacementCall{submit("c", "id-c")}
+	close(calls)
+	var states []pb.Submission_State
+	var failures []error
+	err := client.PlaceGangs(context10(t), calls, func(result *pb.PlacementResult) error {
+		states = append(states, result.GetSubmission().GetState())
+		failures = append(failures, muster.ResultError(result))
+		return nil
+	})
+	want := []pb.Submission_State{pb.Submission_STATE_CONFIRMED, pb.Submission_STATE_UNSPECIFIED, pb.Submission_STATE_WAITING}
+	if err != nil || !slices.Equal(states, want) {
+		t.Fatalf("%v, %v; want %v", states, err, want)
+	}
+	var refused *muster.Error
+	if failures[0] != nil || !errors.As(failures[1], &refused) || len(refused.Violations) != 1 ||
+		refused.Violations[0].Field != "submit.request_id" || failures[2] != nil {
+		t.Errorf("%v", failures)
+	}
+	enough := errors.New("enough")
+	calls = make(chan []*pb.PlacementCall, 1)
+	calls <- []*pb.PlacementCall{submit("a", "id-a")}
+	if err := client.PlaceGangs(context10(t), calls, func(*pb.PlacementResult) error { return enough }); err != enough {
+		t.Errorf("%v; want what the callback returned", err)
 	}
 }
 

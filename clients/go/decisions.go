@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 
+	"google.golang.org/grpc/status"
+
 	pb "muster.dev/clients/go/musterv1"
 )
 
@@ -51,6 +53,52 @@ func (c *Client) WatchSubmissions(ctx context.Context, namespace string, event f
 	defer cancel()
 	stream, err := c.placements.WatchSubmissions(ctx, &pb.WatchSubmissionsRequest{Namespace: namespace})
 	return each(stream, err, event)
+}
+
+// PlaceGangs makes many calls on one stream, at a fraction of the cost of a call each. Each element of calls is sent as
+// one message. result receives the answers in the order of the calls; an answer is an error or a submission (ResultError
+// returns the error). It returns nil when calls is closed and everything is answered. After a broken stream, send again
+// what was not answered: a call with the same id has no second effect. Submissions need a RequestId.
+func (c *Client) PlaceGangs(ctx context.Context, calls <-chan []*pb.PlacementCall, result func(*pb.PlacementResult) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := c.placements.PlaceGangs(ctx)
+	if err != nil {
+		return errorOf(err)
+	}
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case batch, more := <-calls:
+				// The reader returns the error of a stream that breaks.
+				if !more {
+					_ = stream.CloseSend()
+					return
+				}
+				if stream.Send(&pb.PlaceGangsRequest{Calls: batch}) != nil {
+					return
+				}
+			}
+		}
+	}()
+	return each(stream, nil, func(response *pb.PlaceGangsResponse) error {
+		for _, one := range response.GetResults() {
+			if failure := result(one); failure != nil {
+				return failure
+			}
+		}
+		return nil
+	})
+}
+
+// ResultError returns why a call of PlaceGangs was refused; nil: it was not.
+func ResultError(result *pb.PlacementResult) error {
+	if result.GetError() == nil {
+		return nil
+	}
+	return errorOf(status.ErrorProto(result.GetError()))
 }
 
 // WaitPlanned returns when a submitted gang has a plan, or has ended. Meanwhile a waiting gang does not expire.

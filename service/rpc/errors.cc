@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
 #include "state/base/text.h"
 
 namespace muster {

@@ -3,19 +3,16 @@
 
 #include <algorithm>
 #include <atomic>
-#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "muster/v1/placement.grpc.pb.h"
-#include "service/rpc/job_reading.h"
 #include "service/rpc/pages.h"
+#include "service/rpc/placement_calls.h"
 #include "service/rpc/rpc_gate.h"
 #include "service/rpc/services.h"
 #include "service/rpc/stream.h"
 #include "service/rpc/submission_mapping.h"
-#include "service/rpc/times.h"
 #include "support/clock.h"
 
 namespace muster {
@@ -24,18 +21,9 @@ namespace {
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 
-constexpr int64_t kMaxTtlMs = int64_t{24} * 3600 * 1000;
 // The interval at which an open stream renews its submission: a third of the TTL, within these bounds.
 constexpr std::chrono::milliseconds kMinPause(20);
 constexpr std::chrono::milliseconds kMaxPause(1'000);
-
-constexpr char kElsewhere[] =
-    "musterd reads nodes and pods from Kubernetes (kubernetes.enabled): create the pods there for kube-scheduler";
-
-std::string RandomId() {
-  std::random_device random;
-  return absl::StrFormat("%08x%08x%08x%08x", random(), random(), random(), random());
-}
 
 // Streams the state of a submission when its gang changes. A query renews a waiting gang, so it is also repeated by
 // time.
@@ -118,41 +106,19 @@ class PlacementServiceImpl final : public v1::PlacementService::CallbackService 
 
   ServerUnaryReactor* SubmitGang(CallbackServerContext* context, const v1::SubmitGangRequest* request,
                                  v1::Submission* response) override {
-    // The core knows submissions by id: a repeated id returns the current state.
-    return Serve(gate_, context, "SubmitGang", Role::kReadWrite,
-                 [=, this](const std::string&, const FinishCall& finish) {
-                   if (Refused(finish)) return;
-                   Violations violations;
-                   muster::SubmitGang submit;
-                   submit.fingerprint = FingerprintOf(*request);
-                   submit.id = request->request_id().empty() ? RandomId() : request->request_id();
-                   if (submit.id.size() > 128) violations.Add("request_id", "is longer than 128 bytes");
-                   submit.ttl_ms = ReadDuration(request->ttl(), kMaxTtlMs, "ttl", "the default", &violations);
-                   ReadJob(*request, "", gate_->options().manifests, ProcessClock().NowMs(), &violations, &submit);
-                   CheckMinimum(*request, "", submit, &violations);
-                   for (int i = 0; i < request->gang().subgroups_size(); ++i) {
-                     if (!request->gang().subgroups(i).has_members()) continue;
-                     violations.Add(absl::StrCat("gang.subgroups[", i, "].members"),
-                                    "is there; expected none: a submitted gang has all its pods");
-                   }
-                   if (!violations.none()) return finish(violations.ToStatus());
-                   const std::string id = submit.id;
-                   Ask(id, std::move(submit), context, response, finish);
-                 });
+    return Place(context, "SubmitGang", request, response);  // a repeated id: the core returns its current state
   }
   ServerUnaryReactor* ConfirmGang(CallbackServerContext* context, const v1::ConfirmGangRequest* request,
                                   v1::Submission* response) override {
-    return ById(context, "ConfirmGang", request, response, [request] {
-      return muster::ConfirmGang{request->id(), request->plan()};
-    });
+    return Place(context, "ConfirmGang", request, response);
   }
   ServerUnaryReactor* AbandonGang(CallbackServerContext* context, const v1::AbandonGangRequest* request,
                                   v1::Submission* response) override {
-    return ById(context, "AbandonGang", request, response, [request] { return muster::AbandonGang{request->id()}; });
+    return Place(context, "AbandonGang", request, response);
   }
   ServerUnaryReactor* GetSubmission(CallbackServerContext* context, const v1::GetSubmissionRequest* request,
                                     v1::Submission* response) override {
-    return ById(context, "GetSubmission", request, response, [request] { return AskGang{request->id()}; });
+    return Place(context, "GetSubmission", request, response);
   }
   grpc::ServerWriteReactor<v1::Submission>* WatchSubmission(CallbackServerContext* context,
                                                             const v1::WatchSubmissionRequest* request) override {
@@ -173,6 +139,10 @@ class PlacementServiceImpl final : public v1::PlacementService::CallbackService 
   grpc::ServerWriteReactor<v1::SubmissionEvent>* WatchSubmissions(CallbackServerContext* context,
                                                                   const v1::WatchSubmissionsRequest* request) override {
     return BeginSubmissionsWatch(gate_, context, request->namespace_());
+  }
+  grpc::ServerBidiReactor<v1::PlaceGangsRequest, v1::PlaceGangsResponse>* PlaceGangs(
+      CallbackServerContext* context) override {
+    return BeginPlacementStream(gate_, context);
   }
 
  private:
@@ -214,36 +184,17 @@ class PlacementServiceImpl final : public v1::PlacementService::CallbackService 
       });
     });
   }
-  // Without the TTL: a caller that repeats the request to get the state need not remember it.
-  static uint64_t FingerprintOf(const v1::SubmitGangRequest& request) {
-    if (!request.has_ttl()) return Fingerprint(request);
-    v1::SubmitGangRequest what = request;
-    what.clear_ttl();
-    return Fingerprint(what);
-  }
-  [[nodiscard]] bool Refused(const FinishCall& finish) const {
-    if (!gate_->options().facts_from_kubernetes) return false;
-    finish(ToGrpc(absl::FailedPreconditionError(kElsewhere)));
-    return true;
-  }
-  template <typename Request, typename Make>
-  ServerUnaryReactor* ById(CallbackServerContext* context, const char* method, const Request* request,
-                           v1::Submission* response, Make make) {
+  template <typename Request>
+  ServerUnaryReactor* Place(CallbackServerContext* context, const char* method, const Request* request,
+                            v1::Submission* response) {
     return Serve(gate_, context, method, Role::kReadWrite, [=, this](const std::string&, const FinishCall& finish) {
-      if (Refused(finish)) return;
-      if (request->id().empty()) {
-        Violations violations;
-        violations.Add("id", "is empty; expected the id of a submission");
-        return finish(violations.ToStatus());
-      }
-      Ask(request->id(), make(), context, response, finish);
-    });
-  }
-  void Ask(const std::string& id, Command command, CallbackServerContext* context, v1::Submission* response,
-           const FinishCall& finish) {
-    gate_->engine().AskAsync(std::move(command), DeadlineOf(*context), [=](const absl::StatusOr<Reply>& reply) {
-      if (reply.ok()) *response = ToMessage(id, std::get<SubmissionReply>(*reply));
-      finish(ToGrpc(reply.status()));
+      PlacementCommand read;
+      if (const grpc::Status valid = ReadCall(*request, "", gate_->options(), &read); !valid.ok()) return finish(valid);
+      gate_->engine().AskAsync(std::move(read.command), DeadlineOf(*context),
+                               [=, id = read.id](const absl::StatusOr<Reply>& reply) {
+                                 if (reply.ok()) *response = ToMessage(id, std::get<SubmissionReply>(*reply));
+                                 finish(ToGrpc(reply.status()));
+                               });
     });
   }
 

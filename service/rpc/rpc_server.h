@@ -38,7 +38,7 @@ struct RpcOptions {
   ManifestReader manifests;            // nullptr: manifests are refused
   EventLog* events = nullptr;          // nullptr: no events
   TraceLog* traces = nullptr;          // nullptr: no traces
-  // Called for every unary call: method, outcome, duration.
+  // Called for every unary call, and for each call of a PlaceGangs: method, outcome, duration.
   std::function<void(absl::string_view method, absl::string_view outcome, absl::Duration took)> observer;
 };
 

@@ -17,8 +17,9 @@
 
 namespace muster {
 
-template <typename Event>
-class StreamReactor : public grpc::ServerWriteReactor<Event> {
+// `Reactor`: also a grpc::ServerBidiReactor, whose derived class reads.
+template <typename Event, typename Reactor = grpc::ServerWriteReactor<Event>>
+class StreamReactor : public Reactor {
  public:
   // A reference to a stream that may be gone. Thread-safe, and reentrant on the same thread: an engine that is stopping
   // answers at once.
@@ -82,6 +83,14 @@ class StreamReactor : public grpc::ServerWriteReactor<Event> {
 
   [[nodiscard]] RpcGate* gate() { return gate_; }
   [[nodiscard]] const std::shared_ptr<Handle>& handle() const { return handle_; }
+  // The caller's name. REQUIRES: it is admitted.
+  [[nodiscard]] const std::string& client() const { return client_; }
+  // Starts an operation of the reactor, unless the stream is finished.
+  template <typename Operation>
+  void UnlessFinished(Operation start) {
+    MutexLock lock(&mutex_);
+    if (!finished_) start();
+  }
 
   // Thread-safe. Messages after Close are dropped.
   void Send(Event event) {

@@ -11,19 +11,32 @@ constexpr size_t kMaxClients = 10'000;
 
 }  // namespace
 
-absl::Status ClientLimits::CountCall(const std::string& client, absl::Time now) {
-  MutexLock lock(&mutex_);
+// The client's entry with the allowance that it has regained.
+ClientLimits::Client& ClientLimits::Refill(const std::string& client, absl::Time now) {
   if (clients_.size() >= kMaxClients && !clients_.contains(client)) RemoveIdle(now);
   Client& entry = clients_[client];
   const double passed_s = entry.at == absl::InfinitePast() ? 1 : std::max(0.0, absl::ToDoubleSeconds(now - entry.at));
   entry.calls = std::min(options_.calls_per_second, entry.calls + passed_s * options_.calls_per_second);
   entry.at = now;
+  return entry;
+}
+
+absl::Status ClientLimits::CountCall(const std::string& client, absl::Time now) {
+  MutexLock lock(&mutex_);
+  Client& entry = Refill(client, now);
   if (entry.calls < 1) {
     return absl::ResourceExhaustedError(absl::StrCat("client ", client, ": more than ", options_.calls_per_second,
                                                      " calls a second (limits.callsPerSecond)"));
   }
   entry.calls -= 1;
   return absl::OkStatus();
+}
+
+absl::Duration ClientLimits::CountRead(const std::string& client, int64_t calls, absl::Time now) {
+  MutexLock lock(&mutex_);
+  Client& entry = Refill(client, now);
+  entry.calls -= static_cast<double>(calls);
+  return absl::Seconds(std::max(0.0, -entry.calls / options_.calls_per_second));
 }
 
 absl::Status ClientLimits::OpenStream(const std::string& client) {

@@ -24,6 +24,8 @@ class ClientLimits {
 
   // Counts one call. ResourceExhausted with the limit in its text.
   [[nodiscard]] absl::Status CountCall(const std::string& client, absl::Time now);
+  // Counts calls that a stream has read. Returns how long the stream must not be read: 0 within the limit.
+  [[nodiscard]] absl::Duration CountRead(const std::string& client, int64_t calls, absl::Time now);
   // Counts one open stream, until CloseStream. ResourceExhausted as above.
   [[nodiscard]] absl::Status OpenStream(const std::string& client);
   void CloseStream(const std::string& client);
@@ -34,6 +36,7 @@ class ClientLimits {
     absl::Time at = absl::InfinitePast();
     int32_t streams = 0;
   };
+  Client& Refill(const std::string& client, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RemoveIdle(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const LimitOptions options_;

@@ -231,6 +231,7 @@ struct SubmitGang {
   std::vector<PodDescription> pods;
   int64_t ttl_ms = 0;
   uint64_t fingerprint = 0;  // of the whole request; a repeated id with another one is InvalidArgument
+  bool confirm = false;      // also confirms the plan, if there is one now
 };
 // The caller accepts the plan: its pods are bound from now on. FailedPrecondition if there is no such plan (any more).
 struct ConfirmGang {

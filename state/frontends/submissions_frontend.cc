@@ -49,8 +49,20 @@ absl::StatusOr<bool> SubmissionsFrontend::ReplyIfKnown(const SubmitGang& command
     return InvalidArgument(
         {{Subject::kField, "request_id", "was used for another submission; expected a different id for each gang"}});
   }
-  ctx->ReplyWhenDurable(*OnQuery(command.id, ctx->now_ms()));
+  if (ended != nullptr) {
+    ctx->ReplyWhenDurable(*ended);
+    return true;
+  }
+  r_.submissions->OnQueried(*open, r_.plans->Of(*open) != nullptr, ctx->now_ms());
+  ctx->ReplyWhenDurable(ConfirmIfAsked(*open, command, ctx));
   return true;
+}
+
+SubmissionReply SubmissionsFrontend::ConfirmIfAsked(const Gang& gang, const SubmitGang& command, ApplyContext* ctx) {
+  if (command.confirm && r_.plans->Of(gang) != nullptr) {
+    if (absl::StatusOr<SubmissionReply> confirmed = Confirm(gang, ctx); confirmed.ok()) return *std::move(confirmed);
+  }
+  return r_.reader->View(gang);
 }
 
 absl::Status SubmissionsFrontend::Check(const SubmitGang& command) const {
@@ -143,24 +155,29 @@ absl::StatusOr<SubmissionReply> SubmissionsFrontend::OnConfirm(const ConfirmGang
     return absl::FailedPreconditionError(absl::StrCat(
         "plan ", command.plan, " is no longer current; the gang's plan is ", plan->id, ": check that plan"));
   }
-  const Group together = r_.plans->PeersOf(*gang);
+  return Confirm(*gang, ctx);
+}
+
+absl::StatusOr<SubmissionReply> SubmissionsFrontend::Confirm(const Gang& gang, ApplyContext* ctx) {
+  const std::string id = r_.submissions->Of(gang)->id;
+  const Group together = r_.plans->PeersOf(gang);
   for (const Gang* each : together) {
     const Reason broken = r_.bindings->VerifyPlan(*each, ctx->now_ms());
     if (broken.none()) continue;
     r_.plan_lifecycle->Withdraw(*each, broken.code, broken.text, ctx);
     return absl::FailedPreconditionError(absl::StrCat("the plan was withdrawn: ", broken.text));
   }
-  r_.submissions->MarkConfirmed(*gang);
+  r_.submissions->MarkConfirmed(gang);
   // D-10: a group starts when the plan of each of its gangs is confirmed.
   for (const Gang* each : together) {
     const Submission* its = r_.submissions->Of(*each);
-    if (its == nullptr || !its->confirmed) return r_.reader->View(*gang);
+    if (its == nullptr || !its->confirmed) return r_.reader->View(gang);
   }
   SubmissionReply answer;
   for (const Gang* each : together) {
     BindPlan(*each, ctx);
-    if (each == gang)
-      answer = *r_.submissions->FindFinished(command.id);  // the next Finish may evict it from the finished ones
+    if (each == &gang)
+      answer = *r_.submissions->FindFinished(id);  // the next Finish may evict it from the finished ones
   }
   return answer;
 }

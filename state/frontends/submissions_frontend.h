@@ -46,8 +46,8 @@ class SubmissionsFrontend {
   SubmissionsFrontend(const SubmissionRooms& rooms, const SubmissionSettings& settings)
       : r_(rooms), settings_(settings) {}
 
-  // If the id is known, replies with the submission's state, extends its TTL while it waits, and returns true. False:
-  // the id is new. InvalidArgument: the id was used for another submission.
+  // If the id is known, replies as ConfirmIfAsked does, extends its TTL while it waits, and returns true. False: the id
+  // is new. InvalidArgument: the id was used for another submission.
   [[nodiscard]] absl::StatusOr<bool> ReplyIfKnown(const SubmitGang& command, ApplyContext* ctx);
   // OK: the submission may be opened. ResourceExhausted: too many submissions. AlreadyExists: its gang, or a pod with
   // the UID of one of its pods. InvalidArgument: it is not valid.
@@ -57,6 +57,8 @@ class SubmissionsFrontend {
   // The pods of the submission, as pending members of its gang.
   [[nodiscard]] static std::vector<PodDescription> Pods(const SubmitGang& command, int64_t now_ms);
 
+  // The state of the open submission. If the command asks for it, its plan is confirmed before.
+  [[nodiscard]] SubmissionReply ConfirmIfAsked(const Gang& gang, const SubmitGang& command, ApplyContext* ctx);
   [[nodiscard]] absl::StatusOr<SubmissionReply> OnQuery(const std::string& id, int64_t now_ms);
   [[nodiscard]] absl::StatusOr<SubmissionReply> OnConfirm(const ConfirmGang& command, ApplyContext* ctx);
   // The reply of a submission that has ended before; nullptr: it is open and may be abandoned. NotFound: the id is not
@@ -68,6 +70,9 @@ class SubmissionsFrontend {
                                                         ApplyContext* ctx);
 
  private:
+  // Confirms the gang's plan, and binds it once every gang of its group is confirmed (D-10). FailedPrecondition: it was
+  // withdrawn instead. REQUIRES: the gang has a plan and an open submission.
+  [[nodiscard]] absl::StatusOr<SubmissionReply> Confirm(const Gang& gang, ApplyContext* ctx);
   void BindPlan(const Gang& gang, ApplyContext* ctx);
 
   const SubmissionRooms r_;

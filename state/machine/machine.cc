@@ -337,7 +337,7 @@ void Machine::On(const SubmitGang& command, ApplyContext* ctx) {
   r_.reconciler.ReconcileTouched(ctx);
   r_.planning.Round(PlanRound().max_gangs, ctx);
   r_.reconciler.ReconcileTouched(ctx);
-  ctx->ReplyWhenDurable(r_.reader.submissions.View(gang));
+  ctx->ReplyWhenDurable(r_.submissions_frontend.ConfirmIfAsked(gang, command, ctx));
 }
 
 void Machine::On(const ConfirmGang& command, ApplyContext* ctx) {

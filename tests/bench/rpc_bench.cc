@@ -1,7 +1,7 @@
 // The gRPC figures of docs/project/performance.md. Decisions a second with 1, 8 and 64 callers beside a plain echo with
-// the same messages; gangs of one pod beside two echoes. The cost of 10,000 waiting Permit streams and 200 unread
-// watches, in memory and for other callers. Decisions while a large gang is explained. musterd and the echo are
-// separate processes. An argument runs one figure: decide gangs watch explain permits.
+// the same messages; gangs of one pod beside two echoes, and by one stream. The cost of 10,000 waiting Permit streams
+// and 200 unread watches, in memory and for other callers. Decisions while a large gang is explained. musterd and the
+// echo are separate processes. An argument runs one figure: decide gangs stream durable watch explain permits.
 #include <fcntl.h>
 #include <grpcpp/grpcpp.h>
 #include <signal.h>
@@ -12,10 +12,13 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <fstream>
 #include <iterator>
+#include <mutex>
 #include <numeric>
 #include <sstream>
 #include <thread>
@@ -112,7 +115,7 @@ bool AddNode(MusterClient* client, const char* pods) {
   v1::UpdateFactsRequest nodes;
   v1::NodeFacts* node = nodes.add_nodes();
   node->set_name("n");
-  (*node->mutable_allocatable())["cpu"] = "1000";
+  (*node->mutable_allocatable())["cpu"] = "100000";
   (*node->mutable_allocatable())["pods"] = pods;
   return client->UpdateFacts(nodes).ok();
 }
@@ -201,7 +204,7 @@ class RpcBench {
   }
 
   bool Run() {
-    if (!musterd_.running() || !AddNode(client_.get(), "100000") || !AddPods(client_.get(), 0, 64, "asked", 64))
+    if (!musterd_.running() || !AddNode(client_.get(), "10000000") || !AddPods(client_.get(), 0, 64, "asked", 64))
       return false;
     if (Wants("decide")) {
       for (const int callers : {1, 8, 64}) Decisions(callers);
@@ -210,6 +213,7 @@ class RpcBench {
       SubmitFigure();
       GangsBesideEchoes();
     }
+    if (Wants("stream")) StreamFigure(client_.get(), musterd_.pid(), "");
     for (const int sync_ms : {0, 2, 10}) {
       if (Wants("durable") && !DurableFigures(sync_ms)) return false;
     }
@@ -297,7 +301,7 @@ class RpcBench {
     unsetenv("MUSTER_SYNC_MS");
     ClientOptions options;
     options.server = durable.grpc();
-    if (!durable.running() || !AddNode(MusterClient::Connect(options)->get(), "1000000")) return false;
+    if (!durable.running() || !AddNode(MusterClient::Connect(options)->get(), "10000000")) return false;
     const double sync = SyncTime(durable.folder()) + sync_ms / 1e3;
     Print("an append of 4 KiB to the same disk, synced", {sync * 1e3}, "ms");
     const std::string slow = sync_ms == 0 ? "" : absl::StrCat(", syncs ", sync_ms, " ms slower");
@@ -324,7 +328,79 @@ class RpcBench {
       Print(absl::StrCat("the same beside min(echo, callers / (sync + echo latency)), ", callers, " callers", slow),
             ratios, "x");
     }
+    StreamFigure(MusterClient::Connect(options)->get(), durable.pid(), absl::StrCat(", durable", slow));
     return true;
+  }
+
+  // Gangs of one, submitted and confirmed in one call each, by one PlaceGangs. Some 10,000 run; the oldest end, a
+  // thousand in one call.
+  static void StreamFigure(MusterClient* client, pid_t musterd, const std::string& where) {
+    constexpr int kBatch = 64;
+    constexpr int kWindow = 2'048;  // calls that are not answered yet
+    std::vector<double> rates;
+    std::vector<double> cpu;
+    int number = 0;
+    for (int round = 0; round < kRounds; ++round) {
+      int64_t sent = 0;
+      std::mutex mutex;
+      std::condition_variable answered;
+      int open = 0;
+      int64_t started = 0;
+      std::deque<std::string> running;
+      bool over = false;
+      std::thread ending([&] {
+        for (;;) {
+          v1::UpdateFactsRequest ended;
+          {
+            std::unique_lock<std::mutex> lock(mutex);
+            answered.wait(lock, [&] { return over || running.size() >= 10'000; });
+            if (over && running.empty()) return;
+            for (int i = 0; i < 1'000 && !running.empty(); ++i, running.pop_front())
+              ended.add_removed_pods(running.front());
+          }
+          if (!client->UpdateFacts(ended).ok()) return;
+        }
+      });
+      const double used = CpuOf(musterd);
+      const auto begun = Steady::now();
+      const absl::Status status = client->PlaceGangs(
+          [&](v1::PlaceGangsRequest* request) {
+            std::unique_lock<std::mutex> lock(mutex);
+            answered.wait(lock, [&] { return open + kBatch <= kWindow; });
+            if (Steady::now() - begun > std::chrono::seconds(1)) return false;
+            open += kBatch;
+            for (int i = 0; i < kBatch; ++i) {
+              *request->add_calls()->mutable_submit() = GangRequest(absl::StrCat("stream-", number++), 1);
+              ++sent;
+              request->mutable_calls(i)->mutable_submit()->set_confirm(true);
+            }
+            return true;
+          },
+          [&](const v1::PlacementResult& result) {
+            if (result.submission().state() == v1::Submission::STATE_CONFIRMED) ++started;
+            const std::lock_guard<std::mutex> lock(mutex);
+            for (const v1::Placement& place : result.submission().placements()) running.push_back(place.pod_uid());
+            --open;
+            if (open <= kWindow - kBatch || running.size() >= 10'000) answered.notify_all();
+            return true;
+          });
+      const double seconds = std::chrono::duration<double>(Steady::now() - begun).count();
+      const double cpu_s = CpuOf(musterd) - used;
+      {
+        const std::lock_guard<std::mutex> lock(mutex);
+        over = true;
+      }
+      answered.notify_all();
+      ending.join();
+      if (!status.ok() || started != sent) {
+        std::fprintf(stderr, "%s; %ld of %ld gangs started\n", status.ToString().c_str(), started, sent);
+        return;
+      }
+      rates.push_back(static_cast<double>(started) / seconds);
+      cpu.push_back(cpu_s / static_cast<double>(started) * 1e6);
+    }
+    Print(absl::StrCat("gangs of 1 by one stream", where), rates, "/s");
+    Print(absl::StrCat("CPU of musterd for a gang of 1 by stream", where), cpu, "us");
   }
 
   void GangsBesideEchoes() {

@@ -250,6 +250,8 @@ std::string CoreTarget::Submit(const Words& words) {
       pods = std::stoi(parts.second);
     } else if (parts.first == "ttl" && absl::ParseDuration(parts.second, &ttl)) {
       submit.ttl_ms = absl::ToInt64Milliseconds(ttl);
+    } else if (parts.first == "confirm") {
+      submit.confirm = true;
     } else if (parts.first == "group") {
       submit.declaration.Mutable().groups = absl::StrSplit(parts.second, ',');
     } else {

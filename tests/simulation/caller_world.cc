@@ -112,6 +112,7 @@ void CallerWorld::MakeJob(const std::vector<std::string>& group, int most) {
   job.submit.name_space = "d";
   job.submit.name = absl::StrCat("g", number);
   job.submit.ttl_ms = 2'000 + Roll(20'000);
+  job.submit.confirm = Roll(3) == 0;
   const int64_t cpu = 500 * (1 + Roll(4));
   int64_t places = 0;  // every job fits the empty cluster
   for (const auto& [name, node] : nodes_) places += node.allocatable.at("cpu") / cpu;
@@ -169,10 +170,11 @@ void CallerWorld::Come(const std::string& id) {
     job.next_ms = clock_.NowMs() + 500 + Roll(5'000);
     figures_["a confirmed gang is asked about"] += 1;
   }
-  job.asked = true;
-  const auto on_reply = [this, id](const absl::StatusOr<Reply>& reply) { OnCallReply(id, reply); };
   // While a snapshot is in flight nothing is confirmed: the snapshot lists every confirmed pod.
   const bool snapshot = step_.has_value() && std::holds_alternative<ReplaceFacts>(*step_);
+  if (job.submit.confirm && job.places.empty() && snapshot) return;
+  job.asked = true;
+  const auto on_reply = [this, id](const absl::StatusOr<Reply>& reply) { OnCallReply(id, reply); };
   if (job.plan != 0 && job.places.empty() && !snapshot && !Chance(6)) {
     job.confirming = true;
     Call(ConfirmGang{id, std::exchange(job.plan, 0)}, on_reply);
@@ -180,6 +182,7 @@ void CallerWorld::Come(const std::string& id) {
     figures_["gangs abandoned"] += 1;
     Call(AbandonGang{id}, on_reply);
   } else {
+    job.confirming = job.confirming || (job.submit.confirm && job.places.empty());
     Call(job.submit, on_reply);
   }
 }
@@ -237,6 +240,7 @@ void CallerWorld::Confirmed(Job* job, const SubmissionReply& reply) {
     return;
   }
   CheckPeers(*job);
+  if (job->submit.confirm) figures_["confirmed by their submission"] += 1;
   Log(absl::StrCat("gang ", job->submit.name, " is confirmed"));
   figures_["gangs started"] += 1;
   job->places = places;

@@ -134,7 +134,7 @@ TEST_F(Path, GangCallers_RepliesHoldAcrossCrashes) {
   ExpectEach(figures, "command: ",
              "AbandonGang; ConfirmGang; PlanRound; ReplaceFacts; SubmitGang; RestoreFacts; Tick; UpdateFacts");
   ExpectEach(figures, "fault: ", "a crash behind an answer; the store fails");
-  ExpectEach(figures, "", "gangs of a group started; snapshots; the queues change");
+  ExpectEach(figures, "", "confirmed by their submission; gangs of a group started; snapshots; the queues change");
   ExpectEach(figures, "record: ", "announcer; gang; node; plans; pod; submission");
   EXPECT_GT(figures["confirmed within limits"], seeds * 20);
   EXPECT_GT(figures["crashes"], seeds * 20);

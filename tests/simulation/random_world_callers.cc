@@ -171,6 +171,7 @@ void RandomWorld::SubmitSome() {
   if (queued_) submit.declaration.Mutable().queue = SomeQueue();
   if (Roll(3) == 0) submit.declaration.Mutable().groups = {"d/w0", "d/w1"};
   submit.ttl_ms = 500 + Roll(20'000);
+  submit.confirm = Roll(4) == 0;
   if (Roll(3) == 0) submit.declaration.Mutable().topology = TopologyRule{Roll(2) == 0 ? "zone" : "rack", "", ""};
   for (int i = 0; i < *submit.declaration->min_member + Roll(2); ++i) {
     PodDescription& pod = submit.pods.emplace_back();
@@ -181,7 +182,11 @@ void RandomWorld::SubmitSome() {
     if (Roll(3) == 0) AddPodAffinity(&pod);
   }
   const Outcome outcome = Apply(submit);
-  if (outcome.status.ok()) return;
+  if (outcome.status.ok()) {
+    const auto& reply = std::get<SubmissionReply>(outcome.reply);
+    if (reply.state == SubmissionReply::State::kConfirmed) OnConfirmed(reply);
+    return;
+  }
   for (const PodDescription& pod : submit.pods) {
     if (machine_->reader().FindPod(pod.uid) != nullptr) violation_ = "a refused submission left a pod behind";
   }

@@ -9,6 +9,7 @@
 package musterv1
 
 import (
+	status "google.golang.org/genproto/googleapis/rpc/status"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
@@ -87,8 +88,308 @@ func (x Submission_State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Submission_State.Descriptor instead.
 func (Submission_State) EnumDescriptor() ([]byte, []int) {
-	return file_muster_v1_placement_proto_rawDescGZIP(), []int{3, 0}
+	return file_muster_v1_placement_proto_rawDescGZIP(), []int{7, 0}
 }
+
+// Calls, in order.
+type PlaceGangsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One after the other.
+	Calls         []*PlacementCall `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlaceGangsRequest) Reset() {
+	*x = PlaceGangsRequest{}
+	mi := &file_muster_v1_placement_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlaceGangsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlaceGangsRequest) ProtoMessage() {}
+
+func (x *PlaceGangsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_placement_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlaceGangsRequest.ProtoReflect.Descriptor instead.
+func (*PlaceGangsRequest) Descriptor() ([]byte, []int) {
+	return file_muster_v1_placement_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *PlaceGangsRequest) GetCalls() []*PlacementCall {
+	if x != nil {
+		return x.Calls
+	}
+	return nil
+}
+
+// One call.
+type PlacementCall struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As the call of that name.
+	//
+	// Types that are valid to be assigned to Call:
+	//
+	//	*PlacementCall_Submit
+	//	*PlacementCall_Confirm
+	//	*PlacementCall_Abandon
+	//	*PlacementCall_Get
+	Call          isPlacementCall_Call `protobuf_oneof:"call"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlacementCall) Reset() {
+	*x = PlacementCall{}
+	mi := &file_muster_v1_placement_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlacementCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlacementCall) ProtoMessage() {}
+
+func (x *PlacementCall) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_placement_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlacementCall.ProtoReflect.Descriptor instead.
+func (*PlacementCall) Descriptor() ([]byte, []int) {
+	return file_muster_v1_placement_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *PlacementCall) GetCall() isPlacementCall_Call {
+	if x != nil {
+		return x.Call
+	}
+	return nil
+}
+
+func (x *PlacementCall) GetSubmit() *SubmitGangRequest {
+	if x != nil {
+		if x, ok := x.Call.(*PlacementCall_Submit); ok {
+			return x.Submit
+		}
+	}
+	return nil
+}
+
+func (x *PlacementCall) GetConfirm() *ConfirmGangRequest {
+	if x != nil {
+		if x, ok := x.Call.(*PlacementCall_Confirm); ok {
+			return x.Confirm
+		}
+	}
+	return nil
+}
+
+func (x *PlacementCall) GetAbandon() *AbandonGangRequest {
+	if x != nil {
+		if x, ok := x.Call.(*PlacementCall_Abandon); ok {
+			return x.Abandon
+		}
+	}
+	return nil
+}
+
+func (x *PlacementCall) GetGet() *GetSubmissionRequest {
+	if x != nil {
+		if x, ok := x.Call.(*PlacementCall_Get); ok {
+			return x.Get
+		}
+	}
+	return nil
+}
+
+type isPlacementCall_Call interface {
+	isPlacementCall_Call()
+}
+
+type PlacementCall_Submit struct {
+	// `request_id` is required.
+	Submit *SubmitGangRequest `protobuf:"bytes,1,opt,name=submit,proto3,oneof"`
+}
+
+type PlacementCall_Confirm struct {
+	// Accepts the plan.
+	Confirm *ConfirmGangRequest `protobuf:"bytes,2,opt,name=confirm,proto3,oneof"`
+}
+
+type PlacementCall_Abandon struct {
+	// Releases the reservation and removes the pods.
+	Abandon *AbandonGangRequest `protobuf:"bytes,3,opt,name=abandon,proto3,oneof"`
+}
+
+type PlacementCall_Get struct {
+	// Returns the current state.
+	Get *GetSubmissionRequest `protobuf:"bytes,4,opt,name=get,proto3,oneof"`
+}
+
+func (*PlacementCall_Submit) isPlacementCall_Call() {}
+
+func (*PlacementCall_Confirm) isPlacementCall_Call() {}
+
+func (*PlacementCall_Abandon) isPlacementCall_Call() {}
+
+func (*PlacementCall_Get) isPlacementCall_Call() {}
+
+// Answers, in the order of the calls.
+type PlaceGangsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The next answers.
+	Results       []*PlacementResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlaceGangsResponse) Reset() {
+	*x = PlaceGangsResponse{}
+	mi := &file_muster_v1_placement_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlaceGangsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlaceGangsResponse) ProtoMessage() {}
+
+func (x *PlaceGangsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_placement_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlaceGangsResponse.ProtoReflect.Descriptor instead.
+func (*PlaceGangsResponse) Descriptor() ([]byte, []int) {
+	return file_muster_v1_placement_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *PlaceGangsResponse) GetResults() []*PlacementResult {
+	if x != nil {
+		return x.Results
+	}
+	return nil
+}
+
+// The answer to one call.
+type PlacementResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the call would have returned.
+	//
+	// Types that are valid to be assigned to Result:
+	//
+	//	*PlacementResult_Submission
+	//	*PlacementResult_Error
+	Result        isPlacementResult_Result `protobuf_oneof:"result"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlacementResult) Reset() {
+	*x = PlacementResult{}
+	mi := &file_muster_v1_placement_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlacementResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlacementResult) ProtoMessage() {}
+
+func (x *PlacementResult) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_placement_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlacementResult.ProtoReflect.Descriptor instead.
+func (*PlacementResult) Descriptor() ([]byte, []int) {
+	return file_muster_v1_placement_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *PlacementResult) GetResult() isPlacementResult_Result {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+func (x *PlacementResult) GetSubmission() *Submission {
+	if x != nil {
+		if x, ok := x.Result.(*PlacementResult_Submission); ok {
+			return x.Submission
+		}
+	}
+	return nil
+}
+
+func (x *PlacementResult) GetError() *status.Status {
+	if x != nil {
+		if x, ok := x.Result.(*PlacementResult_Error); ok {
+			return x.Error
+		}
+	}
+	return nil
+}
+
+type isPlacementResult_Result interface {
+	isPlacementResult_Result()
+}
+
+type PlacementResult_Submission struct {
+	// The state of the submission.
+	Submission *Submission `protobuf:"bytes,1,opt,name=submission,proto3,oneof"`
+}
+
+type PlacementResult_Error struct {
+	// The call was refused; the stream goes on.
+	Error *status.Status `protobuf:"bytes,2,opt,name=error,proto3,oneof"`
+}
+
+func (*PlacementResult_Submission) isPlacementResult_Result() {}
+
+func (*PlacementResult_Error) isPlacementResult_Result() {}
 
 // Equal members of a gang, named <name>-0, <name>-1, ...
 type MemberSet struct {
@@ -111,7 +412,7 @@ type MemberSet struct {
 
 func (x *MemberSet) Reset() {
 	*x = MemberSet{}
-	mi := &file_muster_v1_placement_proto_msgTypes[0]
+	mi := &file_muster_v1_placement_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -123,7 +424,7 @@ func (x *MemberSet) String() string {
 func (*MemberSet) ProtoMessage() {}
 
 func (x *MemberSet) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_placement_proto_msgTypes[0]
+	mi := &file_muster_v1_placement_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -136,7 +437,7 @@ func (x *MemberSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberSet.ProtoReflect.Descriptor instead.
 func (*MemberSet) Descriptor() ([]byte, []int) {
-	return file_muster_v1_placement_proto_rawDescGZIP(), []int{0}
+	return file_muster_v1_placement_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *MemberSet) GetName() string {
@@ -197,14 +498,18 @@ type SubmitGangRequest struct {
 	Manifests []string `protobuf:"bytes,5,rep,name=manifests,proto3" json:"manifests,omitempty"`
 	// How long a plan waits for its confirmation, and how long a waiting gang stays without a query about it; absent or
 	// 0: gangs.submissionTtl (60 s).
-	Ttl           *durationpb.Duration `protobuf:"bytes,6,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	Ttl *durationpb.Duration `protobuf:"bytes,6,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	// Also confirms the plan if there is one now: the call returns CONFIRMED, without ConfirmGang. A gang that waits is not
+	// confirmed later; the same call again confirms the plan that it has got since. Of a gang group, only this gang is
+	// confirmed.
+	Confirm       bool `protobuf:"varint,7,opt,name=confirm,proto3" json:"confirm,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SubmitGangRequest) Reset() {
 	*x = SubmitGangRequest{}
-	mi := &file_muster_v1_placement_proto_msgTypes[1]
+	mi := &file_muster_v1_placement_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -216,7 +521,7 @@ func (x *SubmitGangRequest) String() string {
 func (*SubmitGangRequest) ProtoMessage() {}
 
 func (x *SubmitGangRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_placement_proto_msgTypes[1]
+	mi := &file_muster_v1_placement_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -229,7 +534,7 @@ func (x *SubmitGangRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitGangRequest.ProtoReflect.Descriptor instead.
 func (*SubmitGangRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_placement_proto_rawDescGZIP(), []int{1}
+	return file_muster_v1_placement_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SubmitGangRequest) GetRequestId() string {
@@ -274,6 +579,13 @@ func (x *SubmitGangRequest) GetTtl() *durationpb.Duration {
 	return nil
 }
 
+func (x *SubmitGangRequest) GetConfirm() bool {
+	if x != nil {
+		return x.Confirm
+	}
+	return false
+}
+
 // The node of a pod.
 type Placement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -289,7 +601,7 @@ type Placement struct {
 
 func (x *Placement) Reset() {
 	*x = Placement{}
-	mi := &file_muster_v1_placement_proto_msgTypes[2]
+	mi := &file_muster_v1_placement_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -301,7 +613,7 @@ func (x *Placement) String() string {
 func (*Placement) ProtoMessage() {}
 
 func (x *Placement) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_placement_proto_msgTypes[2]
+	mi := &file_muster_v1_placement_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -314,7 +626,7 @@ func (x *Placement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placement.ProtoReflect.Descriptor instead.
 func (*Placement) Descriptor() ([]byte, []int) {
-	return file_muster_v1_placement_proto_rawDescGZIP(), []int{2}
+	return file_muster_v1_placement_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Placement) GetPodUid() string {
@@ -361,7 +673,7 @@ type Submission struct {
 
 func (x *Submission) Reset() {
 	*x = Submission{}
-	mi := &file_muster_v1_placement_proto_msgTypes[3]
+	mi := &file_muster_v1_placement_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -373,7 +685,7 @@ func (x *Submission) String() string {
 func (*Submission) ProtoMessage() {}
 
 func (x *Submission) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_placement_proto_msgTypes[3]
+	mi := &file_muster_v1_placement_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -386,7 +698,7 @@ func (x *Submission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submission.ProtoReflect.Descriptor instead.
 func (*Submission) Descriptor() ([]byte, []int) {
-	return file_muster_v1_placement_proto_rawDescGZIP(), []int{3}
+	return file_muster_v1_placement_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Submission) GetId() string {
@@ -449,7 +761,7 @@ type GetSubmissionRequest struct {
 
 func (x *GetSubmissionRequest) Reset() {
 	*x = GetSubmissionRequest{}
-	mi := &file_muster_v1_placement_proto_msgTypes[4]
+	mi := &file_muster_v1_placement_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -461,7 +773,7 @@ func (x *GetSubmissionRequest) String() string {
 func (*GetSubmissionRequest) ProtoMessage() {}
 
 func (x *GetSubmissionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_placement_proto_msgTypes[4]
+	mi := &file_muster_v1_placement_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -474,7 +786,7 @@ func (x *GetSubmissionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSubmissionRequest.ProtoReflect.Descriptor instead.
 func (*GetSubmissionRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_placement_proto_rawDescGZIP(), []int{4}
+	return file_muster_v1_placement_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetSubmissionRequest) GetId() string {
@@ -495,7 +807,7 @@ type WatchSubmissionRequest struct {
 
 func (x *WatchSubmissionRequest) Reset() {
 	*x = WatchSubmissionRequest{}
-	mi := &file_muster_v1_placement_proto_msgTypes[5]
+	mi := &file_muster_v1_placement_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -507,7 +819,7 @@ func (x *WatchSubmissionRequest) String() string {
 func (*WatchSubmissionRequest) ProtoMessage() {}
 
 func (x *WatchSubmissionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_placement_proto_msgTypes[5]
+	mi := &file_muster_v1_placement_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -520,7 +832,7 @@ func (x *WatchSubmissionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchSubmissionRequest.ProtoReflect.Descriptor instead.
 func (*WatchSubmissionRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_placement_proto_rawDescGZIP(), []int{5}
+	return file_muster_v1_placement_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *WatchSubmissionRequest) GetId() string {
@@ -545,7 +857,7 @@ type ListSubmissionsRequest struct {
 
 func (x *ListSubmissionsRequest) Reset() {
 	*x = ListSubmissionsRequest{}
-	mi := &file_muster_v1_placement_proto_msgTypes[6]
+	mi := &file_muster_v1_placement_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -557,7 +869,7 @@ func (x *ListSubmissionsRequest) String() string {
 func (*ListSubmissionsRequest) ProtoMessage() {}
 
 func (x *ListSubmissionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_placement_proto_msgTypes[6]
+	mi := &file_muster_v1_placement_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -570,7 +882,7 @@ func (x *ListSubmissionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSubmissionsRequest.ProtoReflect.Descriptor instead.
 func (*ListSubmissionsRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_placement_proto_rawDescGZIP(), []int{6}
+	return file_muster_v1_placement_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListSubmissionsRequest) GetNamespace() string {
@@ -607,7 +919,7 @@ type ListSubmissionsResponse struct {
 
 func (x *ListSubmissionsResponse) Reset() {
 	*x = ListSubmissionsResponse{}
-	mi := &file_muster_v1_placement_proto_msgTypes[7]
+	mi := &file_muster_v1_placement_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -619,7 +931,7 @@ func (x *ListSubmissionsResponse) String() string {
 func (*ListSubmissionsResponse) ProtoMessage() {}
 
 func (x *ListSubmissionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_placement_proto_msgTypes[7]
+	mi := &file_muster_v1_placement_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -632,7 +944,7 @@ func (x *ListSubmissionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSubmissionsResponse.ProtoReflect.Descriptor instead.
 func (*ListSubmissionsResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_placement_proto_rawDescGZIP(), []int{7}
+	return file_muster_v1_placement_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListSubmissionsResponse) GetSubmissions() []*Submission {
@@ -660,7 +972,7 @@ type WatchSubmissionsRequest struct {
 
 func (x *WatchSubmissionsRequest) Reset() {
 	*x = WatchSubmissionsRequest{}
-	mi := &file_muster_v1_placement_proto_msgTypes[8]
+	mi := &file_muster_v1_placement_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -672,7 +984,7 @@ func (x *WatchSubmissionsRequest) String() string {
 func (*WatchSubmissionsRequest) ProtoMessage() {}
 
 func (x *WatchSubmissionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_placement_proto_msgTypes[8]
+	mi := &file_muster_v1_placement_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -685,7 +997,7 @@ func (x *WatchSubmissionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchSubmissionsRequest.ProtoReflect.Descriptor instead.
 func (*WatchSubmissionsRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_placement_proto_rawDescGZIP(), []int{8}
+	return file_muster_v1_placement_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *WatchSubmissionsRequest) GetNamespace() string {
@@ -713,7 +1025,7 @@ type SubmissionEvent struct {
 
 func (x *SubmissionEvent) Reset() {
 	*x = SubmissionEvent{}
-	mi := &file_muster_v1_placement_proto_msgTypes[9]
+	mi := &file_muster_v1_placement_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -725,7 +1037,7 @@ func (x *SubmissionEvent) String() string {
 func (*SubmissionEvent) ProtoMessage() {}
 
 func (x *SubmissionEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_placement_proto_msgTypes[9]
+	mi := &file_muster_v1_placement_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -738,7 +1050,7 @@ func (x *SubmissionEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmissionEvent.ProtoReflect.Descriptor instead.
 func (*SubmissionEvent) Descriptor() ([]byte, []int) {
-	return file_muster_v1_placement_proto_rawDescGZIP(), []int{9}
+	return file_muster_v1_placement_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SubmissionEvent) GetEvent() isSubmissionEvent_Event {
@@ -813,7 +1125,7 @@ type ConfirmGangRequest struct {
 
 func (x *ConfirmGangRequest) Reset() {
 	*x = ConfirmGangRequest{}
-	mi := &file_muster_v1_placement_proto_msgTypes[10]
+	mi := &file_muster_v1_placement_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -825,7 +1137,7 @@ func (x *ConfirmGangRequest) String() string {
 func (*ConfirmGangRequest) ProtoMessage() {}
 
 func (x *ConfirmGangRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_placement_proto_msgTypes[10]
+	mi := &file_muster_v1_placement_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -838,7 +1150,7 @@ func (x *ConfirmGangRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmGangRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmGangRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_placement_proto_rawDescGZIP(), []int{10}
+	return file_muster_v1_placement_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ConfirmGangRequest) GetId() string {
@@ -866,7 +1178,7 @@ type AbandonGangRequest struct {
 
 func (x *AbandonGangRequest) Reset() {
 	*x = AbandonGangRequest{}
-	mi := &file_muster_v1_placement_proto_msgTypes[11]
+	mi := &file_muster_v1_placement_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -878,7 +1190,7 @@ func (x *AbandonGangRequest) String() string {
 func (*AbandonGangRequest) ProtoMessage() {}
 
 func (x *AbandonGangRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_placement_proto_msgTypes[11]
+	mi := &file_muster_v1_placement_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -891,7 +1203,7 @@ func (x *AbandonGangRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbandonGangRequest.ProtoReflect.Descriptor instead.
 func (*AbandonGangRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_placement_proto_rawDescGZIP(), []int{11}
+	return file_muster_v1_placement_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *AbandonGangRequest) GetId() string {
@@ -905,7 +1217,23 @@ var File_muster_v1_placement_proto protoreflect.FileDescriptor
 
 const file_muster_v1_placement_proto_rawDesc = "" +
 	"\n" +
-	"\x19muster/v1/placement.proto\x12\tmuster.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15muster/v1/facts.proto\x1a\x14muster/v1/gang.proto\x1a\x19muster/v1/pod_shape.proto\x1a\x16muster/v1/reason.proto\"\x8d\x02\n" +
+	"\x19muster/v1/placement.proto\x12\tmuster.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x15muster/v1/facts.proto\x1a\x14muster/v1/gang.proto\x1a\x19muster/v1/pod_shape.proto\x1a\x16muster/v1/reason.proto\"C\n" +
+	"\x11PlaceGangsRequest\x12.\n" +
+	"\x05calls\x18\x01 \x03(\v2\x18.muster.v1.PlacementCallR\x05calls\"\xfa\x01\n" +
+	"\rPlacementCall\x126\n" +
+	"\x06submit\x18\x01 \x01(\v2\x1c.muster.v1.SubmitGangRequestH\x00R\x06submit\x129\n" +
+	"\aconfirm\x18\x02 \x01(\v2\x1d.muster.v1.ConfirmGangRequestH\x00R\aconfirm\x129\n" +
+	"\aabandon\x18\x03 \x01(\v2\x1d.muster.v1.AbandonGangRequestH\x00R\aabandon\x123\n" +
+	"\x03get\x18\x04 \x01(\v2\x1f.muster.v1.GetSubmissionRequestH\x00R\x03getB\x06\n" +
+	"\x04call\"J\n" +
+	"\x12PlaceGangsResponse\x124\n" +
+	"\aresults\x18\x01 \x03(\v2\x1a.muster.v1.PlacementResultR\aresults\"\x80\x01\n" +
+	"\x0fPlacementResult\x127\n" +
+	"\n" +
+	"submission\x18\x01 \x01(\v2\x15.muster.v1.SubmissionH\x00R\n" +
+	"submission\x12*\n" +
+	"\x05error\x18\x02 \x01(\v2\x12.google.rpc.StatusH\x00R\x05errorB\b\n" +
+	"\x06result\"\x8d\x02\n" +
 	"\tMemberSet\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x05R\x05count\x12)\n" +
@@ -915,7 +1243,7 @@ const file_muster_v1_placement_proto_rawDesc = "" +
 	"\x06labels\x18\x06 \x03(\v2 .muster.v1.MemberSet.LabelsEntryR\x06labels\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xff\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x99\x02\n" +
 	"\x11SubmitGangRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12'\n" +
@@ -923,7 +1251,8 @@ const file_muster_v1_placement_proto_rawDesc = "" +
 	"\amembers\x18\x03 \x03(\v2\x14.muster.v1.MemberSetR\amembers\x12'\n" +
 	"\x04pods\x18\x04 \x03(\v2\x13.muster.v1.PodFactsR\x04pods\x12\x1c\n" +
 	"\tmanifests\x18\x05 \x03(\tR\tmanifests\x12+\n" +
-	"\x03ttl\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"S\n" +
+	"\x03ttl\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12\x18\n" +
+	"\aconfirm\x18\a \x01(\bR\aconfirm\"S\n" +
 	"\tPlacement\x12\x17\n" +
 	"\apod_uid\x18\x01 \x01(\tR\x06podUid\x12\x19\n" +
 	"\bpod_name\x18\x02 \x01(\tR\apodName\x12\x12\n" +
@@ -970,7 +1299,7 @@ const file_muster_v1_placement_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04plan\x18\x02 \x01(\x03R\x04plan\"$\n" +
 	"\x12AbandonGangRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id2\xa7\x04\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id2\xf6\x04\n" +
 	"\x10PlacementService\x12A\n" +
 	"\n" +
 	"SubmitGang\x12\x1c.muster.v1.SubmitGangRequest\x1a\x15.muster.v1.Submission\x12C\n" +
@@ -979,7 +1308,9 @@ const file_muster_v1_placement_proto_rawDesc = "" +
 	"\rGetSubmission\x12\x1f.muster.v1.GetSubmissionRequest\x1a\x15.muster.v1.Submission\x12M\n" +
 	"\x0fWatchSubmission\x12!.muster.v1.WatchSubmissionRequest\x1a\x15.muster.v1.Submission0\x01\x12X\n" +
 	"\x0fListSubmissions\x12!.muster.v1.ListSubmissionsRequest\x1a\".muster.v1.ListSubmissionsResponse\x12T\n" +
-	"\x10WatchSubmissions\x12\".muster.v1.WatchSubmissionsRequest\x1a\x1a.muster.v1.SubmissionEvent0\x01B)Z'muster.dev/clients/go/musterv1;musterv1b\x06proto3"
+	"\x10WatchSubmissions\x12\".muster.v1.WatchSubmissionsRequest\x1a\x1a.muster.v1.SubmissionEvent0\x01\x12M\n" +
+	"\n" +
+	"PlaceGangs\x12\x1c.muster.v1.PlaceGangsRequest\x1a\x1d.muster.v1.PlaceGangsResponse(\x010\x01B)Z'muster.dev/clients/go/musterv1;musterv1b\x06proto3"
 
 var (
 	file_muster_v1_placement_proto_rawDescOnce sync.Once
@@ -994,61 +1325,76 @@ func file_muster_v1_placement_proto_rawDescGZIP() []byte {
 }
 
 var file_muster_v1_placement_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_muster_v1_placement_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_muster_v1_placement_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_muster_v1_placement_proto_goTypes = []any{
 	(Submission_State)(0),           // 0: muster.v1.Submission.State
-	(*MemberSet)(nil),               // 1: muster.v1.MemberSet
-	(*SubmitGangRequest)(nil),       // 2: muster.v1.SubmitGangRequest
-	(*Placement)(nil),               // 3: muster.v1.Placement
-	(*Submission)(nil),              // 4: muster.v1.Submission
-	(*GetSubmissionRequest)(nil),    // 5: muster.v1.GetSubmissionRequest
-	(*WatchSubmissionRequest)(nil),  // 6: muster.v1.WatchSubmissionRequest
-	(*ListSubmissionsRequest)(nil),  // 7: muster.v1.ListSubmissionsRequest
-	(*ListSubmissionsResponse)(nil), // 8: muster.v1.ListSubmissionsResponse
-	(*WatchSubmissionsRequest)(nil), // 9: muster.v1.WatchSubmissionsRequest
-	(*SubmissionEvent)(nil),         // 10: muster.v1.SubmissionEvent
-	(*ConfirmGangRequest)(nil),      // 11: muster.v1.ConfirmGangRequest
-	(*AbandonGangRequest)(nil),      // 12: muster.v1.AbandonGangRequest
-	nil,                             // 13: muster.v1.MemberSet.LabelsEntry
-	(*PodShape)(nil),                // 14: muster.v1.PodShape
-	(*GangSpec)(nil),                // 15: muster.v1.GangSpec
-	(*PodFacts)(nil),                // 16: muster.v1.PodFacts
-	(*durationpb.Duration)(nil),     // 17: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),   // 18: google.protobuf.Timestamp
-	(*Reason)(nil),                  // 19: muster.v1.Reason
+	(*PlaceGangsRequest)(nil),       // 1: muster.v1.PlaceGangsRequest
+	(*PlacementCall)(nil),           // 2: muster.v1.PlacementCall
+	(*PlaceGangsResponse)(nil),      // 3: muster.v1.PlaceGangsResponse
+	(*PlacementResult)(nil),         // 4: muster.v1.PlacementResult
+	(*MemberSet)(nil),               // 5: muster.v1.MemberSet
+	(*SubmitGangRequest)(nil),       // 6: muster.v1.SubmitGangRequest
+	(*Placement)(nil),               // 7: muster.v1.Placement
+	(*Submission)(nil),              // 8: muster.v1.Submission
+	(*GetSubmissionRequest)(nil),    // 9: muster.v1.GetSubmissionRequest
+	(*WatchSubmissionRequest)(nil),  // 10: muster.v1.WatchSubmissionRequest
+	(*ListSubmissionsRequest)(nil),  // 11: muster.v1.ListSubmissionsRequest
+	(*ListSubmissionsResponse)(nil), // 12: muster.v1.ListSubmissionsResponse
+	(*WatchSubmissionsRequest)(nil), // 13: muster.v1.WatchSubmissionsRequest
+	(*SubmissionEvent)(nil),         // 14: muster.v1.SubmissionEvent
+	(*ConfirmGangRequest)(nil),      // 15: muster.v1.ConfirmGangRequest
+	(*AbandonGangRequest)(nil),      // 16: muster.v1.AbandonGangRequest
+	nil,                             // 17: muster.v1.MemberSet.LabelsEntry
+	(*status.Status)(nil),           // 18: google.rpc.Status
+	(*PodShape)(nil),                // 19: muster.v1.PodShape
+	(*GangSpec)(nil),                // 20: muster.v1.GangSpec
+	(*PodFacts)(nil),                // 21: muster.v1.PodFacts
+	(*durationpb.Duration)(nil),     // 22: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),   // 23: google.protobuf.Timestamp
+	(*Reason)(nil),                  // 24: muster.v1.Reason
 }
 var file_muster_v1_placement_proto_depIdxs = []int32{
-	14, // 0: muster.v1.MemberSet.shape:type_name -> muster.v1.PodShape
-	13, // 1: muster.v1.MemberSet.labels:type_name -> muster.v1.MemberSet.LabelsEntry
-	15, // 2: muster.v1.SubmitGangRequest.gang:type_name -> muster.v1.GangSpec
-	1,  // 3: muster.v1.SubmitGangRequest.members:type_name -> muster.v1.MemberSet
-	16, // 4: muster.v1.SubmitGangRequest.pods:type_name -> muster.v1.PodFacts
-	17, // 5: muster.v1.SubmitGangRequest.ttl:type_name -> google.protobuf.Duration
-	0,  // 6: muster.v1.Submission.state:type_name -> muster.v1.Submission.State
-	3,  // 7: muster.v1.Submission.placements:type_name -> muster.v1.Placement
-	18, // 8: muster.v1.Submission.expire_time:type_name -> google.protobuf.Timestamp
-	19, // 9: muster.v1.Submission.reason:type_name -> muster.v1.Reason
-	4,  // 10: muster.v1.ListSubmissionsResponse.submissions:type_name -> muster.v1.Submission
-	4,  // 11: muster.v1.SubmissionEvent.upserted:type_name -> muster.v1.Submission
-	2,  // 12: muster.v1.PlacementService.SubmitGang:input_type -> muster.v1.SubmitGangRequest
-	11, // 13: muster.v1.PlacementService.ConfirmGang:input_type -> muster.v1.ConfirmGangRequest
-	12, // 14: muster.v1.PlacementService.AbandonGang:input_type -> muster.v1.AbandonGangRequest
-	5,  // 15: muster.v1.PlacementService.GetSubmission:input_type -> muster.v1.GetSubmissionRequest
-	6,  // 16: muster.v1.PlacementService.WatchSubmission:input_type -> muster.v1.WatchSubmissionRequest
-	7,  // 17: muster.v1.PlacementService.ListSubmissions:input_type -> muster.v1.ListSubmissionsRequest
-	9,  // 18: muster.v1.PlacementService.WatchSubmissions:input_type -> muster.v1.WatchSubmissionsRequest
-	4,  // 19: muster.v1.PlacementService.SubmitGang:output_type -> muster.v1.Submission
-	4,  // 20: muster.v1.PlacementService.ConfirmGang:output_type -> muster.v1.Submission
-	4,  // 21: muster.v1.PlacementService.AbandonGang:output_type -> muster.v1.Submission
-	4,  // 22: muster.v1.PlacementService.GetSubmission:output_type -> muster.v1.Submission
-	4,  // 23: muster.v1.PlacementService.WatchSubmission:output_type -> muster.v1.Submission
-	8,  // 24: muster.v1.PlacementService.ListSubmissions:output_type -> muster.v1.ListSubmissionsResponse
-	10, // 25: muster.v1.PlacementService.WatchSubmissions:output_type -> muster.v1.SubmissionEvent
-	19, // [19:26] is the sub-list for method output_type
-	12, // [12:19] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	2,  // 0: muster.v1.PlaceGangsRequest.calls:type_name -> muster.v1.PlacementCall
+	6,  // 1: muster.v1.PlacementCall.submit:type_name -> muster.v1.SubmitGangRequest
+	15, // 2: muster.v1.PlacementCall.confirm:type_name -> muster.v1.ConfirmGangRequest
+	16, // 3: muster.v1.PlacementCall.abandon:type_name -> muster.v1.AbandonGangRequest
+	9,  // 4: muster.v1.PlacementCall.get:type_name -> muster.v1.GetSubmissionRequest
+	4,  // 5: muster.v1.PlaceGangsResponse.results:type_name -> muster.v1.PlacementResult
+	8,  // 6: muster.v1.PlacementResult.submission:type_name -> muster.v1.Submission
+	18, // 7: muster.v1.PlacementResult.error:type_name -> google.rpc.Status
+	19, // 8: muster.v1.MemberSet.shape:type_name -> muster.v1.PodShape
+	17, // 9: muster.v1.MemberSet.labels:type_name -> muster.v1.MemberSet.LabelsEntry
+	20, // 10: muster.v1.SubmitGangRequest.gang:type_name -> muster.v1.GangSpec
+	5,  // 11: muster.v1.SubmitGangRequest.members:type_name -> muster.v1.MemberSet
+	21, // 12: muster.v1.SubmitGangRequest.pods:type_name -> muster.v1.PodFacts
+	22, // 13: muster.v1.SubmitGangRequest.ttl:type_name -> google.protobuf.Duration
+	0,  // 14: muster.v1.Submission.state:type_name -> muster.v1.Submission.State
+	7,  // 15: muster.v1.Submission.placements:type_name -> muster.v1.Placement
+	23, // 16: muster.v1.Submission.expire_time:type_name -> google.protobuf.Timestamp
+	24, // 17: muster.v1.Submission.reason:type_name -> muster.v1.Reason
+	8,  // 18: muster.v1.ListSubmissionsResponse.submissions:type_name -> muster.v1.Submission
+	8,  // 19: muster.v1.SubmissionEvent.upserted:type_name -> muster.v1.Submission
+	6,  // 20: muster.v1.PlacementService.SubmitGang:input_type -> muster.v1.SubmitGangRequest
+	15, // 21: muster.v1.PlacementService.ConfirmGang:input_type -> muster.v1.ConfirmGangRequest
+	16, // 22: muster.v1.PlacementService.AbandonGang:input_type -> muster.v1.AbandonGangRequest
+	9,  // 23: muster.v1.PlacementService.GetSubmission:input_type -> muster.v1.GetSubmissionRequest
+	10, // 24: muster.v1.PlacementService.WatchSubmission:input_type -> muster.v1.WatchSubmissionRequest
+	11, // 25: muster.v1.PlacementService.ListSubmissions:input_type -> muster.v1.ListSubmissionsRequest
+	13, // 26: muster.v1.PlacementService.WatchSubmissions:input_type -> muster.v1.WatchSubmissionsRequest
+	1,  // 27: muster.v1.PlacementService.PlaceGangs:input_type -> muster.v1.PlaceGangsRequest
+	8,  // 28: muster.v1.PlacementService.SubmitGang:output_type -> muster.v1.Submission
+	8,  // 29: muster.v1.PlacementService.ConfirmGang:output_type -> muster.v1.Submission
+	8,  // 30: muster.v1.PlacementService.AbandonGang:output_type -> muster.v1.Submission
+	8,  // 31: muster.v1.PlacementService.GetSubmission:output_type -> muster.v1.Submission
+	8,  // 32: muster.v1.PlacementService.WatchSubmission:output_type -> muster.v1.Submission
+	12, // 33: muster.v1.PlacementService.ListSubmissions:output_type -> muster.v1.ListSubmissionsResponse
+	14, // 34: muster.v1.PlacementService.WatchSubmissions:output_type -> muster.v1.SubmissionEvent
+	3,  // 35: muster.v1.PlacementService.PlaceGangs:output_type -> muster.v1.PlaceGangsResponse
+	28, // [28:36] is the sub-list for method output_type
+	20, // [20:28] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_muster_v1_placement_proto_init() }
@@ -1060,7 +1406,17 @@ func file_muster_v1_placement_proto_init() {
 	file_muster_v1_gang_proto_init()
 	file_muster_v1_pod_shape_proto_init()
 	file_muster_v1_reason_proto_init()
-	file_muster_v1_placement_proto_msgTypes[9].OneofWrappers = []any{
+	file_muster_v1_placement_proto_msgTypes[1].OneofWrappers = []any{
+		(*PlacementCall_Submit)(nil),
+		(*PlacementCall_Confirm)(nil),
+		(*PlacementCall_Abandon)(nil),
+		(*PlacementCall_Get)(nil),
+	}
+	file_muster_v1_placement_proto_msgTypes[3].OneofWrappers = []any{
+		(*PlacementResult_Submission)(nil),
+		(*PlacementResult_Error)(nil),
+	}
+	file_muster_v1_placement_proto_msgTypes[13].OneofWrappers = []any{
 		(*SubmissionEvent_Upserted)(nil),
 		(*SubmissionEvent_Synced)(nil),
 		(*SubmissionEvent_Resync)(nil),
@@ -1071,7 +1427,7 @@ func file_muster_v1_placement_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_muster_v1_placement_proto_rawDesc), len(file_muster_v1_placement_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   13,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

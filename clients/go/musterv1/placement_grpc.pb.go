@@ -28,6 +28,7 @@ const (
 	PlacementService_WatchSubmission_FullMethodName  = "/muster.v1.PlacementService/WatchSubmission"
 	PlacementService_ListSubmissions_FullMethodName  = "/muster.v1.PlacementService/ListSubmissions"
 	PlacementService_WatchSubmissions_FullMethodName = "/muster.v1.PlacementService/WatchSubmissions"
+	PlacementService_PlaceGangs_FullMethodName       = "/muster.v1.PlacementService/PlaceGangs"
 )
 
 // PlacementServiceClient is the client API for PlacementService service.
@@ -53,6 +54,11 @@ type PlacementServiceClient interface {
 	ListSubmissions(ctx context.Context, in *ListSubmissionsRequest, opts ...grpc.CallOption) (*ListSubmissionsResponse, error)
 	// Streams every submission that has not ended, then every change until it has. The stream renews none.
 	WatchSubmissions(ctx context.Context, in *WatchSubmissionsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SubmissionEvent], error)
+	// Many calls on one stream: at a fraction of the cost of a call, and without a thread that waits for each. The calls
+	// are served in their order, and answered in their order; how many share a message is free on both sides. If the
+	// stream breaks, open another one and send again what was not answered: a call with the same id has no second effect.
+	// The stream is read more slowly while too many calls are not answered yet, or the caller exceeds its rate.
+	PlaceGangs(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[PlaceGangsRequest, PlaceGangsResponse], error)
 }
 
 type placementServiceClient struct {
@@ -151,6 +157,19 @@ func (c *placementServiceClient) WatchSubmissions(ctx context.Context, in *Watch
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type PlacementService_WatchSubmissionsClient = grpc.ServerStreamingClient[SubmissionEvent]
 
+func (c *placementServiceClient) PlaceGangs(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[PlaceGangsRequest, PlaceGangsResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &PlacementService_ServiceDesc.Streams[2], PlacementService_PlaceGangs_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[PlaceGangsRequest, PlaceGangsResponse]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type PlacementService_PlaceGangsClient = grpc.BidiStreamingClient[PlaceGangsRequest, PlaceGangsResponse]
+
 // PlacementServiceServer is the server API for PlacementService service.
 // All implementations must embed UnimplementedPlacementServiceServer
 // for forward compatibility.
@@ -174,6 +193,11 @@ type PlacementServiceServer interface {
 	ListSubmissions(context.Context, *ListSubmissionsRequest) (*ListSubmissionsResponse, error)
 	// Streams every submission that has not ended, then every change until it has. The stream renews none.
 	WatchSubmissions(*WatchSubmissionsRequest, grpc.ServerStreamingServer[SubmissionEvent]) error
+	// Many calls on one stream: at a fraction of the cost of a call, and without a thread that waits for each. The calls
+	// are served in their order, and answered in their order; how many share a message is free on both sides. If the
+	// stream breaks, open another one and send again what was not answered: a call with the same id has no second effect.
+	// The stream is read more slowly while too many calls are not answered yet, or the caller exceeds its rate.
+	PlaceGangs(grpc.BidiStreamingServer[PlaceGangsRequest, PlaceGangsResponse]) error
 	mustEmbedUnimplementedPlacementServiceServer()
 }
 
@@ -204,6 +228,9 @@ func (UnimplementedPlacementServiceServer) ListSubmissions(context.Context, *Lis
 }
 func (UnimplementedPlacementServiceServer) WatchSubmissions(*WatchSubmissionsRequest, grpc.ServerStreamingServer[SubmissionEvent]) error {
 	return status.Errorf(codes.Unimplemented, "method WatchSubmissions not implemented")
+}
+func (UnimplementedPlacementServiceServer) PlaceGangs(grpc.BidiStreamingServer[PlaceGangsRequest, PlaceGangsResponse]) error {
+	return status.Errorf(codes.Unimplemented, "method PlaceGangs not implemented")
 }
 func (UnimplementedPlacementServiceServer) mustEmbedUnimplementedPlacementServiceServer() {}
 func (UnimplementedPlacementServiceServer) testEmbeddedByValue()                          {}
@@ -338,6 +365,13 @@ func _PlacementService_WatchSubmissions_Handler(srv interface{}, stream grpc.Ser
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type PlacementService_WatchSubmissionsServer = grpc.ServerStreamingServer[SubmissionEvent]
 
+func _PlacementService_PlaceGangs_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(PlacementServiceServer).PlaceGangs(&grpc.GenericServerStream[PlaceGangsRequest, PlaceGangsResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type PlacementService_PlaceGangsServer = grpc.BidiStreamingServer[PlaceGangsRequest, PlaceGangsResponse]
+
 // PlacementService_ServiceDesc is the grpc.ServiceDesc for PlacementService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -376,6 +410,12 @@ var PlacementService_ServiceDesc = grpc.ServiceDesc{
 			StreamName:    "WatchSubmissions",
 			Handler:       _PlacementService_WatchSubmissions_Handler,
 			ServerStreams: true,
+		},
+		{
+			StreamName:    "PlaceGangs",
+			Handler:       _PlacementService_PlaceGangs_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
 		},
 	},
 	Metadata: "muster/v1/placement.proto",

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import List
+from typing import AsyncIterator, List, Union
 
 import grpc
 import pytest
@@ -214,6 +214,46 @@ def test_submissions_are_listed_and_watched(musterd: Musterd) -> None:
                 if event.upserted.state == muster.Submission.STATE_ABANDONED:
                     break
         assert client.list_submissions()[0].state == muster.Submission.STATE_ABANDONED
+
+
+def calls() -> List[Union[muster.PlacementCall, List[muster.PlacementCall]]]:
+    def submit(name: str, request_id: str) -> muster.PlacementCall:
+        return muster.PlacementCall(submit=muster.SubmitGangRequest(
+            request_id=request_id, confirm=True, gang=muster.GangSpec(name=name, min_member=5),
+            members=[muster.MemberSet(count=5, shape=muster.PodShape(requests={GPU: "1"}))]))
+    return [[submit("a", "id-a"), submit("b", "")], submit("c", "id-c"),
+            muster.PlacementCall(get=muster.GetSubmissionRequest(id="nobody"))]
+
+
+def check_results(results: List[muster.PlacementResult]) -> None:
+    assert [result.submission.state for result in results] == [
+        muster.Submission.STATE_CONFIRMED, 0, muster.Submission.STATE_WAITING, 0]
+    errors = [muster.result_error(result) for result in results]
+    assert errors[0] is None and errors[2] is None
+    assert isinstance(errors[1], muster.InvalidArgument)
+    assert [violation.field for violation in errors[1].violations] == ["submit.request_id"]
+    assert isinstance(errors[3], muster.NotFound)
+
+
+def test_many_calls_share_a_stream(musterd: Musterd) -> None:
+    with muster.Client(musterd.address) as client:
+        two_nodes(client)
+        check_results(list(client.place_gangs(calls())))
+        assert client.submit_gang("d", 1, {GPU: 1}, ttl=30, confirm=True).state == muster.Submission.STATE_CONFIRMED
+
+
+def test_many_calls_share_a_stream_of_the_asynchronous_client(musterd: Musterd) -> None:
+    async def run() -> List[muster.PlacementResult]:
+        async def each() -> AsyncIterator[Union[muster.PlacementCall, List[muster.PlacementCall]]]:
+            for some in calls():
+                yield some
+
+        async with muster.AsyncClient(musterd.address) as client:
+            return [result async for result in client.place_gangs(each())]
+
+    with muster.Client(musterd.address) as client:
+        two_nodes(client)
+    check_results(asyncio.run(run()))
 
 
 def test_queues_are_watched(musterd: Musterd) -> None:

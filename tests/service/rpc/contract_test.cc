@@ -8,6 +8,7 @@
 
 #include "clients/cpp/enum_text.h"
 #include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
 #include "muster/v1/gang.grpc.pb.h"
 #include "muster/v1/node.grpc.pb.h"
 #include "muster/v1/placement.grpc.pb.h"

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
 #include "muster/v1/decision.grpc.pb.h"
 #include "muster/v1/facts.grpc.pb.h"
 #include "tests/service/rpc/rpc_fixture.h"

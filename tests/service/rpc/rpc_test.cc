@@ -8,6 +8,7 @@
 
 #include "absl/time/clock.h"
 #include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
 #include "muster/v1/decision.grpc.pb.h"
 #include "muster/v1/gang.grpc.pb.h"
 #include "service/rpc/request_log.h"

@@ -130,6 +130,39 @@ TEST_F(SubmissionsFrontendTest, Confirm_CurrentPlan_StartsItsPods) {
   EXPECT_TRUE(pod_lifecycle_.PermissionOf(PodAt("g-1")).given);
 }
 
+TEST_F(SubmissionsFrontendTest, Submit_WithConfirm_ConfirmsThePlanThereIs) {
+  SubmitGang command = Command("g", 1, 1);
+  command.confirm = true;
+  const Gang& gang = Submit(command);
+  EXPECT_EQ(submissions_frontend_.ConfirmIfAsked(gang, command, &*ctx_).state, State::kWaiting);
+  PlanNow(gang);
+  EXPECT_EQ(submissions_frontend_.ConfirmIfAsked(gang, Command("g", 1, 1), &*ctx_).state, State::kPlanned);
+  const SubmissionReply reply = submissions_frontend_.ConfirmIfAsked(gang, command, &*ctx_);
+  EXPECT_EQ(reply.state, State::kConfirmed);
+  EXPECT_EQ(reply.places.at(0).node, "n");
+  EXPECT_TRUE(pod_lifecycle_.PermissionOf(PodAt("g-1")).given);
+}
+
+TEST_F(SubmissionsFrontendTest, RepeatedSubmit_WithConfirm_ConfirmsThePlanMadeSince) {
+  SubmitGang command = Command("g", 1, 1);
+  command.confirm = true;
+  PlanNow(Submit(command));
+  ASSERT_TRUE(*submissions_frontend_.ReplyIfKnown(command, &*ctx_));
+  EXPECT_EQ(std::get<SubmissionReply>(out_.reply).state, State::kConfirmed);
+  ASSERT_TRUE(*submissions_frontend_.ReplyIfKnown(command, &*ctx_));
+  EXPECT_EQ(std::get<SubmissionReply>(out_.reply).state, State::kConfirmed);
+}
+
+TEST_F(SubmissionsFrontendTest, Submit_WithConfirmOfBrokenPlan_Waits) {
+  SubmitGang command = Command("g", 1, 1);
+  command.confirm = true;
+  const Gang& gang = Submit(command);
+  PlanNow(gang);
+  ChangeNode("n", [](NodeDescription* node) { node->unschedulable = true; });
+  EXPECT_EQ(submissions_frontend_.ConfirmIfAsked(gang, command, &*ctx_).state, State::kWaiting);
+  EXPECT_EQ(plans_.Of(gang), nullptr);
+}
+
 // The replies exceed the bound on finished submissions; the caller receives its reply anyway.
 TEST_F(SubmissionsFrontendTest, Confirm_RepliesPastBound_CallerReceivesReply) {
   for (const char* name : {"a", "b"}) {

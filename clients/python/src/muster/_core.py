@@ -5,7 +5,7 @@ import dataclasses
 import ipaddress
 import json
 import uuid
-from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple, Type, Union
+from typing import Any, AsyncIterable, AsyncIterator, Iterable, List, Mapping, Optional, Sequence, Tuple, Type, Union
 
 import grpc
 from google.protobuf import duration_pb2, field_mask_pb2
@@ -153,10 +153,23 @@ _KINDS: Mapping[grpc.StatusCode, Type[MusterError]] = {
 def error_of(error: Any) -> MusterError:
     """The MusterError of a grpc.RpcError."""
     details = next((value for key, value in (error.trailing_metadata() or ()) if key == "grpc-status-details-bin"), b"")
+    return _error(error.code(), error.details() or "", status_pb2.Status.FromString(details).details)
+
+
+def result_error(result: placement_pb2.PlacementResult) -> Optional[MusterError]:
+    """Why a call of place_gangs was refused; None: it was not."""
+    if not result.HasField("error"):
+        return None
+    numbers: Any = grpc.StatusCode
+    code = next(code for code in numbers if code.value[0] == result.error.code)
+    return _error(code, result.error.message, result.error.details)
+
+
+def _error(code: grpc.StatusCode, text: str, details: Iterable[Any]) -> MusterError:
     violations: List[Violation] = []
     reason = ""
-    again = error.code() == grpc.StatusCode.UNAVAILABLE
-    for detail in status_pb2.Status.FromString(details).details:
+    again = code == grpc.StatusCode.UNAVAILABLE
+    for detail in details:
         bad = error_details_pb2.BadRequest()
         info = error_details_pb2.ErrorInfo()
         if detail.Unpack(bad):
@@ -165,10 +178,10 @@ def error_of(error: Any) -> MusterError:
             reason = info.reason
         elif detail.Is(error_details_pb2.RetryInfo.DESCRIPTOR):
             again = True
-    kind = _KINDS.get(error.code(), MusterError)
+    kind = _KINDS.get(code, MusterError)
     if reason == "SEND_SNAPSHOT":
         kind = SnapshotNeeded
-    return kind(error.code(), error.details() or "", violations, reason, again)
+    return kind(code, text, violations, reason, again)
 
 
 def is_loopback(host: str) -> bool:
@@ -225,7 +238,7 @@ def manifest_text(manifest: Manifest) -> str:
 def submit_request(gang: Union[str, gang_pb2.GangSpec], count: int, requests: Optional[Requests], namespace: str,
                    min_member: Optional[int], members: Iterable[placement_pb2.MemberSet],
                    pods: Iterable[facts_pb2.PodFacts], manifests: Iterable[Manifest], ttl: float,
-                   request_id: Optional[str]) -> placement_pb2.SubmitGangRequest:
+                   confirm: bool, request_id: Optional[str]) -> placement_pb2.SubmitGangRequest:
     sets = list(members)
     if count:
         sets.append(placement_pb2.MemberSet(count=count, shape=shape(requests or {})))
@@ -238,7 +251,24 @@ def submit_request(gang: Union[str, gang_pb2.GangSpec], count: int, requests: Op
         spec = gang
     return placement_pb2.SubmitGangRequest(
         request_id=request_id or new_id(), gang=spec, members=sets, pods=pods,
-        manifests=[manifest_text(m) for m in manifests], ttl=duration(ttl))
+        manifests=[manifest_text(m) for m in manifests], ttl=duration(ttl), confirm=confirm)
+
+
+Calls = Union[placement_pb2.PlacementCall, Sequence[placement_pb2.PlacementCall]]
+
+
+def message(calls: Calls) -> placement_pb2.PlaceGangsRequest:
+    return placement_pb2.PlaceGangsRequest(
+        calls=[calls] if isinstance(calls, placement_pb2.PlacementCall) else calls)
+
+
+def messages(calls: Iterable[Calls]) -> Iterable[placement_pb2.PlaceGangsRequest]:
+    return (message(some) for some in calls)
+
+
+async def async_messages(calls: AsyncIterable[Calls]) -> AsyncIterator[placement_pb2.PlaceGangsRequest]:
+    async for some in calls:
+        yield message(some)
 
 
 def snapshot_parts(source: str, version: int, nodes: Sequence[facts_pb2.NodeFacts], pods: Sequence[facts_pb2.PodFacts],

@@ -14,13 +14,14 @@ _sym_db = _symbol_database.Default()
 
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from google.rpc import status_pb2 as google_dot_rpc_dot_status__pb2
 from muster.v1 import facts_pb2 as muster_dot_v1_dot_facts__pb2
 from muster.v1 import gang_pb2 as muster_dot_v1_dot_gang__pb2
 from muster.v1 import pod_shape_pb2 as muster_dot_v1_dot_pod__shape__pb2
 from muster.v1 import reason_pb2 as muster_dot_v1_dot_reason__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19muster/v1/placement.proto\x12\tmuster.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15muster/v1/facts.proto\x1a\x14muster/v1/gang.proto\x1a\x19muster/v1/pod_shape.proto\x1a\x16muster/v1/reason.proto\"\xd1\x01\n\tMemberSet\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x05\x12\"\n\x05shape\x18\x03 \x01(\x0b\x32\x13.muster.v1.PodShape\x12\x10\n\x08priority\x18\x04 \x01(\x05\x12\x10\n\x08subgroup\x18\x05 \x01(\t\x12\x30\n\x06labels\x18\x06 \x03(\x0b\x32 .muster.v1.MemberSet.LabelsEntry\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xcf\x01\n\x11SubmitGangRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12!\n\x04gang\x18\x02 \x01(\x0b\x32\x13.muster.v1.GangSpec\x12%\n\x07members\x18\x03 \x03(\x0b\x32\x14.muster.v1.MemberSet\x12!\n\x04pods\x18\x04 \x03(\x0b\x32\x13.muster.v1.PodFacts\x12\x11\n\tmanifests\x18\x05 \x03(\t\x12&\n\x03ttl\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\"<\n\tPlacement\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12\x10\n\x08pod_name\x18\x02 \x01(\t\x12\x0c\n\x04node\x18\x03 \x01(\t\"\xe2\x02\n\nSubmission\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04gang\x18\x02 \x01(\t\x12*\n\x05state\x18\x03 \x01(\x0e\x32\x1b.muster.v1.Submission.State\x12\x0c\n\x04plan\x18\x04 \x01(\x03\x12(\n\nplacements\x18\x05 \x03(\x0b\x32\x14.muster.v1.Placement\x12/\n\x0b\x65xpire_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12!\n\x06reason\x18\x07 \x01(\x0b\x32\x11.muster.v1.Reason\"\x81\x01\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\x11\n\rSTATE_WAITING\x10\x01\x12\x11\n\rSTATE_PLANNED\x10\x02\x12\x13\n\x0fSTATE_CONFIRMED\x10\x03\x12\x13\n\x0fSTATE_ABANDONED\x10\x04\x12\x11\n\rSTATE_EXPIRED\x10\x05\"\"\n\x14GetSubmissionRequest\x12\n\n\x02id\x18\x01 \x01(\t\"$\n\x16WatchSubmissionRequest\x12\n\n\x02id\x18\x01 \x01(\t\"R\n\x16ListSubmissionsRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"^\n\x17ListSubmissionsResponse\x12*\n\x0bsubmissions\x18\x01 \x03(\x0b\x32\x15.muster.v1.Submission\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\",\n\x17WatchSubmissionsRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\"i\n\x0fSubmissionEvent\x12)\n\x08upserted\x18\x01 \x01(\x0b\x32\x15.muster.v1.SubmissionH\x00\x12\x10\n\x06synced\x18\x02 \x01(\x08H\x00\x12\x10\n\x06resync\x18\x03 \x01(\x08H\x00\x42\x07\n\x05\x65vent\".\n\x12\x43onfirmGangRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04plan\x18\x02 \x01(\x03\" \n\x12\x41\x62\x61ndonGangRequest\x12\n\n\x02id\x18\x01 \x01(\t2\xa7\x04\n\x10PlacementService\x12\x41\n\nSubmitGang\x12\x1c.muster.v1.SubmitGangRequest\x1a\x15.muster.v1.Submission\x12\x43\n\x0b\x43onfirmGang\x12\x1d.muster.v1.ConfirmGangRequest\x1a\x15.muster.v1.Submission\x12\x43\n\x0b\x41\x62\x61ndonGang\x12\x1d.muster.v1.AbandonGangRequest\x1a\x15.muster.v1.Submission\x12G\n\rGetSubmission\x12\x1f.muster.v1.GetSubmissionRequest\x1a\x15.muster.v1.Submission\x12M\n\x0fWatchSubmission\x12!.muster.v1.WatchSubmissionRequest\x1a\x15.muster.v1.Submission0\x01\x12X\n\x0fListSubmissions\x12!.muster.v1.ListSubmissionsRequest\x1a\".muster.v1.ListSubmissionsResponse\x12T\n\x10WatchSubmissions\x12\".muster.v1.WatchSubmissionsRequest\x1a\x1a.muster.v1.SubmissionEvent0\x01\x42)Z\'muster.dev/clients/go/musterv1;musterv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19muster/v1/placement.proto\x12\tmuster.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x15muster/v1/facts.proto\x1a\x14muster/v1/gang.proto\x1a\x19muster/v1/pod_shape.proto\x1a\x16muster/v1/reason.proto\"<\n\x11PlaceGangsRequest\x12\'\n\x05\x63\x61lls\x18\x01 \x03(\x0b\x32\x18.muster.v1.PlacementCall\"\xdb\x01\n\rPlacementCall\x12.\n\x06submit\x18\x01 \x01(\x0b\x32\x1c.muster.v1.SubmitGangRequestH\x00\x12\x30\n\x07\x63onfirm\x18\x02 \x01(\x0b\x32\x1d.muster.v1.ConfirmGangRequestH\x00\x12\x30\n\x07\x61\x62\x61ndon\x18\x03 \x01(\x0b\x32\x1d.muster.v1.AbandonGangRequestH\x00\x12.\n\x03get\x18\x04 \x01(\x0b\x32\x1f.muster.v1.GetSubmissionRequestH\x00\x42\x06\n\x04\x63\x61ll\"A\n\x12PlaceGangsResponse\x12+\n\x07results\x18\x01 \x03(\x0b\x32\x1a.muster.v1.PlacementResult\"m\n\x0fPlacementResult\x12+\n\nsubmission\x18\x01 \x01(\x0b\x32\x15.muster.v1.SubmissionH\x00\x12#\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x12.google.rpc.StatusH\x00\x42\x08\n\x06result\"\xd1\x01\n\tMemberSet\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x05\x12\"\n\x05shape\x18\x03 \x01(\x0b\x32\x13.muster.v1.PodShape\x12\x10\n\x08priority\x18\x04 \x01(\x05\x12\x10\n\x08subgroup\x18\x05 \x01(\t\x12\x30\n\x06labels\x18\x06 \x03(\x0b\x32 .muster.v1.MemberSet.LabelsEntry\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xe0\x01\n\x11SubmitGangRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12!\n\x04gang\x18\x02 \x01(\x0b\x32\x13.muster.v1.GangSpec\x12%\n\x07members\x18\x03 \x03(\x0b\x32\x14.muster.v1.MemberSet\x12!\n\x04pods\x18\x04 \x03(\x0b\x32\x13.muster.v1.PodFacts\x12\x11\n\tmanifests\x18\x05 \x03(\t\x12&\n\x03ttl\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0f\n\x07\x63onfirm\x18\x07 \x01(\x08\"<\n\tPlacement\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12\x10\n\x08pod_name\x18\x02 \x01(\t\x12\x0c\n\x04node\x18\x03 \x01(\t\"\xe2\x02\n\nSubmission\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04gang\x18\x02 \x01(\t\x12*\n\x05state\x18\x03 \x01(\x0e\x32\x1b.muster.v1.Submission.State\x12\x0c\n\x04plan\x18\x04 \x01(\x03\x12(\n\nplacements\x18\x05 \x03(\x0b\x32\x14.muster.v1.Placement\x12/\n\x0b\x65xpire_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12!\n\x06reason\x18\x07 \x01(\x0b\x32\x11.muster.v1.Reason\"\x81\x01\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\x11\n\rSTATE_WAITING\x10\x01\x12\x11\n\rSTATE_PLANNED\x10\x02\x12\x13\n\x0fSTATE_CONFIRMED\x10\x03\x12\x13\n\x0fSTATE_ABANDONED\x10\x04\x12\x11\n\rSTATE_EXPIRED\x10\x05\"\"\n\x14GetSubmissionRequest\x12\n\n\x02id\x18\x01 \x01(\t\"$\n\x16WatchSubmissionRequest\x12\n\n\x02id\x18\x01 \x01(\t\"R\n\x16ListSubmissionsRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"^\n\x17ListSubmissionsResponse\x12*\n\x0bsubmissions\x18\x01 \x03(\x0b\x32\x15.muster.v1.Submission\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\",\n\x17WatchSubmissionsRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\"i\n\x0fSubmissionEvent\x12)\n\x08upserted\x18\x01 \x01(\x0b\x32\x15.muster.v1.SubmissionH\x00\x12\x10\n\x06synced\x18\x02 \x01(\x08H\x00\x12\x10\n\x06resync\x18\x03 \x01(\x08H\x00\x42\x07\n\x05\x65vent\".\n\x12\x43onfirmGangRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04plan\x18\x02 \x01(\x03\" \n\x12\x41\x62\x61ndonGangRequest\x12\n\n\x02id\x18\x01 \x01(\t2\xf6\x04\n\x10PlacementService\x12\x41\n\nSubmitGang\x12\x1c.muster.v1.SubmitGangRequest\x1a\x15.muster.v1.Submission\x12\x43\n\x0b\x43onfirmGang\x12\x1d.muster.v1.ConfirmGangRequest\x1a\x15.muster.v1.Submission\x12\x43\n\x0b\x41\x62\x61ndonGang\x12\x1d.muster.v1.AbandonGangRequest\x1a\x15.muster.v1.Submission\x12G\n\rGetSubmission\x12\x1f.muster.v1.GetSubmissionRequest\x1a\x15.muster.v1.Submission\x12M\n\x0fWatchSubmission\x12!.muster.v1.WatchSubmissionRequest\x1a\x15.muster.v1.Submission0\x01\x12X\n\x0fListSubmissions\x12!.muster.v1.ListSubmissionsRequest\x1a\".muster.v1.ListSubmissionsResponse\x12T\n\x10WatchSubmissions\x12\".muster.v1.WatchSubmissionsRequest\x1a\x1a.muster.v1.SubmissionEvent0\x01\x12M\n\nPlaceGangs\x12\x1c.muster.v1.PlaceGangsRequest\x1a\x1d.muster.v1.PlaceGangsResponse(\x01\x30\x01\x42)Z\'muster.dev/clients/go/musterv1;musterv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -30,34 +31,42 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _globals['DESCRIPTOR']._serialized_options = b'Z\'muster.dev/clients/go/musterv1;musterv1'
   _globals['_MEMBERSET_LABELSENTRY']._options = None
   _globals['_MEMBERSET_LABELSENTRY']._serialized_options = b'8\001'
-  _globals['_MEMBERSET']._serialized_start=202
-  _globals['_MEMBERSET']._serialized_end=411
-  _globals['_MEMBERSET_LABELSENTRY']._serialized_start=366
-  _globals['_MEMBERSET_LABELSENTRY']._serialized_end=411
-  _globals['_SUBMITGANGREQUEST']._serialized_start=414
-  _globals['_SUBMITGANGREQUEST']._serialized_end=621
-  _globals['_PLACEMENT']._serialized_start=623
-  _globals['_PLACEMENT']._serialized_end=683
-  _globals['_SUBMISSION']._serialized_start=686
-  _globals['_SUBMISSION']._serialized_end=1040
-  _globals['_SUBMISSION_STATE']._serialized_start=911
-  _globals['_SUBMISSION_STATE']._serialized_end=1040
-  _globals['_GETSUBMISSIONREQUEST']._serialized_start=1042
-  _globals['_GETSUBMISSIONREQUEST']._serialized_end=1076
-  _globals['_WATCHSUBMISSIONREQUEST']._serialized_start=1078
-  _globals['_WATCHSUBMISSIONREQUEST']._serialized_end=1114
-  _globals['_LISTSUBMISSIONSREQUEST']._serialized_start=1116
-  _globals['_LISTSUBMISSIONSREQUEST']._serialized_end=1198
-  _globals['_LISTSUBMISSIONSRESPONSE']._serialized_start=1200
-  _globals['_LISTSUBMISSIONSRESPONSE']._serialized_end=1294
-  _globals['_WATCHSUBMISSIONSREQUEST']._serialized_start=1296
-  _globals['_WATCHSUBMISSIONSREQUEST']._serialized_end=1340
-  _globals['_SUBMISSIONEVENT']._serialized_start=1342
-  _globals['_SUBMISSIONEVENT']._serialized_end=1447
-  _globals['_CONFIRMGANGREQUEST']._serialized_start=1449
-  _globals['_CONFIRMGANGREQUEST']._serialized_end=1495
-  _globals['_ABANDONGANGREQUEST']._serialized_start=1497
-  _globals['_ABANDONGANGREQUEST']._serialized_end=1529
-  _globals['_PLACEMENTSERVICE']._serialized_start=1532
-  _globals['_PLACEMENTSERVICE']._serialized_end=2083
+  _globals['_PLACEGANGSREQUEST']._serialized_start=226
+  _globals['_PLACEGANGSREQUEST']._serialized_end=286
+  _globals['_PLACEMENTCALL']._serialized_start=289
+  _globals['_PLACEMENTCALL']._serialized_end=508
+  _globals['_PLACEGANGSRESPONSE']._serialized_start=510
+  _globals['_PLACEGANGSRESPONSE']._serialized_end=575
+  _globals['_PLACEMENTRESULT']._serialized_start=577
+  _globals['_PLACEMENTRESULT']._serialized_end=686
+  _globals['_MEMBERSET']._serialized_start=689
+  _globals['_MEMBERSET']._serialized_end=898
+  _globals['_MEMBERSET_LABELSENTRY']._serialized_start=853
+  _globals['_MEMBERSET_LABELSENTRY']._serialized_end=898
+  _globals['_SUBMITGANGREQUEST']._serialized_start=901
+  _globals['_SUBMITGANGREQUEST']._serialized_end=1125
+  _globals['_PLACEMENT']._serialized_start=1127
+  _globals['_PLACEMENT']._serialized_end=1187
+  _globals['_SUBMISSION']._serialized_start=1190
+  _globals['_SUBMISSION']._serialized_end=1544
+  _globals['_SUBMISSION_STATE']._serialized_start=1415
+  _globals['_SUBMISSION_STATE']._serialized_end=1544
+  _globals['_GETSUBMISSIONREQUEST']._serialized_start=1546
+  _globals['_GETSUBMISSIONREQUEST']._serialized_end=1580
+  _globals['_WATCHSUBMISSIONREQUEST']._serialized_start=1582
+  _globals['_WATCHSUBMISSIONREQUEST']._serialized_end=1618
+  _globals['_LISTSUBMISSIONSREQUEST']._serialized_start=1620
+  _globals['_LISTSUBMISSIONSREQUEST']._serialized_end=1702
+  _globals['_LISTSUBMISSIONSRESPONSE']._serialized_start=1704
+  _globals['_LISTSUBMISSIONSRESPONSE']._serialized_end=1798
+  _globals['_WATCHSUBMISSIONSREQUEST']._serialized_start=1800
+  _globals['_WATCHSUBMISSIONSREQUEST']._serialized_end=1844
+  _globals['_SUBMISSIONEVENT']._serialized_start=1846
+  _globals['_SUBMISSIONEVENT']._serialized_end=1951
+  _globals['_CONFIRMGANGREQUEST']._serialized_start=1953
+  _globals['_CONFIRMGANGREQUEST']._serialized_end=1999
+  _globals['_ABANDONGANGREQUEST']._serialized_start=2001
+  _globals['_ABANDONGANGREQUEST']._serialized_end=2033
+  _globals['_PLACEMENTSERVICE']._serialized_start=2036
+  _globals['_PLACEMENTSERVICE']._serialized_end=2666
 # @@protoc_insertion_point(module_scope)

@@ -1,5 +1,6 @@
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from google.rpc import status_pb2 as _status_pb2
 from muster.v1 import facts_pb2 as _facts_pb2
 from muster.v1 import gang_pb2 as _gang_pb2
 from muster.v1 import pod_shape_pb2 as _pod_shape_pb2
@@ -11,6 +12,38 @@ from google.protobuf import message as _message
 from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class PlaceGangsRequest(_message.Message):
+    __slots__ = ("calls",)
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    calls: _containers.RepeatedCompositeFieldContainer[PlacementCall]
+    def __init__(self, calls: _Optional[_Iterable[_Union[PlacementCall, _Mapping]]] = ...) -> None: ...
+
+class PlacementCall(_message.Message):
+    __slots__ = ("submit", "confirm", "abandon", "get")
+    SUBMIT_FIELD_NUMBER: _ClassVar[int]
+    CONFIRM_FIELD_NUMBER: _ClassVar[int]
+    ABANDON_FIELD_NUMBER: _ClassVar[int]
+    GET_FIELD_NUMBER: _ClassVar[int]
+    submit: SubmitGangRequest
+    confirm: ConfirmGangRequest
+    abandon: AbandonGangRequest
+    get: GetSubmissionRequest
+    def __init__(self, submit: _Optional[_Union[SubmitGangRequest, _Mapping]] = ..., confirm: _Optional[_Union[ConfirmGangRequest, _Mapping]] = ..., abandon: _Optional[_Union[AbandonGangRequest, _Mapping]] = ..., get: _Optional[_Union[GetSubmissionRequest, _Mapping]] = ...) -> None: ...
+
+class PlaceGangsResponse(_message.Message):
+    __slots__ = ("results",)
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    results: _containers.RepeatedCompositeFieldContainer[PlacementResult]
+    def __init__(self, results: _Optional[_Iterable[_Union[PlacementResult, _Mapping]]] = ...) -> None: ...
+
+class PlacementResult(_message.Message):
+    __slots__ = ("submission", "error")
+    SUBMISSION_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    submission: Submission
+    error: _status_pb2.Status
+    def __init__(self, submission: _Optional[_Union[Submission, _Mapping]] = ..., error: _Optional[_Union[_status_pb2.Status, _Mapping]] = ...) -> None: ...
 
 class MemberSet(_message.Message):
     __slots__ = ("name", "count", "shape", "priority", "subgroup", "labels")
@@ -36,20 +69,22 @@ class MemberSet(_message.Message):
     def __init__(self, name: _Optional[str] = ..., count: _Optional[int] = ..., shape: _Optional[_Union[_pod_shape_pb2.PodShape, _Mapping]] = ..., priority: _Optional[int] = ..., subgroup: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class SubmitGangRequest(_message.Message):
-    __slots__ = ("request_id", "gang", "members", "pods", "manifests", "ttl")
+    __slots__ = ("request_id", "gang", "members", "pods", "manifests", "ttl", "confirm")
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     GANG_FIELD_NUMBER: _ClassVar[int]
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
     PODS_FIELD_NUMBER: _ClassVar[int]
     MANIFESTS_FIELD_NUMBER: _ClassVar[int]
     TTL_FIELD_NUMBER: _ClassVar[int]
+    CONFIRM_FIELD_NUMBER: _ClassVar[int]
     request_id: str
     gang: _gang_pb2.GangSpec
     members: _containers.RepeatedCompositeFieldContainer[MemberSet]
     pods: _containers.RepeatedCompositeFieldContainer[_facts_pb2.PodFacts]
     manifests: _containers.RepeatedScalarFieldContainer[str]
     ttl: _duration_pb2.Duration
-    def __init__(self, request_id: _Optional[str] = ..., gang: _Optional[_Union[_gang_pb2.GangSpec, _Mapping]] = ..., members: _Optional[_Iterable[_Union[MemberSet, _Mapping]]] = ..., pods: _Optional[_Iterable[_Union[_facts_pb2.PodFacts, _Mapping]]] = ..., manifests: _Optional[_Iterable[str]] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    confirm: bool
+    def __init__(self, request_id: _Optional[str] = ..., gang: _Optional[_Union[_gang_pb2.GangSpec, _Mapping]] = ..., members: _Optional[_Iterable[_Union[MemberSet, _Mapping]]] = ..., pods: _Optional[_Iterable[_Union[_facts_pb2.PodFacts, _Mapping]]] = ..., manifests: _Optional[_Iterable[str]] = ..., ttl: _Optional[_Union[_duration_pb2.Duration, _Mapping]] = ..., confirm: bool = ...) -> None: ...
 
 class Placement(_message.Message):
     __slots__ = ("pod_uid", "pod_name", "node")

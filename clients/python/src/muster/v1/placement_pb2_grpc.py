@@ -51,6 +51,11 @@ class PlacementServiceStub(object):
                 request_serializer=muster_dot_v1_dot_placement__pb2.WatchSubmissionsRequest.SerializeToString,
                 response_deserializer=muster_dot_v1_dot_placement__pb2.SubmissionEvent.FromString,
                 )
+        self.PlaceGangs = channel.stream_stream(
+                '/muster.v1.PlacementService/PlaceGangs',
+                request_serializer=muster_dot_v1_dot_placement__pb2.PlaceGangsRequest.SerializeToString,
+                response_deserializer=muster_dot_v1_dot_placement__pb2.PlaceGangsResponse.FromString,
+                )
 
 
 class PlacementServiceServicer(object):
@@ -109,6 +114,16 @@ class PlacementServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def PlaceGangs(self, request_iterator, context):
+        """Many calls on one stream: at a fraction of the cost of a call, and without a thread that waits for each. The calls
+        are served in their order, and answered in their order; how many share a message is free on both sides. If the
+        stream breaks, open another one and send again what was not answered: a call with the same id has no second effect.
+        The stream is read more slowly while too many calls are not answered yet, or the caller exceeds its rate.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_PlacementServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -146,6 +161,11 @@ def add_PlacementServiceServicer_to_server(servicer, server):
                     servicer.WatchSubmissions,
                     request_deserializer=muster_dot_v1_dot_placement__pb2.WatchSubmissionsRequest.FromString,
                     response_serializer=muster_dot_v1_dot_placement__pb2.SubmissionEvent.SerializeToString,
+            ),
+            'PlaceGangs': grpc.stream_stream_rpc_method_handler(
+                    servicer.PlaceGangs,
+                    request_deserializer=muster_dot_v1_dot_placement__pb2.PlaceGangsRequest.FromString,
+                    response_serializer=muster_dot_v1_dot_placement__pb2.PlaceGangsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -275,5 +295,22 @@ class PlacementService(object):
         return grpc.experimental.unary_stream(request, target, '/muster.v1.PlacementService/WatchSubmissions',
             muster_dot_v1_dot_placement__pb2.WatchSubmissionsRequest.SerializeToString,
             muster_dot_v1_dot_placement__pb2.SubmissionEvent.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def PlaceGangs(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(request_iterator, target, '/muster.v1.PlacementService/PlaceGangs',
+            muster_dot_v1_dot_placement__pb2.PlaceGangsRequest.SerializeToString,
+            muster_dot_v1_dot_placement__pb2.PlaceGangsResponse.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)

@@ -1,0 +1,218 @@
+// PlaceGangs: many calls on one stream, answered in order (SPEC S-1, S-6).
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "google/rpc/error_details.pb.h"
+#include "muster/v1/placement.grpc.pb.h"
+#include "tests/service/rpc/rpc_fixture.h"
+
+namespace muster {
+namespace {
+
+using Results = std::vector<v1::PlacementResult>;
+
+v1::PlacementCall Submit(const std::string& id, int32_t members, const std::string& cpu, bool confirm) {
+  v1::PlacementCall call;
+  *call.mutable_submit() = SubmitOf(id, members, cpu);
+  call.mutable_submit()->set_confirm(confirm);
+  return call;
+}
+
+v1::PlacementCall Get(const std::string& id) {
+  v1::PlacementCall call;
+  call.mutable_get()->set_id(id);
+  return call;
+}
+
+// "a Confirmed", or the code and the text of an error.
+std::string Text(const v1::PlacementResult& result) {
+  if (result.has_error()) return absl::StrCat(result.error().code(), ": ", result.error().message());
+  return absl::StrCat(result.submission().id(), " ", v1::Submission::State_Name(result.submission().state()).substr(6));
+}
+
+std::vector<std::string> Texts(const Results& results) {
+  std::vector<std::string> texts;
+  for (const v1::PlacementResult& result : results) texts.push_back(Text(result));
+  return texts;
+}
+
+class PlacementStream : public Rpc {
+ protected:
+  // Sends the messages, then no more; returns all answers.
+  Results Place(const std::vector<std::vector<v1::PlacementCall>>& messages) {
+    Results results;
+    size_t next = 0;
+    const absl::Status status = client_->PlaceGangs(
+        [&](v1::PlaceGangsRequest* request) {
+          if (next == messages.size()) return false;
+          request->mutable_calls()->Assign(messages[next].begin(), messages[next].end());
+          ++next;
+          return true;
+        },
+        [&](const v1::PlacementResult& result) {
+          results.push_back(result);
+          return true;
+        });
+    EXPECT_TRUE(status.ok()) << status;
+    return results;
+  }
+};
+
+TEST_F(PlacementStream, Calls_AreAnsweredInTheirOrder) {
+  v1::PlacementCall nameless = Submit("", 1, "1", true);
+  v1::PlacementCall invalid = Submit("x", 1, "many", true);
+  EXPECT_EQ(Texts(Place({{Submit("a", 1, "1", true), Get("a"), Get("nobody")},
+                         {nameless, v1::PlacementCall(), invalid, Submit("b", 1, "1", false)},
+                         {},
+                         {Submit("c", 1, "1", true), Get("b")}})),
+            (std::vector<std::string>{
+                "a CONFIRMED", "a CONFIRMED", "5: no submission nobody is known, or it ended too long ago",
+                "3: submit.request_id: is empty; expected an id, by which the call can be repeated",
+                "3: call: is not set; expected submit, confirm, abandon or get",
+                "3: submit.members[0].shape.requests.cpu: \"many\" is not a quantity (no digits); expected a number "
+                "like 500m, "
+                "2, 1.5Gi or 2e3",
+                "b PLANNED", "c WAITING", "b PLANNED"}));
+  EXPECT_EQ(Counted("PlaceGangs ok"), 5);
+  EXPECT_EQ(Counted("PlaceGangs refused"), 4);
+}
+
+TEST_F(PlacementStream, ErrorOfACall_HasItsFields) {
+  const Results results = Place({{Submit("", 1, "1", true)}});
+  ASSERT_EQ(results.size(), 1U);
+  ASSERT_EQ(results[0].error().details_size(), 1);
+  google::rpc::BadRequest bad;
+  ASSERT_TRUE(results[0].error().details(0).UnpackTo(&bad));
+  EXPECT_EQ(bad.field_violations(0).field(), "submit.request_id");
+}
+
+TEST_F(PlacementStream, PlansOnTheStream_AreConfirmedAndAbandoned) {
+  const Results planned = Place({{Submit("a", 1, "1", false), Submit("b", 1, "1", false)}});
+  v1::PlacementCall confirm;
+  confirm.mutable_confirm()->set_id("a");
+  confirm.mutable_confirm()->set_plan(planned.at(0).submission().plan());
+  v1::PlacementCall abandon;
+  abandon.mutable_abandon()->set_id("b");
+  EXPECT_EQ(Texts(Place({{confirm, abandon}})), (std::vector<std::string>{"a CONFIRMED", "b ABANDONED"}));
+}
+
+// The stream breaks after the call was served: the same call has the same result and no second effect.
+TEST_F(PlacementStream, CallRepeatedAfterABrokenStream_GetsTheSameAnswer) {
+  const v1::PlacementCall call = Submit("a", 2, "1", true);
+  const auto stub = v1::PlacementService::NewStub(Channel());
+  {
+    grpc::ClientContext context;
+    const auto stream = stub->PlaceGangs(&context);
+    v1::PlaceGangsRequest request;
+    *request.add_calls() = call;
+    ASSERT_TRUE(stream->Write(request));
+    while (!client_->GetSubmission("a").ok()) absl::SleepFor(absl::Milliseconds(5));
+    context.TryCancel();
+    EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  }
+  const Results again = Place({{call}});
+  ASSERT_EQ(Texts(again), std::vector<std::string>{"a CONFIRMED"});
+  EXPECT_EQ(again[0].submission().placements_size(), 2);
+}
+
+// A caller that reads no answer is not read either: the memory that its calls take is bounded.
+TEST_F(PlacementStream, UnreadAnswers_StopTheReading) {
+  constexpr int kMessages = 200;
+  constexpr int kCalls = 100;
+  const auto stub = v1::PlacementService::NewStub(Channel());
+  grpc::ClientContext context;
+  const auto stream = stub->PlaceGangs(&context);
+  std::atomic<int> sent{0};
+  std::thread writer([&] {
+    for (int i = 0; i < kMessages; ++i) {
+      v1::PlaceGangsRequest request;
+      for (int j = 0; j < kCalls; ++j)
+        *request.add_calls() = Get(absl::StrCat("nobody-", i * kCalls + j, std::string(1'000, 'x')));
+      EXPECT_TRUE(stream->Write(request));
+      ++sent;
+    }
+    stream->WritesDone();
+  });
+  int before = -1;
+  for (int now = 0; now != before; now = Counted("PlaceGangs refused")) {
+    before = now;
+    absl::SleepFor(absl::Milliseconds(300));
+  }
+  EXPECT_GE(before, 4'000);
+  EXPECT_LE(before, kMessages * kCalls * 3 / 4) << "those that are open, and what both ends of the connection buffer";
+  EXPECT_LT(sent, kMessages);
+  int answers = 0;
+  v1::PlaceGangsResponse response;
+  while (stream->Read(&response)) {
+    for (const v1::PlacementResult& result : response.results()) {
+      EXPECT_TRUE(absl::StrContains(result.error().message(), absl::StrCat("nobody-", answers, "x")));
+      ++answers;
+    }
+  }
+  writer.join();
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_EQ(answers, kMessages * kCalls);
+}
+
+// A caller that exceeds its rate is read more slowly; nothing is refused.
+TEST_F(PlacementStream, CallsAboveTheRate_AreServedLater) {
+  RpcOptions options = Options(nullptr);
+  options.limits.calls_per_second = 100;
+  RpcServer slow(&engine_, options);
+  ASSERT_TRUE(slow.Start().ok());
+  ClientOptions to;
+  to.server = absl::StrCat("127.0.0.1:", slow.port());
+  client_ = *MusterClient::Connect(to);
+  const absl::Time start = absl::Now();
+  const Results results =
+      Place({std::vector<v1::PlacementCall>(120, Get("a")), std::vector<v1::PlacementCall>(20, Get("a")), {Get("a")}});
+  EXPECT_GT(absl::Now() - start, absl::Milliseconds(300)) << "141 calls at 100 a second, 100 of them at once";
+  EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+  EXPECT_EQ(results.size(), 141U);
+  for (const std::string& text : Texts(results)) EXPECT_EQ(text.substr(0, 2), "5:");
+  client_.reset();
+  slow.Stop();
+}
+
+TEST_F(PlacementStream, CallsWhileFactsComeFromKubernetes_AreRefused) {
+  RpcOptions options = Options(nullptr);
+  options.facts_from_kubernetes = true;
+  RpcServer server(&engine_, options);
+  ASSERT_TRUE(server.Start().ok());
+  ClientOptions to;
+  to.server = absl::StrCat("127.0.0.1:", server.port());
+  client_ = *MusterClient::Connect(to);
+  EXPECT_TRUE(absl::StrContains(Texts(Place({{Submit("a", 1, "1", true)}})).at(0), "create the pods there"));
+  client_.reset();
+  server.Stop();
+}
+
+// Callers that leave with calls on their way, while the engine stops: nothing is used after its end.
+TEST_F(PlacementStream, ManyStreamsThatBreak_LeaveNothing) {
+  const auto stub = v1::PlacementService::NewStub(Channel());
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 8; ++i) {
+    callers.emplace_back([&, i] {
+      for (int round = 0; round < 20; ++round) {
+        grpc::ClientContext context;
+        const auto stream = stub->PlaceGangs(&context);
+        v1::PlaceGangsRequest request;
+        for (int j = 0; j < 50; ++j) *request.add_calls() = Get(absl::StrCat("s", i, "-", j));
+        for (int j = 0; j < 5; ++j) stream->Write(request);
+        v1::PlaceGangsResponse response;
+        if (round % 2 == 0) stream->Read(&response);
+        context.TryCancel();
+        static_cast<void>(stream->Finish());
+      }
+    });
+  }
+  absl::SleepFor(absl::Milliseconds(100));
+  engine_.Stop();
+  for (std::thread& caller : callers) caller.join();
+}
+
+}  // namespace
+}  // namespace muster
