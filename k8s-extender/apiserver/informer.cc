@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "k8s-extender/apiserver/object_json.h"
 #include "state/base/text.h"
 
 namespace muster {
@@ -150,7 +151,7 @@ absl::Status Informer::List() {
     const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kGet, path, "", kListTimeout);
     if (!response.ok()) return response.status();
     if (response->status != 200) return Refused(*response);
-    const absl::StatusOr<Json> list = ParseJsonCut(response->body, "list");
+    const absl::StatusOr<Json> list = ParseObjects(response->body, "list");
     if (!list.ok()) return list.status();
     if (absl::Status is_list = CheckList(*list); !is_list.ok()) return is_list;
     const Json& items = Child(*list, "items");
@@ -220,7 +221,7 @@ absl::Status Informer::Refused(const KubeResponse& response) {
 }
 
 bool Informer::OnLine(absl::string_view line, absl::Status* failure) {
-  const absl::StatusOr<Json> event = ParseJsonCut(line, "watch event");
+  const absl::StatusOr<Json> event = ParseObjects(line, "watch event");
   if (!event.ok()) {
     *failure = event.status();
     return false;

@@ -1,0 +1,119 @@
+#include "k8s-extender/apiserver/object_json.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+namespace muster {
+namespace {
+
+namespace ondemand = simdjson::ondemand;
+
+constexpr int kMaxDepth = 200;
+// Larger texts are pages of lists: the memory of their parser is not kept for the next event.
+constexpr size_t kMaxKeptText = size_t{64} << 10;
+
+constexpr std::array<absl::string_view, 3> kContainerLists = {"containers", "ephemeralContainers", "initContainers"};
+// What is not read of a container.
+constexpr std::array<absl::string_view, 14> kUnreadOfContainers = {
+    "args",           "command",         "env",          "envFrom",
+    "image",          "imagePullPolicy", "lifecycle",    "livenessProbe",
+    "readinessProbe", "securityContext", "startupProbe", "terminationMessagePath",
+    "volumeDevices",  "volumeMounts"};
+
+template <typename List>
+bool Has(const List& list, absl::string_view key) {
+  return std::find(list.begin(), list.end(), key) != list.end();
+}
+
+// Whether Muster never reads `key` of an object that is, or is in a list, at the key `within`.
+bool IsUnread(absl::string_view within, absl::string_view key) {
+  if (within == "metadata") return key == "managedFields";
+  if (within == "status") return key == "images";
+  return Has(kContainerLists, within) && Has(kUnreadOfContainers, key);
+}
+
+// Builds the value by one walk; what is left out is skipped. Throws simdjson::simdjson_error.
+class ObjectReader {
+ public:
+  static Json Read(ondemand::document* document) {
+    Json out = Json::object();
+    ReadFields(document->get_object(), "", 1, &out);
+    return out;
+  }
+
+ private:
+  // simdjson's text as Abseil's type.
+  template <typename Text>
+  static absl::string_view View(simdjson::simdjson_result<Text> read) {
+    const auto text = std::move(read).value();
+    return {text.data(), text.size()};
+  }
+  static void ReadFields(ondemand::object object, absl::string_view within, int depth, Json* out) {
+    if (depth >= kMaxDepth) throw simdjson::simdjson_error(simdjson::DEPTH_ERROR);
+    for (ondemand::field field : object) {
+      const absl::string_view key = View(field.unescaped_key());
+      if (IsUnread(within, key)) continue;
+      (*out)[std::string(key)] = ReadValue(field.value(), key, depth);
+    }
+  }
+  static Json ReadValue(ondemand::value value, absl::string_view within, int depth) {
+    switch (value.type()) {
+      case ondemand::json_type::object: {
+        Json out = Json::object();
+        ReadFields(value.get_object(), within, depth + 1, &out);
+        return out;
+      }
+      case ondemand::json_type::array: {
+        if (depth + 1 >= kMaxDepth) throw simdjson::simdjson_error(simdjson::DEPTH_ERROR);
+        Json out = Json::array();
+        for (ondemand::value each : value.get_array()) out.push_back(ReadValue(each, within, depth + 1));
+        return out;
+      }
+      case ondemand::json_type::string:
+        return std::string(View(value.get_string()));
+      case ondemand::json_type::number:
+        return ReadNumber(value.get_number());
+      case ondemand::json_type::boolean:
+        return bool(value.get_bool());
+      case ondemand::json_type::null:
+        return value.is_null() ? Json() : throw simdjson::simdjson_error(simdjson::N_ATOM_ERROR);
+    }
+    return {};
+  }
+  static Json ReadNumber(ondemand::number number) {
+    if (number.is_uint64()) return number.get_uint64();
+    if (!number.is_int64()) return number.get_double();
+    // As ParseJson: unsigned unless it is negative.
+    return number.get_int64() < 0 ? Json(number.get_int64()) : Json(static_cast<uint64_t>(number.get_int64()));
+  }
+};
+
+Json Read(ondemand::parser* parser, const simdjson::padded_string& text) {
+  ondemand::document document = parser->iterate(text);
+  Json out = ObjectReader::Read(&document);
+  const auto rest = document.current_location();
+  if (rest.error() != simdjson::OUT_OF_BOUNDS) throw simdjson::simdjson_error(simdjson::TRAILING_CONTENT);
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<Json> ParseObjects(absl::string_view text, absl::string_view what) {
+  try {
+    const simdjson::padded_string padded(text.data(), text.size());
+    if (text.size() > kMaxKeptText) {
+      ondemand::parser parser;
+      return Read(&parser, padded);
+    }
+    static thread_local ondemand::parser kept;
+    return Read(&kept, padded);
+  } catch (const simdjson::simdjson_error&) {
+    return ParseJsonCut(text, what);  // no object, nested too deeply, or no JSON: it knows the place of the mistake
+  }
+}
+
+}  // namespace muster
