@@ -109,11 +109,11 @@ e2e-old: e2e-build
 	@cd tests/e2e && $(GO_QUICK) go build -modfile=go-1.35.mod -o bin/kube-1.35 ./cmd/kube
 	@cd tests/e2e && $(GO_QUICK) MUSTER_E2E_KUBE=$(CURDIR)/tests/e2e/bin/kube-1.35 go test -count=1 -timeout 15m -v -run '^($(E2E_CORE))$$' .
 
-# Beside native gangs and plain pods; one round of all takes half an hour. BESIDE=Churn: that case only.
+# Beside native gangs and plain pods, and a storm of half an hour. BESIDE=BesideChurn: that case only.
 ROUNDS ?= 5
-BESIDE ?=
+BESIDE ?= Beside|Storm
 e2e-scale: e2e-build
-	@cd tests/e2e && $(GO_QUICK) MUSTER_BESIDE_ROUNDS=$(ROUNDS) go test -tags beside -count=1 -timeout 6h -v -run '^TestBeside.*$(BESIDE)' .
+	@cd tests/e2e && $(GO_QUICK) MUSTER_BESIDE_ROUNDS=$(ROUNDS) go test -tags beside -count=1 -timeout 6h -v -run '^Test($(BESIDE))' .
 
 bench: build
 	@JOBS=$(JOBS) tools/bench.sh $(BUILD) $(BENCH_AGAINST)
