@@ -104,6 +104,8 @@ std::string NewRequestId() {
 }
 
 struct MusterClient::Impl {
+  class Stream;
+
   Impl(const ClientOptions& given, const std::shared_ptr<grpc::ChannelCredentials>& credentials) : options(given) {
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(-1);  // large clusters have large answers, and this server is trusted
@@ -387,22 +389,39 @@ absl::Status MusterClient::WatchSubmissions(const std::string& name_space,
   return impl_->ReadAll<v1::SubmissionEvent>(&context, impl_->placements->WatchSubmissions(&context, request), event);
 }
 
-absl::Status MusterClient::PlaceGangs(const std::function<bool(v1::PlaceGangsRequest*)>& next,
-                                      const std::function<bool(const v1::PlacementResult&)>& result) {
-  grpc::ClientContext context;
-  impl_->Prepare(&context);
-  auto stream = impl_->placements->PlaceGangs(&context);
-  std::thread writer([&] {
-    v1::PlaceGangsRequest request;
-    while (next(&request) && stream->Write(request)) request.Clear();
-    stream->WritesDone();
-  });
-  const absl::Status status = impl_->ReadAll<v1::PlaceGangsResponse>(
-      &context, stream.get(),
-      [&](const v1::PlaceGangsResponse& response) { return absl::c_all_of(response.results(), result); });
-  writer.join();
-  return status;
-}
+class MusterClient::Impl::Stream final : public PlacementStream {
+ public:
+  explicit Stream(Impl* client) : client_(client) {
+    client->Prepare(&context_);
+    stream_ = client->placements->PlaceGangs(&context_);
+  }
+  ~Stream() override { context_.TryCancel(); }
+  bool Write(const v1::PlaceGangsRequest& calls) override {
+    unanswered_ += calls.calls_size();
+    return stream_->Write(calls);
+  }
+  void WritesDone() override { stream_->WritesDone(); }
+  bool Read(v1::PlaceGangsResponse* answers) override {
+    if (!stream_->Read(answers)) return false;
+    client_->reached = true;
+    unanswered_ -= answers->results_size();
+    return true;
+  }
+  void Cancel() override { context_.TryCancel(); }
+  absl::Status Finish() override {
+    const grpc::Status status = stream_->Finish();
+    if (!status.ok() || unanswered_ == 0) return ToStatus(status, client_->options.server, client_->reached);
+    return absl::InternalError(absl::StrCat(unanswered_.load(), " calls have no answer: musterd could not read them"));
+  }
+
+ private:
+  Impl* const client_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReaderWriter<v1::PlaceGangsRequest, v1::PlaceGangsResponse>> stream_;
+  std::atomic<int64_t> unanswered_{0};
+};
+
+std::unique_ptr<PlacementStream> MusterClient::PlaceGangs() { return std::make_unique<Impl::Stream>(impl_.get()); }
 
 absl::Status MusterClient::AwaitSubmission(const std::string& id,
                                            const std::function<bool(const v1::Submission&)>& event,

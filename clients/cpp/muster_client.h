@@ -42,6 +42,23 @@ struct ClientOptions {
 // Returns a new request id: 32 hexadecimal digits.
 [[nodiscard]] std::string NewRequestId();
 
+// Many calls on one stream, without a deadline. One thread may write while another one reads. After a broken stream,
+// send again what was not answered: a call with the same id has no second effect.
+class PlacementStream {
+ public:
+  virtual ~PlacementStream() = default;
+  // Sends calls; blocks while musterd reads none. False: the stream is over, see Finish.
+  virtual bool Write(const v1::PlaceGangsRequest& calls) = 0;
+  // No more calls follow.
+  virtual void WritesDone() = 0;
+  // Waits for the next answers, in the order of the calls. False: there are no more, see Finish.
+  virtual bool Read(v1::PlaceGangsResponse* answers) = 0;
+  // Ends Write and Read, on any thread.
+  virtual void Cancel() = 0;
+  // OK: every call is answered. REQUIRES: Read has returned false, and no thread writes.
+  [[nodiscard]] virtual absl::Status Finish() = 0;
+};
+
 // Thread-safe.
 class MusterClient {
  public:
@@ -93,12 +110,8 @@ class MusterClient {
   [[nodiscard]] absl::StatusOr<v1::ListSubmissionsResponse> ListSubmissions(const std::string& name_space);
   [[nodiscard]] absl::Status WatchSubmissions(const std::string& name_space,
                                               const std::function<bool(const v1::SubmissionEvent&)>& event);
-  // Many calls on one stream, without a deadline. `next` fills the calls of a message, on a thread of its own, until it
-  // returns false. `result` receives the answers in the order of the calls, until it returns false or all are there.
-  // After a broken stream, send what was not answered again: a call with the same id has no second effect. When
-  // `result` has returned false or the stream has broken, `next` is called once more at most, and must return.
-  [[nodiscard]] absl::Status PlaceGangs(const std::function<bool(v1::PlaceGangsRequest*)>& next,
-                                        const std::function<bool(const v1::PlacementResult&)>& result);
+  // Opens a stream of calls; it must not outlive the client.
+  [[nodiscard]] std::unique_ptr<PlacementStream> PlaceGangs();
   // Awaits a submission without a deadline. A lost connection is made again one second later. `lost` receives the
   // reason each time and returns whether to continue.
   [[nodiscard]] absl::Status AwaitSubmission(const std::string& id,

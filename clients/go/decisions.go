@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync/atomic"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	pb "muster.dev/clients/go/musterv1"
@@ -58,15 +60,23 @@ func (c *Client) WatchSubmissions(ctx context.Context, namespace string, event f
 // PlaceGangs makes many calls on one stream, at a fraction of the cost of a call each. Each element of calls is sent as
 // one message. result receives the answers in the order of the calls; an answer is an error or a submission (ResultError
 // returns the error). It returns nil when calls is closed and everything is answered. After a broken stream, send again
-// what was not answered: a call with the same id has no second effect. Submissions need a RequestId.
+// what was not answered: a call with the same id has no second effect. Submissions need a RequestId. When PlaceGangs
+// returns, it reads no more from calls; their sender must not block then.
 func (c *Client) PlaceGangs(ctx context.Context, calls <-chan []*pb.PlacementCall, result func(*pb.PlacementResult) error) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	stream, err := c.placements.PlaceGangs(ctx)
 	if err != nil {
+		cancel()
 		return errorOf(err)
 	}
+	var unanswered atomic.Int64
+	writer := make(chan struct{})
+	defer func() {
+		cancel()
+		<-writer
+	}()
 	go func() {
+		defer close(writer)
 		for {
 			select {
 			case <-ctx.Done():
@@ -77,13 +87,15 @@ func (c *Client) PlaceGangs(ctx context.Context, calls <-chan []*pb.PlacementCal
 					_ = stream.CloseSend()
 					return
 				}
+				unanswered.Add(int64(len(batch)))
 				if stream.Send(&pb.PlaceGangsRequest{Calls: batch}) != nil {
 					return
 				}
 			}
 		}
 	}()
-	return each(stream, nil, func(response *pb.PlaceGangsResponse) error {
+	err = each(stream, nil, func(response *pb.PlaceGangsResponse) error {
+		unanswered.Add(-int64(len(response.GetResults())))
 		for _, one := range response.GetResults() {
 			if failure := result(one); failure != nil {
 				return failure
@@ -91,6 +103,10 @@ func (c *Client) PlaceGangs(ctx context.Context, calls <-chan []*pb.PlacementCal
 		}
 		return nil
 	})
+	if left := unanswered.Load(); err == nil && left != 0 {
+		return errorOf(status.Errorf(codes.Internal, "%d calls have no answer: musterd could not read them", left))
+	}
+	return err
 }
 
 // ResultError returns why a call of PlaceGangs was refused; nil: it was not.

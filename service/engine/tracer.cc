@@ -305,7 +305,8 @@ void Tracer::OnBindingAnswered(const Pod* pod) {
 void Tracer::AddStarts(const Machine& machine, std::vector<std::shared_ptr<Span>>* ended) {
   std::vector<std::string> gangs = std::exchange(answered_gangs_, {});
   for (const std::shared_ptr<Span>& span : *ended) {
-    const bool confirmed = span->name == "confirm" && span->outcome == ToString(SubmissionReply::State::kConfirmed);
+    const bool confirmed = (span->name == "confirm" || span->name == "submit") &&
+                           span->outcome == ToString(SubmissionReply::State::kConfirmed);
     if (span->gang.empty() || (!IsPermitting(*span) && !confirmed)) continue;
     const auto found = gang_traces_.find(span->gang);
     if (found == gang_traces_.end() || found->second.started) continue;

@@ -34,11 +34,13 @@ grpc::Status CheckFacts(const RpcOptions& options) {
   return options.facts_from_kubernetes ? ToGrpc(absl::FailedPreconditionError(kElsewhere)) : grpc::Status::OK;
 }
 
-// Without the TTL: a caller that repeats the request to get the state need not remember it.
+// Without the TTL, which a caller that repeats the request need not remember, and `confirm`, which the caller of a
+// submission may add.
 uint64_t FingerprintOf(const v1::SubmitGangRequest& request) {
-  if (!request.has_ttl()) return Fingerprint(request);
+  if (!request.has_ttl() && !request.confirm()) return Fingerprint(request);
   v1::SubmitGangRequest what = request;
   what.clear_ttl();
+  what.clear_confirm();
   return Fingerprint(what);
 }
 

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "google/rpc/status.pb.h"
 #include "service/rpc/placement_calls.h"
 #include "service/rpc/rpc_gate.h"
@@ -18,147 +19,221 @@
 #include "service/rpc/stream.h"
 #include "service/rpc/submission_mapping.h"
 #include "support/clock.h"
+#include "support/trace_context.h"
 
 namespace muster {
 namespace {
 
-// The stream is not read while calls of this weight are not answered yet. A call weighs 1, and 1 more for each KiB.
-constexpr int64_t kMaxWeight = 8'192;
+// No further call is served while the calls whose answers are not written weigh more than this, or so many wait for the
+// engine. Musterd remembers the results of the last submissions that ended (Submissions): after a broken stream, all
+// that may be sent again must be among them.
+constexpr int64_t kMaxWeight = 2'048;
+constexpr size_t kMaxCalls = 1'024;
+// What the answer to a query is expected to weigh before the stream has had any.
+constexpr int64_t kFirstAnswerWeight = 64;
 // One message has at most this many answers, and about so many bytes.
 constexpr size_t kMaxResults = 256;
 constexpr size_t kMaxResultBytes = size_t{1} << 20;
+// The caller's rights are checked again with the first message after this time.
+constexpr absl::Duration kAdmittedFor = absl::Seconds(10);
 
-// The calls of a stream that are not answered yet, in order. Thread-safe; outlives the stream while the engine has
-// commands of it.
+// Weights are in KiB, roughly. Of a submission with its pods and its answer; the answer to another call is not known
+// yet.
+int64_t WeightOf(const v1::PlacementCall& call) {
+  int64_t weight = 1 + static_cast<int64_t>(call.ByteSizeLong() / 1024);
+  for (const v1::MemberSet& members : call.submit().members()) weight += std::max(0, members.count()) / 2;
+  return weight;
+}
+
+int64_t WeightOf(const absl::StatusOr<Reply>& reply) {
+  return reply.ok() ? static_cast<int64_t>(std::get<SubmissionReply>(*reply).places.size() / 8) : 0;
+}
+
+// "submit." and so on: the path of the fields of a call.
+std::string PathOf(const v1::PlacementCall& call) {
+  const auto* field = v1::PlacementCall::descriptor()->FindFieldByNumber(call.call_case());
+  return field == nullptr ? "" : absl::StrCat(field->name(), ".");
+}
+
+// The calls of a stream whose answers are not written yet, in order. Thread-safe; outlives the stream while the engine
+// has commands of it.
 class Calls {
  public:
-  struct Answered {
+  using Result = std::variant<grpc::Status, absl::StatusOr<Reply>>;
+  struct Call {
     std::string id;
-    std::variant<grpc::Status, absl::StatusOr<Reply>> result;
+    std::string path;
     absl::Time begun;
     int64_t weight = 0;
+    int64_t expected = 0;  // a part of the weight: of the answer
+    bool answered = false;
+    Result result = grpc::Status::OK;
   };
 
-  int64_t Begin(std::string id, int64_t weight) {
+  int64_t Begin(std::string id, std::string path, const v1::PlacementCall& call) {
+    const int64_t weight = WeightOf(call);
     MutexLock lock(&mutex_);
-    open_.push_back({std::move(id), weight, SteadyNow(), false, grpc::Status::OK});
+    const int64_t expected = call.has_submit() ? 0 : answer_weight_;
+    weight_ += weight + expected;
+    open_.push_back({std::move(id), std::move(path), SteadyNow(), weight + expected, expected});
     return first_ + static_cast<int64_t>(open_.size()) - 1;
   }
   // Returns whether the caller must send: there are answers, and no thread sends them yet.
-  bool Answer(int64_t sequence, std::variant<grpc::Status, absl::StatusOr<Reply>> result) {
+  bool Answer(int64_t sequence, Result result) {
     MutexLock lock(&mutex_);
-    Open& call = open_[static_cast<size_t>(sequence - first_)];
+    Call& call = open_[static_cast<size_t>(sequence - first_)];
+    const auto* reply = std::get_if<absl::StatusOr<Reply>>(&result);
+    const int64_t weighs = reply == nullptr ? 0 : WeightOf(*reply);
+    weight_ += weighs - call.expected;
+    call.weight += weighs - call.expected;
+    answer_weight_ = std::max(weighs, answer_weight_ - (answer_weight_ + 7) / 8);
     call.result = std::move(result);
     call.answered = true;
     return open_.front().answered && !std::exchange(sending_, true);
   }
   // Takes up to `limit` answers, in order; none: the caller sends no longer.
-  std::vector<Answered> Take(size_t limit) {
+  std::vector<Call> Take(size_t limit) {
     MutexLock lock(&mutex_);
-    std::vector<Answered> taken;
+    std::vector<Call> taken;
     for (; !open_.empty() && open_.front().answered && taken.size() < limit; ++first_) {
-      Open& call = open_.front();
-      taken.push_back({std::move(call.id), std::move(call.result), call.begun, call.weight});
+      taken.push_back(std::move(open_.front()));
       open_.pop_front();
     }
     if (taken.empty()) sending_ = false;
     return taken;
   }
+  // The answers of calls of this weight are written.
+  void Release(int64_t weight) {
+    MutexLock lock(&mutex_);
+    weight_ -= weight;
+  }
+  [[nodiscard]] bool full() {
+    MutexLock lock(&mutex_);
+    return weight_ >= kMaxWeight || open_.size() >= kMaxCalls;
+  }
+  [[nodiscard]] bool none() {
+    MutexLock lock(&mutex_);
+    return weight_ == 0;
+  }
 
  private:
-  struct Open {
-    std::string id;
-    int64_t weight;
-    absl::Time begun;
-    bool answered;
-    std::variant<grpc::Status, absl::StatusOr<Reply>> result;
-  };
   Mutex mutex_;
-  std::deque<Open> open_ ABSL_GUARDED_BY(mutex_);
-  int64_t first_ ABSL_GUARDED_BY(mutex_) = 0;     // the sequence of the first in open_
-  bool sending_ ABSL_GUARDED_BY(mutex_) = false;  // a gRPC thread sends, or will
+  std::deque<Call> open_ ABSL_GUARDED_BY(mutex_);
+  int64_t first_ ABSL_GUARDED_BY(mutex_) = 0;                           // the sequence of the first in open_
+  int64_t weight_ ABSL_GUARDED_BY(mutex_) = 0;                          // of all calls whose answers are not written
+  int64_t answer_weight_ ABSL_GUARDED_BY(mutex_) = kFirstAnswerWeight;  // of the heaviest one of late
+  bool sending_ ABSL_GUARDED_BY(mutex_) = false;                        // a gRPC thread sends, or will
 };
 
 using Bidi = grpc::ServerBidiReactor<v1::PlaceGangsRequest, v1::PlaceGangsResponse>;
 
 class PlacementStream final : public StreamReactor<v1::PlaceGangsResponse, Bidi> {
  public:
-  explicit PlacementStream(RpcGate* gate) : StreamReactor(gate) {}
+  PlacementStream(RpcGate* gate, grpc::CallbackServerContext* context) : StreamReactor(gate), context_(context) {}
 
  protected:
-  void OnAdmitted() override { Read(); }
+  void OnAdmitted() override {
+    trace_caller_ = CurrentCaller();
+    admitted_ = SteadyNow();
+    Read();
+  }
   void OnReadDone(bool ok) override {
-    if (!ok) return OnLastRead();
-    int64_t weight = 0;
-    for (const v1::PlacementCall& call : request_.calls()) weight += WeightOf(call);
-    {
-      MutexLock lock(&mutex_);
-      weight_ += weight;
+    if (!ok) {
+      {
+        MutexLock lock(&mutex_);
+        last_read_ = true;
+      }
+      return CloseIfOver();
     }
-    for (const v1::PlacementCall& call : request_.calls()) Ask(call);
-    const absl::Duration pause = gate()->limits().CountRead(client(), std::max(1, request_.calls_size()), SteadyNow());
-    if (pause > absl::ZeroDuration()) return ReadAfter(pause);
-    EndRead();
+    if (SteadyNow() - admitted_ < kAdmittedFor) return ServeMessage();
+    gate()->Admit(context_, Role::kReadWrite, [handle = handle()](const absl::StatusOr<std::string>& client) {
+      handle->With([&](StreamReactor* stream) { static_cast<PlacementStream*>(stream)->OnAdmittedAgain(client); });
+    });
   }
   void OnWritten() override {
-    bool over = false;
+    int64_t weight = 0;
     {
       MutexLock lock(&mutex_);
-      weight_ -= written_.front();
+      weight = written_.front();
       written_.pop_front();
-      over = last_read_ && weight_ == 0;
     }
-    if (over) return Close(grpc::Status::OK);
-    ReadIfRoom();
+    calls_->Release(weight);
+    CloseIfOver();
+    Serve();
   }
 
  private:
-  static int64_t WeightOf(const v1::PlacementCall& call) {
-    return 1 + static_cast<int64_t>(call.ByteSizeLong() / 1024);
-  }
   void Read() {
     UnlessFinished([this] { StartRead(&request_); });
   }
-  // What was read is served: the next message may be read.
-  void EndRead() {
-    {
-      MutexLock lock(&mutex_);
-      reading_ = false;
-    }
-    ReadIfRoom();
+  void OnAdmittedAgain(const absl::StatusOr<std::string>& client) {
+    if (!client.ok()) return Close(ToGrpc(client.status()));
+    admitted_ = SteadyNow();
+    ServeMessage();
   }
-  // Reads on, unless the calls that are not answered yet weigh too much or a message is being read or served.
-  void ReadIfRoom() {
+  void CloseIfOver() {
+    bool over = false;
     {
       MutexLock lock(&mutex_);
-      if (reading_ || last_read_ || weight_ >= kMaxWeight) return;
-      reading_ = true;
+      over = last_read_ && calls_->none();
+    }
+    if (over) Close(grpc::Status::OK);
+  }
+  void ServeMessage() {
+    {
+      MutexLock lock(&mutex_);
+      next_ = 0;
+    }
+    Serve();
+  }
+  // Serves the calls of the message, while there is room for them and the caller keeps to its rate; then reads the next
+  // message. One thread serves at a time: it sees the room that others make meanwhile.
+  void Serve() {
+    for (;;) {
+      if (closed()) return;
+      int call = 0;
+      {
+        MutexLock lock(&mutex_);
+        if (next_ < 0 || serving_ || pausing_ || calls_->full()) return;
+        if (next_ >= request_.calls_size()) {
+          next_ = -1;
+          break;
+        }
+        if (const absl::Duration pause = gate()->limits().CountStreamCall(client(), SteadyNow());
+            pause > absl::ZeroDuration()) {
+          return Pause(pause);
+        }
+        serving_ = true;
+        call = next_++;
+      }
+      Ask(request_.calls(call));
+      MutexLock lock(&mutex_);
+      serving_ = false;
     }
     Read();
   }
-  void ReadAfter(absl::Duration pause) {
+  void Pause(absl::Duration pause) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    pausing_ = true;
     alarm_ = std::make_unique<grpc::Alarm>();
     alarm_->Set(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(pause + absl::Milliseconds(1)),
                 [handle = handle()](bool due) {
                   if (!due) return;
-                  handle->With([](StreamReactor* stream) { static_cast<PlacementStream*>(stream)->EndRead(); });
+                  handle->With([](StreamReactor* stream) { static_cast<PlacementStream*>(stream)->OnPauseOver(); });
                 });
   }
-  void OnLastRead() {
-    bool over = false;
+  void OnPauseOver() {
     {
       MutexLock lock(&mutex_);
-      last_read_ = true;
-      over = weight_ == 0;
+      pausing_ = false;
     }
-    if (over) Close(grpc::Status::OK);
+    Serve();
   }
   void Ask(const v1::PlacementCall& call) {
+    const ScopedCaller on(trace_caller_);
     PlacementCommand read;
     const grpc::Status valid = ReadCall(call, gate()->options(), &read);
-    const int64_t sequence = calls_->Begin(read.id, WeightOf(call));
-    const auto answer = [calls = calls_, handle = handle(),
-                         sequence](std::variant<grpc::Status, absl::StatusOr<Reply>> result) {
+    const int64_t sequence = calls_->Begin(read.id, PathOf(call), call);
+    const auto answer = [calls = calls_, handle = handle(), sequence](Calls::Result result) {
       if (!calls->Answer(sequence, std::move(result))) return;
       OnGrpcThread([handle] {
         handle->With([](StreamReactor* stream) { static_cast<PlacementStream*>(stream)->SendAnswers(); });
@@ -169,12 +244,12 @@ class PlacementStream final : public StreamReactor<v1::PlaceGangsResponse, Bidi>
                               [answer](absl::StatusOr<Reply> reply) { answer(std::move(reply)); });
   }
   void SendAnswers() {
-    for (std::vector<Calls::Answered> answered = calls_->Take(kMaxResults); !answered.empty();
+    for (std::vector<Calls::Call> answered = calls_->Take(kMaxResults); !answered.empty();
          answered = calls_->Take(kMaxResults)) {
       v1::PlaceGangsResponse response;
       int64_t weight = 0;
       size_t bytes = 0;
-      for (const Calls::Answered& each : answered) {
+      for (const Calls::Call& each : answered) {
         v1::PlacementResult* result = response.add_results();
         const grpc::Status status = ToResult(each, result);
         gate()->Observe("PlaceGangs", status, SteadyNow() - each.begun);
@@ -187,8 +262,9 @@ class PlacementStream final : public StreamReactor<v1::PlaceGangsResponse, Bidi>
       }
       if (response.results_size() > 0) SendOne(std::move(response), weight);
     }
+    Serve();  // fewer calls wait for the engine now
   }
-  static grpc::Status ToResult(const Calls::Answered& answered, v1::PlacementResult* result) {
+  static grpc::Status ToResult(const Calls::Call& answered, v1::PlacementResult* result) {
     grpc::Status status;
     if (const auto* invalid = std::get_if<grpc::Status>(&answered.result); invalid != nullptr) {
       status = *invalid;
@@ -196,7 +272,9 @@ class PlacementStream final : public StreamReactor<v1::PlaceGangsResponse, Bidi>
       *result->mutable_submission() = ToMessage(answered.id, std::get<SubmissionReply>(*reply));
       return status;
     } else {
-      status = ToGrpc(reply.status());
+      status = ToGrpc(reply.status(), "", [&answered](const Problem& problem) {
+        return problem.subject == Subject::kField ? absl::StrCat(answered.path, problem.name) : "";
+      });
     }
     result->mutable_error()->ParseFromString(status.error_details());
     return status;
@@ -209,13 +287,18 @@ class PlacementStream final : public StreamReactor<v1::PlaceGangsResponse, Bidi>
     Send(std::move(response));
   }
 
+  grpc::CallbackServerContext* const context_;
   const std::shared_ptr<Calls> calls_ = std::make_shared<Calls>();
+  // The message that is read or served. One thread at a time uses it: the one that reads, or the one with serving_.
   v1::PlaceGangsRequest request_;
-  std::unique_ptr<grpc::Alarm> alarm_;
+  absl::Time admitted_;
+  SpanRef trace_caller_;
   Mutex mutex_;
-  int64_t weight_ ABSL_GUARDED_BY(mutex_) = 0;           // of calls whose answers are not written
+  int next_ ABSL_GUARDED_BY(mutex_) = -1;         // the next call of the message; -1: a message is being read
+  bool serving_ ABSL_GUARDED_BY(mutex_) = false;  // a thread passes a call on
+  bool pausing_ ABSL_GUARDED_BY(mutex_) = false;  // until alarm_: the caller exceeds its rate
+  std::unique_ptr<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);
   std::deque<int64_t> written_ ABSL_GUARDED_BY(mutex_);  // the weight of each message that waits to be written
-  bool reading_ ABSL_GUARDED_BY(mutex_) = true;          // a message is read or served, or the stream pauses
   bool last_read_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
@@ -223,7 +306,7 @@ class PlacementStream final : public StreamReactor<v1::PlaceGangsResponse, Bidi>
 
 grpc::ServerBidiReactor<v1::PlaceGangsRequest, v1::PlaceGangsResponse>* BeginPlacementStream(
     RpcGate* gate, grpc::CallbackServerContext* context) {
-  auto* stream = new PlacementStream(gate);
+  auto* stream = new PlacementStream(gate, context);
   stream->Begin(context, Role::kReadWrite);
   return stream;
 }

@@ -85,6 +85,11 @@ class StreamReactor : public Reactor {
   [[nodiscard]] const std::shared_ptr<Handle>& handle() const { return handle_; }
   // The caller's name. REQUIRES: it is admitted.
   [[nodiscard]] const std::string& client() const { return client_; }
+  // The end of the stream is sent, or will be after the messages that wait.
+  [[nodiscard]] bool closed() {
+    MutexLock lock(&mutex_);
+    return closed_;
+  }
   // Starts an operation of the reactor, unless the stream is finished.
   template <typename Operation>
   void UnlessFinished(Operation start) {

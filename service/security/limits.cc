@@ -8,6 +8,8 @@ namespace muster {
 namespace {
 
 constexpr size_t kMaxClients = 10'000;
+// The part of a second's allowance that calls on streams leave.
+constexpr double kLeftByStreams = 0.05;
 
 }  // namespace
 
@@ -32,11 +34,13 @@ absl::Status ClientLimits::CountCall(const std::string& client, absl::Time now) 
   return absl::OkStatus();
 }
 
-absl::Duration ClientLimits::CountRead(const std::string& client, int64_t calls, absl::Time now) {
+absl::Duration ClientLimits::CountStreamCall(const std::string& client, absl::Time now) {
   MutexLock lock(&mutex_);
   Client& entry = Refill(client, now);
-  entry.calls -= static_cast<double>(calls);
-  return absl::Seconds(std::max(0.0, -entry.calls / options_.calls_per_second));
+  const double least = std::min(options_.calls_per_second, 1 + kLeftByStreams * options_.calls_per_second);
+  if (entry.calls < least) return absl::Seconds((least - entry.calls) / options_.calls_per_second);
+  entry.calls -= 1;
+  return absl::ZeroDuration();
 }
 
 absl::Status ClientLimits::OpenStream(const std::string& client) {

@@ -24,8 +24,9 @@ class ClientLimits {
 
   // Counts one call. ResourceExhausted with the limit in its text.
   [[nodiscard]] absl::Status CountCall(const std::string& client, absl::Time now);
-  // Counts calls that a stream has read. Returns how long the stream must not be read: 0 within the limit.
-  [[nodiscard]] absl::Duration CountRead(const std::string& client, int64_t calls, absl::Time now);
+  // Counts one of many calls on a stream. Not 0: it is not counted; try again after this time. A part of the allowance
+  // is left for the client's other calls.
+  [[nodiscard]] absl::Duration CountStreamCall(const std::string& client, absl::Time now);
   // Counts one open stream, until CloseStream. ResourceExhausted as above.
   [[nodiscard]] absl::Status OpenStream(const std::string& client);
   void CloseStream(const std::string& client);

@@ -363,27 +363,36 @@ class RpcBench {
       });
       const double used = CpuOf(musterd);
       const auto begun = Steady::now();
-      const absl::Status status = client->PlaceGangs(
-          [&](v1::PlaceGangsRequest* request) {
+      const std::unique_ptr<PlacementStream> stream = client->PlaceGangs();
+      std::thread writer([&] {
+        while (Steady::now() - begun < std::chrono::seconds(1)) {
+          v1::PlaceGangsRequest request;
+          {
             std::unique_lock<std::mutex> lock(mutex);
-            answered.wait(lock, [&] { return open + kBatch <= kWindow; });
-            if (Steady::now() - begun > std::chrono::seconds(1)) return false;
+            answered.wait(lock, [&] { return over || open + kBatch <= kWindow; });
+            if (over) return;
             open += kBatch;
-            for (int i = 0; i < kBatch; ++i) {
-              *request->add_calls()->mutable_submit() = GangRequest(absl::StrCat("stream-", number++), 1);
-              ++sent;
-              request->mutable_calls(i)->mutable_submit()->set_confirm(true);
-            }
-            return true;
-          },
-          [&](const v1::PlacementResult& result) {
-            if (result.submission().state() == v1::Submission::STATE_CONFIRMED) ++started;
-            const std::lock_guard<std::mutex> lock(mutex);
-            for (const v1::Placement& place : result.submission().placements()) running.push_back(place.pod_uid());
-            --open;
-            if (open <= kWindow - kBatch || running.size() >= 10'000) answered.notify_all();
-            return true;
-          });
+          }
+          for (int i = 0; i < kBatch; ++i) {
+            v1::SubmitGangRequest* submit = request.add_calls()->mutable_submit();
+            *submit = GangRequest(absl::StrCat("stream-", number++), 1);
+            submit->set_confirm(true);
+          }
+          sent += kBatch;
+          if (!stream->Write(request)) return;
+        }
+        stream->WritesDone();
+      });
+      v1::PlaceGangsResponse response;
+      while (stream->Read(&response)) {
+        const std::lock_guard<std::mutex> lock(mutex);
+        for (const v1::PlacementResult& result : response.results()) {
+          if (result.submission().state() == v1::Submission::STATE_CONFIRMED) ++started;
+          for (const v1::Placement& place : result.submission().placements()) running.push_back(place.pod_uid());
+        }
+        open -= response.results_size();
+        if (open <= kWindow - kBatch || running.size() >= 10'000) answered.notify_all();
+      }
       const double seconds = std::chrono::duration<double>(Steady::now() - begun).count();
       const double cpu_s = CpuOf(musterd) - used;
       {
@@ -392,6 +401,8 @@ class RpcBench {
       }
       answered.notify_all();
       ending.join();
+      writer.join();
+      const absl::Status status = stream->Finish();
       if (!status.ok() || started != sent) {
         std::fprintf(stderr, "%s; %ld of %ld gangs started\n", status.ToString().c_str(), started, sent);
         return;

@@ -174,6 +174,7 @@ void CallerWorld::Come(const std::string& id) {
   const bool snapshot = step_.has_value() && std::holds_alternative<ReplaceFacts>(*step_);
   if (job.submit.confirm && job.places.empty() && snapshot) return;
   job.asked = true;
+  job.submitting = false;
   const auto on_reply = [this, id](const absl::StatusOr<Reply>& reply) { OnCallReply(id, reply); };
   if (job.plan != 0 && job.places.empty() && !snapshot && !Chance(6)) {
     job.confirming = true;
@@ -182,6 +183,7 @@ void CallerWorld::Come(const std::string& id) {
     figures_["gangs abandoned"] += 1;
     Call(AbandonGang{id}, on_reply);
   } else {
+    job.submitting = true;
     job.confirming = job.confirming || (job.submit.confirm && job.places.empty());
     Call(job.submit, on_reply);
   }
@@ -240,7 +242,7 @@ void CallerWorld::Confirmed(Job* job, const SubmissionReply& reply) {
     return;
   }
   CheckPeers(*job);
-  if (job->submit.confirm) figures_["confirmed by their submission"] += 1;
+  if (job->submitting) figures_["confirmed by their submission"] += 1;
   Log(absl::StrCat("gang ", job->submit.name, " is confirmed"));
   figures_["gangs started"] += 1;
   job->places = places;

@@ -30,6 +30,7 @@ class CallerWorld : public SimWorld {
     SubmitGang submit;
     int64_t plan = 0;
     bool asked = false;       // a call is in flight
+    bool submitting = false;  // the last call was its submission
     bool confirming = false;  // it may be confirmed: the result of the call is unknown
     Places places;            // as the reply to the confirmation listed them; empty: no such reply
     bool leaving = false;     // its pods are announced as gone

@@ -485,8 +485,8 @@ func (x *MemberSet) GetLabels() map[string]string {
 // The request of SubmitGang.
 type SubmitGangRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifies the submission: the same id again returns its current state. Empty: musterd chooses one (if the answer
-	// is lost, the id is lost too).
+	// Identifies the submission: the same id again returns its current state (with `confirm`: confirms its plan). Empty:
+	// musterd chooses one (if the answer is lost, the id is lost too).
 	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// The declaration; absent: that of the manifests.
 	Gang *GangSpec `protobuf:"bytes,2,opt,name=gang,proto3" json:"gang,omitempty"`

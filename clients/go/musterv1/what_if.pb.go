@@ -145,7 +145,7 @@ func (x *QueueCapacityChange) GetAmounts() map[string]string {
 // The request of PlanGang: a gang, and what to assume.
 type PlanGangRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A gang as it would be submitted; its request_id and ttl have no effect here.
+	// A gang as it would be submitted; its request_id, ttl and confirm have no effect here.
 	Job *SubmitGangRequest `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
 	// Instead of a job: the namespace of an existing gang; empty: "default".
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`

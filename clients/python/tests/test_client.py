@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import AsyncIterator, List, Union
+from typing import AsyncIterator, Iterator, List, Union
 
 import grpc
 import pytest
@@ -254,6 +254,26 @@ def test_many_calls_share_a_stream_of_the_asynchronous_client(musterd: Musterd) 
     with muster.Client(musterd.address) as client:
         two_nodes(client)
     check_results(asyncio.run(run()))
+
+
+def test_an_error_of_the_calls_iterator_reaches_the_caller(musterd: Musterd) -> None:
+    def broken() -> Iterator[muster.PlacementCall]:
+        yield muster.PlacementCall(get=muster.GetSubmissionRequest(id="nobody"))
+        raise ValueError("no more")
+
+    async def run() -> None:
+        async def each() -> AsyncIterator[muster.PlacementCall]:
+            for call in broken():
+                yield call
+
+        async with muster.AsyncClient(musterd.address) as client:
+            async for _ in client.place_gangs(each()):
+                pass
+
+    with muster.Client(musterd.address) as client, pytest.raises(ValueError, match="no more"):
+        list(client.place_gangs(broken()))
+    with pytest.raises(ValueError, match="no more"):
+        asyncio.run(run())
 
 
 def test_queues_are_watched(musterd: Musterd) -> None:

@@ -528,5 +528,18 @@ TEST(ClientLimits, CallsAndStreams_AreCountedByClient) {
   EXPECT_TRUE(limits.OpenStream("a").ok());
 }
 
+TEST(ClientLimits, CallsOnStreams_LeaveAPartToOtherCalls) {
+  ClientLimits limits({/*calls_per_second=*/100, /*streams=*/2});
+  const absl::Time now = absl::UnixEpoch();
+  for (int i = 0; i < 95; ++i) EXPECT_EQ(limits.CountStreamCall("a", now), absl::ZeroDuration());
+  EXPECT_EQ(limits.CountStreamCall("a", now), absl::Milliseconds(10)) << "when the next one may come";
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(limits.CountCall("a", now).ok());
+  EXPECT_FALSE(limits.CountCall("a", now).ok());
+  EXPECT_EQ(limits.CountStreamCall("a", now), absl::Milliseconds(60));
+  EXPECT_EQ(limits.CountStreamCall("a", now + absl::Milliseconds(61)), absl::ZeroDuration());
+  ClientLimits least({/*calls_per_second=*/1, /*streams=*/1});
+  EXPECT_EQ(least.CountStreamCall("a", now), absl::ZeroDuration()) << "a rate of one is not a rate of none";
+}
+
 }  // namespace
 }  // namespace muster

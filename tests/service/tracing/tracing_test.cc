@@ -413,7 +413,8 @@ TEST_F(TracedEngine, GangStart_LinksPermittingCalls) {
       made("submit", "Confirmed", "d/g"),     made("permit", "permitted", ""),
       made("permit", "permitted", "d/other"), made("permit", "permitted", "d/g"),
       made("confirm", "Confirmed", "d/g"),    made("bind", "bound", "d/g")};
-  const std::vector<uint64_t> linked = {ended[5]->id, ended[6]->id, ended[7]->id};
+  const std::vector<uint64_t> linked = {ended[2]->id, ended[5]->id, ended[6]->id, ended[7]->id};
+  ended[2]->pod.clear();  // a submission that is confirmed at once
   ended[6]->pod.clear();
   ASSERT_TRUE(Schedule("u-a").ok());
   binder_.Join();
@@ -425,7 +426,7 @@ TEST_F(TracedEngine, GangStart_LinksPermittingCalls) {
   ASSERT_EQ(start.links.size(), linked.size());
   for (size_t i = 0; i < linked.size(); ++i) {
     EXPECT_EQ(start.links[i].to.span, linked[i]);
-    EXPECT_EQ(start.links[i].why, i == 1 ? "its confirmation" : "a pod of it");
+    EXPECT_EQ(start.links[i].why, i % 2 == 0 ? "its confirmation" : "a pod of it");
   }
   std::vector<std::shared_ptr<Span>> later = {ended[5]};
   ASSERT_TRUE(engine_.ReadDurableSync([&](const Machine& machine) { tracer.AddStarts(machine, &later); }).ok());

@@ -66,11 +66,6 @@ class AsyncClient:
         finally:
             call.cancel()
 
-    async def _results(self, method: Any, messages: Any) -> AsyncIterator[placement_pb2.PlacementResult]:
-        async for response in self._stream(method, messages):
-            for result in response.results:
-                yield result
-
     async def _pages(self, method: Any, request: Any, field: str) -> List[Any]:
         objects: List[Any] = []
         while True:
@@ -267,12 +262,21 @@ class AsyncClient:
         """Yields the state of a submitted gang until it ends. Meanwhile a waiting gang does not expire."""
         return self._stream(self._placements.WatchSubmission, placement_pb2.WatchSubmissionRequest(id=submission_id))
 
-    def place_gangs(self, calls: AsyncIterable[core.Calls]) -> AsyncIterator[placement_pb2.PlacementResult]:
+    async def place_gangs(self, calls: AsyncIterable[core.Calls]) -> AsyncIterator[placement_pb2.PlacementResult]:
         """Makes many calls on one stream, at a fraction of the cost of a call each, and yields the answers in the order
         of the calls. A list of calls is sent as one message. result_error(result) returns why a call was refused. After
         a broken stream, send again what was not answered: a call with the same id has no second effect. Submissions
         need a request_id."""
-        return self._results(self._placements.PlaceGangs, core.async_messages(calls))
+        messages = core.Messages()
+        try:
+            async for response in self._stream(self._placements.PlaceGangs, messages.of_async(calls)):
+                for result in messages.results(response):
+                    yield result
+        except (core.MusterError, asyncio.CancelledError):  # gRPC cancels the call of an iterator that raised
+            if messages.raised is not None:
+                raise messages.raised
+            raise
+        messages.check_end()
 
     def permit(self, pod_uid: str, node: str, *, bind_within: float = 0) -> AsyncIterator[decision_pb2.PermitEvent]:
         """Yields WAIT, then PERMIT or REJECT. Leaving the loop early releases the slot."""

@@ -65,11 +65,6 @@ class Client:
         finally:
             call.cancel()
 
-    def _results(self, method: Any, messages: Any) -> Iterator[placement_pb2.PlacementResult]:
-        for response in self._stream(method, messages):
-            for result in response.results:
-                yield result
-
     def _pages(self, method: Any, request: Any, field: str) -> List[Any]:
         objects: List[Any] = []
         while True:
@@ -269,7 +264,15 @@ class Client:
         of the calls. A list of calls is sent as one message. result_error(result) returns why a call was refused. After
         a broken stream, send again what was not answered: a call with the same id has no second effect. Submissions
         need a request_id."""
-        return self._results(self._placements.PlaceGangs, core.messages(calls))
+        messages = core.Messages()
+        try:
+            for response in self._stream(self._placements.PlaceGangs, messages.of(calls)):
+                yield from messages.results(response)
+        except core.MusterError:
+            if messages.raised is not None:
+                raise messages.raised
+            raise
+        messages.check_end()
 
     def permit(self, pod_uid: str, node: str, *, bind_within: float = 0) -> Iterator[decision_pb2.PermitEvent]:
         """Yields WAIT, then PERMIT or REJECT. Leaving the loop early releases the slot."""

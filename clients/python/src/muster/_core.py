@@ -5,7 +5,7 @@ import dataclasses
 import ipaddress
 import json
 import uuid
-from typing import Any, AsyncIterable, AsyncIterator, Iterable, List, Mapping, Optional, Sequence, Tuple, Type, Union
+from typing import Any, AsyncIterable, AsyncIterator, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
 
 import grpc
 from google.protobuf import duration_pb2, field_mask_pb2
@@ -161,7 +161,7 @@ def result_error(result: placement_pb2.PlacementResult) -> Optional[MusterError]
     if not result.HasField("error"):
         return None
     numbers: Any = grpc.StatusCode
-    code = next(code for code in numbers if code.value[0] == result.error.code)
+    code = next((code for code in numbers if code.value[0] == result.error.code), grpc.StatusCode.UNKNOWN)
     return _error(code, result.error.message, result.error.details)
 
 
@@ -257,18 +257,43 @@ def submit_request(gang: Union[str, gang_pb2.GangSpec], count: int, requests: Op
 Calls = Union[placement_pb2.PlacementCall, Sequence[placement_pb2.PlacementCall]]
 
 
-def message(calls: Calls) -> placement_pb2.PlaceGangsRequest:
-    return placement_pb2.PlaceGangsRequest(
-        calls=[calls] if isinstance(calls, placement_pb2.PlacementCall) else calls)
+class Messages:
+    """Calls as messages. Counts those without an answer, and keeps what the caller's iterator raised, which gRPC hides."""
 
+    def __init__(self) -> None:
+        self.unanswered = 0
+        self.raised: Optional[Exception] = None
 
-def messages(calls: Iterable[Calls]) -> Iterable[placement_pb2.PlaceGangsRequest]:
-    return (message(some) for some in calls)
+    def message(self, calls: Calls) -> placement_pb2.PlaceGangsRequest:
+        request = placement_pb2.PlaceGangsRequest(
+            calls=[calls] if isinstance(calls, placement_pb2.PlacementCall) else calls)
+        self.unanswered += len(request.calls)
+        return request
 
+    def of(self, calls: Iterable[Calls]) -> Iterator[placement_pb2.PlaceGangsRequest]:
+        try:
+            for some in calls:
+                yield self.message(some)
+        except Exception as error:
+            self.raised = error
+            raise
 
-async def async_messages(calls: AsyncIterable[Calls]) -> AsyncIterator[placement_pb2.PlaceGangsRequest]:
-    async for some in calls:
-        yield message(some)
+    async def of_async(self, calls: AsyncIterable[Calls]) -> AsyncIterator[placement_pb2.PlaceGangsRequest]:
+        try:
+            async for some in calls:
+                yield self.message(some)
+        except Exception as error:
+            self.raised = error
+            raise
+
+    def results(self, response: placement_pb2.PlaceGangsResponse) -> Sequence[placement_pb2.PlacementResult]:
+        self.unanswered -= len(response.results)
+        return response.results
+
+    def check_end(self) -> None:
+        if self.unanswered:
+            raise MusterError(grpc.StatusCode.INTERNAL,
+                              f"{self.unanswered} calls have no answer: musterd could not read them")
 
 
 def snapshot_parts(source: str, version: int, nodes: Sequence[facts_pb2.NodeFacts], pods: Sequence[facts_pb2.PodFacts],

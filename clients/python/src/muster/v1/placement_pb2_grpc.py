@@ -118,7 +118,7 @@ class PlacementServiceServicer(object):
         """Many calls on one stream: at a fraction of the cost of a call, and without a thread that waits for each. The calls
         are served in their order, and answered in their order; how many share a message is free on both sides. If the
         stream breaks, open another one and send again what was not answered: a call with the same id has no second effect.
-        The stream is read more slowly while too many calls are not answered yet, or the caller exceeds its rate.
+        Calls are served more slowly while many are not answered yet, or the caller exceeds its rate.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
