@@ -24,9 +24,9 @@
 namespace muster {
 namespace {
 
-// No further call is served while the calls whose answers are not written weigh more than this, or so many wait for the
-// engine. Musterd remembers the results of the last submissions that ended (Submissions): after a broken stream, all
-// that may be sent again must be among them.
+// No further call is served while the calls whose answers are not handed to the connection weigh more than this, or so
+// many wait for the engine. That is well below the number of ended submissions that Muster remembers (Submissions):
+// after a broken stream they may be sent again.
 constexpr int64_t kMaxWeight = 2'048;
 constexpr size_t kMaxCalls = 1'024;
 // What the answer to a query is expected to weigh before the stream has had any.
@@ -146,8 +146,8 @@ class PlacementStream final : public StreamReactor<v1::PlaceGangsResponse, Bidi>
       return CloseIfOver();
     }
     if (SteadyNow() - admitted_ < kAdmittedFor) return ServeMessage();
-    gate()->Admit(context_, Role::kReadWrite, [handle = handle()](const absl::StatusOr<std::string>& client) {
-      handle->With([&](StreamReactor* stream) { static_cast<PlacementStream*>(stream)->OnAdmittedAgain(client); });
+    gate()->CheckAgain(context_, Role::kReadWrite, [handle = handle()](const absl::Status& may) {
+      handle->With([&](StreamReactor* stream) { static_cast<PlacementStream*>(stream)->OnChecked(may); });
     });
   }
   void OnWritten() override {
@@ -166,9 +166,9 @@ class PlacementStream final : public StreamReactor<v1::PlaceGangsResponse, Bidi>
   void Read() {
     UnlessFinished([this] { StartRead(&request_); });
   }
-  void OnAdmittedAgain(const absl::StatusOr<std::string>& client) {
-    if (!client.ok()) return Close(ToGrpc(client.status()));
-    admitted_ = SteadyNow();
+  void OnChecked(const absl::Status& may) {
+    if (absl::IsUnauthenticated(may) || absl::IsPermissionDenied(may)) return Close(ToGrpc(may));
+    if (may.ok()) admitted_ = SteadyNow();  // else it is not known now: the next message asks again
     ServeMessage();
   }
   void CloseIfOver() {

@@ -48,6 +48,13 @@ std::string AddressOf(const grpc::CallbackServerContext& context) {
   return peer.substr(0, peer.rfind(':'));
 }
 
+absl::Status MayCall(const absl::StatusOr<Identity>& identity, Role role) {
+  if (identity.ok() && role == Role::kReadWrite && identity->role != Role::kReadWrite) {
+    return absl::PermissionDeniedError(absl::StrCat(identity->name, " is read-only; this call needs read-write"));
+  }
+  return identity.status();
+}
+
 }  // namespace
 
 void OnGrpcThread(std::function<void()> work) {
@@ -65,23 +72,25 @@ void RpcGate::RestoreAnswers() {
 }
 
 void RpcGate::Admit(grpc::CallbackServerContext* context, Role role, const Admitted& admitted) {
-  Access* access = options_.access == nullptr ? &anonymous_access_ : options_.access;
   const std::string address = AddressOf(*context);
-  access->Identify(
+  access().Identify(
       BearerOf(*context), CertificateOf(*context), address,
       [this, role, address, admitted, caller = CallerOf(*context)](const absl::StatusOr<Identity>& identity) {
         // A client without a verified identity is limited by its address.
         const bool known = identity.ok() && identity->name != "anonymous";
         const std::string client = known ? identity->name : address;
         absl::Status may = limits_.CountCall(client, SteadyNow());
-        if (may.ok()) may = identity.status();
-        if (may.ok() && role == Role::kReadWrite && identity->role != Role::kReadWrite) {
-          may = absl::PermissionDeniedError(absl::StrCat(identity->name, " is read-only; this call needs read-write"));
-        }
+        if (may.ok()) may = MayCall(identity, role);
         if (!may.ok()) return admitted(may);
         const ScopedCaller on(caller);
         admitted(client);
       });
+}
+
+void RpcGate::CheckAgain(grpc::CallbackServerContext* context, Role role,
+                         const std::function<void(absl::Status)>& checked) {
+  access().Identify(BearerOf(*context), CertificateOf(*context), AddressOf(*context),
+                    [role, checked](const absl::StatusOr<Identity>& identity) { checked(MayCall(identity, role)); });
 }
 
 void RpcGate::Observe(absl::string_view method, const grpc::Status& status, absl::Duration took) const {

@@ -39,9 +39,13 @@ class RpcGate {
 
   // Calls `admitted` once, immediately or on another thread.
   void Admit(grpc::CallbackServerContext* context, Role role, const Admitted& admitted);
+  // Checks the rights of an admitted caller again; counts no call. Calls `checked` once, as Admit does.
+  void CheckAgain(grpc::CallbackServerContext* context, Role role, const std::function<void(absl::Status)>& checked);
   void Observe(absl::string_view method, const grpc::Status& status, absl::Duration took) const;
 
  private:
+  [[nodiscard]] Access& access() { return options_.access == nullptr ? anonymous_access_ : *options_.access; }
+
   Engine* const engine_;
   const RpcOptions options_;
   RequestLog requests_;
