@@ -261,13 +261,14 @@ class Messages:
     """Calls as messages. Counts those without an answer, and keeps what the caller's iterator raised, which gRPC hides."""
 
     def __init__(self) -> None:
-        self.unanswered = 0
+        self.sent = 0  # written by gRPC's thread only
+        self.answered = 0  # written by the reader only
         self.raised: Optional[Exception] = None
 
     def message(self, calls: Calls) -> placement_pb2.PlaceGangsRequest:
         request = placement_pb2.PlaceGangsRequest(
             calls=[calls] if isinstance(calls, placement_pb2.PlacementCall) else calls)
-        self.unanswered += len(request.calls)
+        self.sent += len(request.calls)
         return request
 
     def of(self, calls: Iterable[Calls]) -> Iterator[placement_pb2.PlaceGangsRequest]:
@@ -287,13 +288,13 @@ class Messages:
             raise
 
     def results(self, response: placement_pb2.PlaceGangsResponse) -> Sequence[placement_pb2.PlacementResult]:
-        self.unanswered -= len(response.results)
+        self.answered += len(response.results)
         return response.results
 
     def check_end(self) -> None:
-        if self.unanswered:
+        if self.sent != self.answered:
             raise MusterError(grpc.StatusCode.INTERNAL,
-                              f"{self.unanswered} calls have no answer: musterd could not read them")
+                              f"{self.sent - self.answered} calls have no answer: musterd could not read them")
 
 
 def snapshot_parts(source: str, version: int, nodes: Sequence[facts_pb2.NodeFacts], pods: Sequence[facts_pb2.PodFacts],
