@@ -111,8 +111,8 @@ if [ "$tier" = check ]; then
   # With sanitizers fewer seeds, and fewer commands of each, reach the same code.
   export MUSTER_STEPS=1500 MUSTER_TURNS=2000 MUSTER_SHARE=4
   suite asan count_ctest make asan-doors
-  echo "not run here, but by make nightly: half of the seeds, clang-tidy on folders without changes in 50 commits, the other" \
-    "tests with sanitizers, ThreadSanitizer, Kubernetes 1.35, e2e-scale, fuzzing, mutants, planted bugs, figures"
+  echo "not run here, but by make nightly: half of the seeds, clang-tidy on folders without changes in 50 commits, the list of" \
+    "planted bugs, the other tests with sanitizers, ThreadSanitizer, Kubernetes 1.35, e2e-scale, fuzzing, mutants, planted bugs, figures"
 else
   MUSTER_ONCE=0 MUSTER_SEEDS=${NIGHTLY_SEEDS:-2000} suite test count_ctest make test
   suite lint count_one make lint

@@ -18,7 +18,7 @@ PARTS = ("state/", "service/", "k8s-extender/", "clients/")
 
 
 def changed_folders(since):
-    """Folders with changed sources and headers; None: unknown, or the rules of the linter changed."""
+    """Folders with changed sources and headers; None: every source is to be read."""
     known = subprocess.run(["git", "diff", "--name-only", since], cwd=ROOT, capture_output=True, text=True)
     if known.returncode != 0:
         print(f"the history does not reach {since}: every source is read", file=sys.stderr)
@@ -26,7 +26,9 @@ def changed_folders(since):
     files = known.stdout.split()
     if ".clang-tidy" in files:
         return None
-    return {str(Path(file).parent) for file in files if file.endswith((".cc", ".h"))}
+    folders = {str(Path(file).parent) for file in files if file.endswith((".cc", ".h"))}
+    # A folder without a source is read with the sources that include its headers: with all of them.
+    return None if any(f.startswith(PARTS) and not any((ROOT / f).glob("*.cc")) for f in folders) else folders
 
 
 def main():

@@ -105,8 +105,11 @@ func compare(t *testing.T, name, reference string, names []string, run func(*con
 			must(t, err)
 		}
 	}
-	for _, figure := range keys(samples[chosen[0].name]) {
+	for _, figure := range figureNames(samples) {
 		for _, c := range chosen {
+			if _, has := samples[c.name][0][figure]; !has {
+				continue
+			}
 			values, of := series(samples[c.name], figure), series(samples[reference], figure)
 			text := fmt.Sprintf("%.2f (%.2f to %.2f)", median(values), slices.Min(values), slices.Max(values))
 			if c.name != reference && median(of) > 0 {
@@ -149,6 +152,7 @@ func (c *contest) measured(pods int, run func(figures map[string]float64)) map[s
 	before := c.writes()
 	figures := map[string]float64{}
 	run(figures)
+	time.Sleep(2 * time.Second) // Events and statuses that are written later count too
 	total := 0.0
 	for name, p := range c.processes() {
 		used[name] += cpuSeconds(p)
@@ -156,6 +160,9 @@ func (c *contest) measured(pods int, run func(figures map[string]float64)) map[s
 		figures["CPU s of "+name] = used[name]
 	}
 	figures["CPU s"] = total
+	if c.install != "" {
+		figures["filter calls a pod"] = c.metric("muster_decision_seconds_count", "filter") / float64(pods)
+	}
 	for what, count := range c.writes() {
 		figures[what+" a pod"] = (count - before[what]) / float64(pods)
 	}
@@ -288,7 +295,12 @@ func TestBesideChurn(t *testing.T) {
 		c.nodes(40, "4")
 		return c.measured(800, func(figures map[string]float64) {
 			start := time.Now()
-			go c.createGangs(0, sizes(200, 4), "1")
+			created := make(chan struct{})
+			go func() {
+				defer close(created)
+				c.createGangs(0, sizes(200, 4), "1")
+			}()
+			c.t.Cleanup(func() { <-created })
 			members := map[string][]string{}
 			c.awaitBound(800, 5*time.Minute, func(pod *corev1.Pod) {
 				gang := pod.Name[:strings.LastIndex(pod.Name, "-")]
@@ -376,11 +388,14 @@ func TestBesidePlain(t *testing.T) {
 	})
 }
 
-func keys(samples []map[string]float64) (names []string) {
-	for _, figures := range samples {
-		for name := range figures {
-			if !slices.Contains(names, name) {
-				names = append(names, name)
+// figureNames returns the figures that any contender has.
+func figureNames(samples map[string][]map[string]float64) (names []string) {
+	for _, rounds := range samples {
+		for _, figures := range rounds {
+			for name := range figures {
+				if !slices.Contains(names, name) {
+					names = append(names, name)
+				}
 			}
 		}
 	}

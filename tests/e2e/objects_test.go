@@ -161,9 +161,8 @@ func each(n int, do func(int)) {
 		group.Add(1)
 		slots <- struct{}{}
 		go func() {
-			defer group.Done()
+			defer func() { <-slots; group.Done() }() // also if the test ends in `do`
 			do(i)
-			<-slots
 		}()
 	}
 	group.Wait()

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"math/rand"
 	"os/exec"
+	"runtime"
 	"testing"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // TestStorm: 2,000 nodes under creations, deletions, replacements, cordons, kills of either process, and half of the CPU
@@ -19,7 +22,6 @@ func TestStorm(t *testing.T) {
 	must(t, err)
 	w := newWorldWith(t, guard, "")
 	w.nodes(nodes, "8")
-	watch.allow(60 * time.Second) // a process is killed at any moment
 	defer watch.allow(0)
 	s := &storm{world: w, random: rand.New(rand.NewSource(time.Now().UnixNano())), nodes: nodes}
 	for end := time.Now().Add(lasts); time.Now().Before(end); {
@@ -46,33 +48,67 @@ type storm struct {
 	cordoned map[int]bool
 	steps    map[string]int
 	settled  time.Duration
+
+	lenientUntil, burnsUntil time.Time
 }
 
 func (s *storm) capacity() int { return s.nodes * 8 }
+
+// lenient lets bursts last longer while a process is killed and started again.
+func (s *storm) lenient() {
+	watch.allow(60 * time.Second)
+	s.lenientUntil = time.Now().Add(45 * time.Second)
+}
+
+// burn takes half of the CPU away for 20 s.
+func (s *storm) burn() {
+	if time.Now().Before(s.burnsUntil) {
+		return
+	}
+	s.burnsUntil = time.Now().Add(20 * time.Second)
+	for range max(1, runtime.NumCPU()/2) {
+		busy := exec.Command("timeout", "20", "sh", "-c", "while :; do :; done")
+		s.must(busy.Start())
+		go func() { _ = busy.Wait() }()
+	}
+}
+
+func (s *storm) remove(pod string) {
+	s.must(waitForErr(30*time.Second, func() error {
+		err := s.deletePod(pod, 0)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	}))
+}
 
 // step does one of the storm's things. Demand swings around the capacity.
 func (s *storm) step() {
 	if s.steps == nil {
 		s.steps, s.cordoned = map[string]int{}, map[int]bool{}
 	}
+	if time.Now().After(s.lenientUntil) {
+		watch.allow(10 * time.Second) // the machine is busy
+	}
 	count := func(what string) { s.steps[what]++ }
 	roll := s.random.Intn(1000)
 	switch {
 	case roll < 3:
 		count("musterd killed")
+		s.lenient()
 		s.muster.kill()
 		time.Sleep(time.Duration(s.random.Intn(2000)) * time.Millisecond)
 		s.must(s.startMuster(""))
 	case roll < 6:
 		count("kube-scheduler killed")
+		s.lenient()
 		s.scheduler.kill()
 		time.Sleep(time.Duration(s.random.Intn(2000)) * time.Millisecond)
 		s.must(s.startScheduler(guard))
 	case roll < 9:
 		count("half of the CPU taken away")
-		busy := exec.Command("timeout", "20", "sh", "-c", "while :; do :; done")
-		s.must(busy.Start())
-		go func() { _ = busy.Wait() }()
+		s.burn()
 	case roll < 150:
 		count("cordons")
 		node := s.random.Intn(s.nodes)
@@ -82,7 +118,7 @@ func (s *storm) step() {
 		count("members replaced")
 		gang := s.gangs[s.random.Intn(len(s.gangs))]
 		i := s.random.Intn(len(gang.members))
-		_ = s.deletePod(gang.members[i], 0)
+		s.remove(gang.members[i])
 		gang.members[i] = fmt.Sprintf("%s-r%d", gang.name, s.made)
 		s.made++
 		s.member(gang, gang.members[i])
@@ -114,13 +150,14 @@ func (s *storm) cordon(node int, cordoned bool) {
 
 func (s *storm) drop(i int) {
 	gang := s.gangs[i]
-	each(len(gang.members), func(m int) { _ = s.deletePod(gang.members[m], 0) })
+	each(len(gang.members), func(m int) { s.remove(gang.members[m]) })
 	s.demand -= gang.cpu * len(gang.members)
 	s.gangs = append(s.gangs[:i], s.gangs[i+1:]...)
 }
 
 // calm ends the storm: nodes are open, and what is left fits however it is packed. All of it must run.
 func (s *storm) calm() {
+	time.Sleep(time.Until(s.burnsUntil))
 	for node, cordoned := range s.cordoned {
 		if cordoned {
 			s.cordon(node, false)
