@@ -93,19 +93,25 @@ grpc::Status ReadCall(const v1::GetSubmissionRequest& request, const std::string
   return OfSubmission(request, path, options, AskGang{request.id()}, out);
 }
 
+std::string PathOf(v1::PlacementCall::CallCase kind) {
+  const google::protobuf::FieldDescriptor* field = v1::PlacementCall::descriptor()->FindFieldByNumber(kind);
+  return field == nullptr ? "" : absl::StrCat(field->name(), ".");
+}
+
 grpc::Status ReadCall(const v1::PlacementCall& call, const RpcOptions& options, PlacementCommand* out) {
+  const std::string path = PathOf(call.call_case());
   switch (call.call_case()) {
     case v1::PlacementCall::kSubmit:
       if (call.submit().request_id().empty()) {
-        return Invalid("submit.request_id", "is empty; expected an id, by which the call can be repeated");
+        return Invalid(path + "request_id", "is empty; expected an id, by which the call can be repeated");
       }
-      return ReadCall(call.submit(), "submit.", options, out);
+      return ReadCall(call.submit(), path, options, out);
     case v1::PlacementCall::kConfirm:
-      return ReadCall(call.confirm(), "confirm.", options, out);
+      return ReadCall(call.confirm(), path, options, out);
     case v1::PlacementCall::kAbandon:
-      return ReadCall(call.abandon(), "abandon.", options, out);
+      return ReadCall(call.abandon(), path, options, out);
     case v1::PlacementCall::kGet:
-      return ReadCall(call.get(), "get.", options, out);
+      return ReadCall(call.get(), path, options, out);
     case v1::PlacementCall::CALL_NOT_SET:
       break;
   }

@@ -27,6 +27,8 @@ struct PlacementCommand {
                                     const RpcOptions& options, PlacementCommand* out);
 [[nodiscard]] grpc::Status ReadCall(const v1::GetSubmissionRequest& request, const std::string& path,
                                     const RpcOptions& options, PlacementCommand* out);
+// The field of a call of PlaceGangs with a dot behind it: the `path` of its own fields; empty: none is set.
+[[nodiscard]] std::string PathOf(v1::PlacementCall::CallCase kind);
 // A call of PlaceGangs: also INVALID_ARGUMENT if none is set, or if a submission has no id by which to repeat it.
 [[nodiscard]] grpc::Status ReadCall(const v1::PlacementCall& call, const RpcOptions& options, PlacementCommand* out);
 

@@ -9,6 +9,7 @@
 #include "muster/v1/placement.grpc.pb.h"
 #include "service/rpc/pages.h"
 #include "service/rpc/placement_calls.h"
+#include "service/rpc/placement_stream.h"
 #include "service/rpc/rpc_gate.h"
 #include "service/rpc/services.h"
 #include "service/rpc/stream.h"

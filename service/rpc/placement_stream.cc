@@ -1,7 +1,7 @@
-// PlaceGangs: calls and answers of one caller on one stream, in order.
-//
 // The gRPC threads read calls and convert them into commands. A reply of the engine is only stored on its thread; a
 // gRPC thread converts and sends all that are ready in order.
+#include "service/rpc/placement_stream.h"
+
 #include <grpcpp/alarm.h>
 
 #include <algorithm>
@@ -11,11 +11,9 @@
 #include <variant>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "google/rpc/status.pb.h"
 #include "service/rpc/placement_calls.h"
 #include "service/rpc/rpc_gate.h"
-#include "service/rpc/services.h"
 #include "service/rpc/stream.h"
 #include "service/rpc/submission_mapping.h"
 #include "support/clock.h"
@@ -34,8 +32,6 @@ constexpr int64_t kFirstAnswerWeight = 64;
 // One message has at most this many answers, and about so many bytes.
 constexpr size_t kMaxResults = 256;
 constexpr size_t kMaxResultBytes = size_t{1} << 20;
-// The caller's rights are checked again with the first message after this time.
-constexpr absl::Duration kAdmittedFor = absl::Seconds(10);
 
 // Weights are in KiB, roughly. Of a submission with its pods and its answer; the answer to another call is not known
 // yet.
@@ -49,12 +45,6 @@ int64_t WeightOf(const absl::StatusOr<Reply>& reply) {
   return reply.ok() ? static_cast<int64_t>(std::get<SubmissionReply>(*reply).places.size() / 8) : 0;
 }
 
-// "submit." and so on: the path of the fields of a call.
-std::string PathOf(const v1::PlacementCall& call) {
-  const auto* field = v1::PlacementCall::descriptor()->FindFieldByNumber(call.call_case());
-  return field == nullptr ? "" : absl::StrCat(field->name(), ".");
-}
-
 // The calls of a stream whose answers are not written yet, in order. Thread-safe; outlives the stream while the engine
 // has commands of it.
 class Calls {
@@ -62,7 +52,7 @@ class Calls {
   using Result = std::variant<grpc::Status, absl::StatusOr<Reply>>;
   struct Call {
     std::string id;
-    std::string path;
+    v1::PlacementCall::CallCase kind = v1::PlacementCall::CALL_NOT_SET;
     absl::Time begun;
     int64_t weight = 0;
     int64_t expected = 0;  // a part of the weight: of the answer
@@ -70,12 +60,12 @@ class Calls {
     Result result = grpc::Status::OK;
   };
 
-  int64_t Begin(std::string id, std::string path, const v1::PlacementCall& call) {
+  int64_t Begin(std::string id, const v1::PlacementCall& call) {
     const int64_t weight = WeightOf(call);
     MutexLock lock(&mutex_);
     const int64_t expected = call.has_submit() ? 0 : answer_weight_;
     weight_ += weight + expected;
-    open_.push_back({std::move(id), std::move(path), SteadyNow(), weight + expected, expected});
+    open_.push_back({std::move(id), call.call_case(), SteadyNow(), weight + expected, expected});
     return first_ + static_cast<int64_t>(open_.size()) - 1;
   }
   // Returns whether the caller must send: there are answers, and no thread sends them yet.
@@ -145,7 +135,7 @@ class PlacementStream final : public StreamReactor<v1::PlaceGangsResponse, Bidi>
       }
       return CloseIfOver();
     }
-    if (SteadyNow() - admitted_ < kAdmittedFor) return ServeMessage();
+    if (SteadyNow() - admitted_ < gate()->options().stream_rights_checked) return ServeMessage();
     gate()->CheckAgain(context_, Role::kReadWrite, [handle = handle()](const absl::Status& may) {
       handle->With([&](StreamReactor* stream) { static_cast<PlacementStream*>(stream)->OnChecked(may); });
     });
@@ -232,7 +222,7 @@ class PlacementStream final : public StreamReactor<v1::PlaceGangsResponse, Bidi>
     const ScopedCaller on(trace_caller_);
     PlacementCommand read;
     const grpc::Status valid = ReadCall(call, gate()->options(), &read);
-    const int64_t sequence = calls_->Begin(read.id, PathOf(call), call);
+    const int64_t sequence = calls_->Begin(read.id, call);
     const auto answer = [calls = calls_, handle = handle(), sequence](Calls::Result result) {
       if (!calls->Answer(sequence, std::move(result))) return;
       OnGrpcThread([handle] {
@@ -273,7 +263,7 @@ class PlacementStream final : public StreamReactor<v1::PlaceGangsResponse, Bidi>
       return status;
     } else {
       status = ToGrpc(reply.status(), "", [&answered](const Problem& problem) {
-        return problem.subject == Subject::kField ? absl::StrCat(answered.path, problem.name) : "";
+        return problem.subject == Subject::kField ? PathOf(answered.kind) + problem.name : std::string();
       });
     }
     result->mutable_error()->ParseFromString(status.error_details());

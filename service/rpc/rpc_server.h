@@ -32,7 +32,8 @@ struct RpcOptions {
   Access* access = nullptr;  // callers that are allowed; nullptr: all
   LimitOptions limits;
   int max_message_bytes = 4 << 20;
-  absl::Duration snapshot_stall = absl::Seconds(10);  // a snapshot without a part for this long loses its permit
+  absl::Duration stream_rights_checked = absl::Seconds(10);  // a PlaceGangs checks its caller again after this time
+  absl::Duration snapshot_stall = absl::Seconds(10);         // a snapshot without a part for this long loses its permit
   bool facts_from_kubernetes = false;  // Kubernetes announces the facts: nodes, pods and submissions are refused here
   std::string queue_source_text;       // where queues are declared, as a phrase; empty: over this API
   ManifestReader manifests;            // nullptr: manifests are refused

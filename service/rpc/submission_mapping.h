@@ -22,10 +22,6 @@ class RpcGate;
                                                                                    grpc::CallbackServerContext* context,
                                                                                    const std::string& name_space);
 
-// The calls of one caller and their answers, in order.
-[[nodiscard]] grpc::ServerBidiReactor<v1::PlaceGangsRequest, v1::PlaceGangsResponse>* BeginPlacementStream(
-    RpcGate* gate, grpc::CallbackServerContext* context);
-
 }  // namespace muster
 
 #endif  // MUSTER_SERVICE_RPC_SUBMISSION_MAPPING_H_

@@ -12,15 +12,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
-#include <deque>
-#include <fstream>
-#include <iterator>
-#include <mutex>
-#include <numeric>
-#include <sstream>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -29,26 +22,15 @@
 #include "muster/v1/gang.grpc.pb.h"
 #include "muster/v1/placement.grpc.pb.h"
 #include "tests/bench/echo.grpc.pb.h"
+#include "tests/bench/rpc_figures.h"
 #include "tests/support/running_musterd.h"
 
 namespace muster {
 namespace {
 
-using Steady = std::chrono::steady_clock;
 constexpr int kStreams = 10'000;
 constexpr int kChannels = 20;
-constexpr int kRounds = 5;
 constexpr char kLimits[] = "limits: {callsPerSecond: 10000000, streamsPerClient: 20000}\n";
-
-void Print(const std::string& figure, std::vector<double> samples, const char* unit) {
-  std::sort(samples.begin(), samples.end());
-  const auto at = [&](double q) { return samples[static_cast<size_t>(q * static_cast<double>(samples.size() - 1))]; };
-  const double mean = std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(samples.size());
-  std::printf(R"({"figure":"%s","unit":"%s","n":%zu,"mean":%.6g,"median":%.6g,"p99":%.6g,"min":%.6g,"max":%.6g})"
-              "\n",
-              figure.c_str(), unit, samples.size(), mean, at(0.5), at(0.99), samples.front(), samples.back());
-  std::fflush(stdout);
-}
 
 class EchoService final : public bench::Echo::CallbackService {
  public:
@@ -120,18 +102,6 @@ bool AddNode(MusterClient* client, const char* pods) {
   return client->UpdateFacts(nodes).ok();
 }
 
-// A request for a gang of `size`.
-v1::SubmitGangRequest GangRequest(const std::string& id, int size) {
-  v1::SubmitGangRequest request;
-  request.set_request_id(id);
-  request.mutable_gang()->set_name(id);
-  request.mutable_gang()->set_min_member(size);
-  v1::MemberSet* members = request.add_members();
-  members->set_count(size);
-  (*members->mutable_shape()->mutable_requests())["cpu"] = "1m";
-  return request;
-}
-
 // Calls a second of `callers` threads together; `call(thread)` makes one.
 template <typename Call>
 double Rate(int callers, Call call) {
@@ -177,19 +147,6 @@ struct Permit {
   v1::PermitEvent event;
   std::unique_ptr<grpc::ClientAsyncReader<v1::PermitEvent>> reader;
 };
-
-// CPU seconds of a process.
-double CpuOf(pid_t pid) {
-  std::ifstream in(absl::StrCat("/proc/", pid, "/stat"));
-  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  std::istringstream rest(text.substr(text.rfind(')') + 1));
-  std::string field;
-  int64_t ticks = 0;
-  for (int i = 3; i <= 15 && rest >> field; ++i) {
-    if (i >= 14) ticks += std::strtoll(field.c_str(), nullptr, 10);  // utime, stime (proc(5))
-  }
-  return static_cast<double>(ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
-}
 
 class RpcBench {
  public:
@@ -330,88 +287,6 @@ class RpcBench {
     }
     StreamFigure(MusterClient::Connect(options)->get(), durable.pid(), absl::StrCat(", durable", slow));
     return true;
-  }
-
-  // Gangs of one, submitted and confirmed in one call each, by one PlaceGangs. Some 10,000 run; the oldest end, a
-  // thousand in one call.
-  static void StreamFigure(MusterClient* client, pid_t musterd, const std::string& where) {
-    constexpr int kBatch = 64;
-    constexpr int kWindow = 2'048;  // calls that are not answered yet
-    std::vector<double> rates;
-    std::vector<double> cpu;
-    int number = 0;
-    for (int round = 0; round < kRounds; ++round) {
-      int64_t sent = 0;
-      std::mutex mutex;
-      std::condition_variable answered;
-      int open = 0;
-      int64_t started = 0;
-      std::deque<std::string> running;
-      bool over = false;
-      std::thread ending([&] {
-        for (;;) {
-          v1::UpdateFactsRequest ended;
-          {
-            std::unique_lock<std::mutex> lock(mutex);
-            answered.wait(lock, [&] { return over || running.size() >= 10'000; });
-            if (over && running.empty()) return;
-            for (int i = 0; i < 1'000 && !running.empty(); ++i, running.pop_front())
-              ended.add_removed_pods(running.front());
-          }
-          if (!client->UpdateFacts(ended).ok()) return;
-        }
-      });
-      const double used = CpuOf(musterd);
-      const auto begun = Steady::now();
-      const std::unique_ptr<PlacementStream> stream = client->PlaceGangs();
-      std::thread writer([&] {
-        while (Steady::now() - begun < std::chrono::seconds(1)) {
-          v1::PlaceGangsRequest request;
-          {
-            std::unique_lock<std::mutex> lock(mutex);
-            answered.wait(lock, [&] { return over || open + kBatch <= kWindow; });
-            if (over) return;
-            open += kBatch;
-          }
-          for (int i = 0; i < kBatch; ++i) {
-            v1::SubmitGangRequest* submit = request.add_calls()->mutable_submit();
-            *submit = GangRequest(absl::StrCat("stream-", number++), 1);
-            submit->set_confirm(true);
-          }
-          sent += kBatch;
-          if (!stream->Write(request)) return;
-        }
-        stream->WritesDone();
-      });
-      v1::PlaceGangsResponse response;
-      while (stream->Read(&response)) {
-        const std::lock_guard<std::mutex> lock(mutex);
-        for (const v1::PlacementResult& result : response.results()) {
-          if (result.submission().state() == v1::Submission::STATE_CONFIRMED) ++started;
-          for (const v1::Placement& place : result.submission().placements()) running.push_back(place.pod_uid());
-        }
-        open -= response.results_size();
-        if (open <= kWindow - kBatch || running.size() >= 10'000) answered.notify_all();
-      }
-      const double seconds = std::chrono::duration<double>(Steady::now() - begun).count();
-      const double cpu_s = CpuOf(musterd) - used;
-      {
-        const std::lock_guard<std::mutex> lock(mutex);
-        over = true;
-      }
-      answered.notify_all();
-      ending.join();
-      writer.join();
-      const absl::Status status = stream->Finish();
-      if (!status.ok() || started != sent) {
-        std::fprintf(stderr, "%s; %ld of %ld gangs started\n", status.ToString().c_str(), started, sent);
-        return;
-      }
-      rates.push_back(static_cast<double>(started) / seconds);
-      cpu.push_back(cpu_s / static_cast<double>(started) * 1e6);
-    }
-    Print(absl::StrCat("gangs of 1 by one stream", where), rates, "/s");
-    Print(absl::StrCat("CPU of musterd for a gang of 1 by stream", where), cpu, "us");
   }
 
   void GangsBesideEchoes() {

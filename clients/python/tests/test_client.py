@@ -222,7 +222,7 @@ def calls() -> List[Union[muster.PlacementCall, List[muster.PlacementCall]]]:
             request_id=request_id, confirm=True, gang=muster.GangSpec(name=name, min_member=5),
             members=[muster.MemberSet(count=5, shape=muster.PodShape(requests={GPU: "1"}))]))
     return [[submit("a", "id-a"), submit("b", "")], submit("c", "id-c"),
-            muster.PlacementCall(get=muster.GetSubmissionRequest(id="nobody"))]
+            muster.PlacementCall(get=muster.GetSubmissionRequest(id="unknown"))]
 
 
 def check_results(results: List[muster.PlacementResult]) -> None:
@@ -258,7 +258,7 @@ def test_many_calls_share_a_stream_of_the_asynchronous_client(musterd: Musterd) 
 
 def test_an_error_of_the_calls_iterator_reaches_the_caller(musterd: Musterd) -> None:
     def broken() -> Iterator[muster.PlacementCall]:
-        yield muster.PlacementCall(get=muster.GetSubmissionRequest(id="nobody"))
+        yield muster.PlacementCall(get=muster.GetSubmissionRequest(id="unknown"))
         raise ValueError("no more")
 
     async def run() -> None:

@@ -8,7 +8,9 @@
 #include "absl/time/clock.h"
 #include "google/rpc/error_details.pb.h"
 #include "muster/v1/placement.grpc.pb.h"
+#include "service/security/access.h"
 #include "tests/service/rpc/rpc_fixture.h"
+#include "tests/support/test_folder.h"
 
 namespace muster {
 namespace {
@@ -77,12 +79,12 @@ class PlaceGangs : public Rpc {
 TEST_F(PlaceGangs, Calls_AreAnsweredInTheirOrder) {
   v1::PlacementCall nameless = Submit("", 1, "1", true);
   v1::PlacementCall invalid = Submit("x", 1, "many", true);
-  EXPECT_EQ(Texts(Place({{Submit("a", 1, "1", true), Get("a"), Get("nobody")},
+  EXPECT_EQ(Texts(Place({{Submit("a", 1, "1", true), Get("a"), Get("unknown")},
                          {nameless, v1::PlacementCall(), invalid, Submit("b", 1, "1", false)},
                          {},
                          {Submit("c", 1, "1", true), Get("b")}})),
             (std::vector<std::string>{
-                "a CONFIRMED", "a CONFIRMED", "5: no submission nobody is known, or it ended too long ago",
+                "a CONFIRMED", "a CONFIRMED", "5: no submission unknown is known, or it ended too long ago",
                 "3: submit.request_id: is empty; expected an id, by which the call can be repeated",
                 "3: call: is not set; expected submit, confirm, abandon or get",
                 "3: submit.members[0].shape.requests.cpu: \"many\" is not a quantity (no digits); expected a number "
@@ -145,7 +147,7 @@ TEST_F(PlaceGangs, ErrorOfTheCore_NamesTheFieldOfTheCall) {
 
 // More calls in one message than may wait at once.
 TEST_F(PlaceGangs, LargeMessage_IsServedInPieces) {
-  EXPECT_EQ(Place({std::vector<v1::PlacementCall>(10'000, Get("nobody"))}).size(), 10'000U);
+  EXPECT_EQ(Place({std::vector<v1::PlacementCall>(10'000, Get("unknown"))}).size(), 10'000U);
 }
 
 // A message that cannot be parsed ends the stream; that is no success.
@@ -170,7 +172,7 @@ TEST_F(PlaceGangs, UnreadAnswers_StopTheService) {
     for (int i = 0; i < kMessages; ++i) {
       std::vector<v1::PlacementCall> calls;
       for (int j = 0; j < kCalls; ++j)
-        calls.push_back(Get(absl::StrCat("nobody-", i * kCalls + j, std::string(1'000, 'x'))));
+        calls.push_back(Get(absl::StrCat("unknown-", i * kCalls + j, std::string(1'000, 'x'))));
       EXPECT_TRUE(stream->Write(MessageOf(calls)));
       ++sent;
     }
@@ -184,7 +186,7 @@ TEST_F(PlaceGangs, UnreadAnswers_StopTheService) {
   v1::PlaceGangsResponse response;
   while (stream->Read(&response)) {
     for (const v1::PlacementResult& result : response.results()) {
-      EXPECT_TRUE(absl::StrContains(result.error().message(), absl::StrCat("nobody-", answers, "x")));
+      EXPECT_TRUE(absl::StrContains(result.error().message(), absl::StrCat("unknown-", answers, "x")));
       ++answers;
     }
   }
@@ -232,6 +234,39 @@ TEST_F(PlaceGangs, CallsWhileFactsComeFromKubernetes_AreRefused) {
   to.server = absl::StrCat("127.0.0.1:", server.port());
   client_ = *MusterClient::Connect(to);
   EXPECT_TRUE(absl::StrContains(Texts(Place({{Submit("a", 1, "1", true)}})).at(0), "create the pods there"));
+  client_.reset();
+  server.Stop();
+}
+
+// The caller's token is removed while its stream is open.
+TEST_F(PlaceGangs, CallerWithoutRightsAnyMore_IsServedNoLonger) {
+  const TestFolder folder;
+  AccessOptions who;
+  who.tokens_file = folder.Write("tokens", "alice read-write a-token-of-some-length\n");
+  Access access(who, nullptr);
+  ASSERT_TRUE(access.Start().ok());
+  RpcOptions options = Options(nullptr);
+  options.access = &access;
+  options.stream_rights_checked = absl::ZeroDuration();
+  RpcServer server(&engine_, options);
+  ASSERT_TRUE(server.Start().ok());
+  ClientOptions to;
+  to.server = absl::StrCat("127.0.0.1:", server.port());
+  to.token = "a-token-of-some-length";
+  client_ = *MusterClient::Connect(to);
+  const std::unique_ptr<PlacementStream> stream = client_->PlaceGangs();
+  v1::PlaceGangsResponse response;
+  ASSERT_TRUE(stream->Write(MessageOf({Get("a")})));
+  ASSERT_TRUE(stream->Read(&response));
+  folder.Write("tokens", "bob read-write b-token-of-some-length\n");
+  int served = 0;
+  while (served < 1'000 && stream->Write(MessageOf({Get("a")})) && stream->Read(&response)) {
+    ++served;
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  EXPECT_LT(served, 1'000);
+  stream->WritesDone();
+  EXPECT_TRUE(absl::IsUnauthenticated(stream->Finish()));
   client_.reset();
   server.Stop();
 }
