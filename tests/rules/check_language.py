@@ -2,6 +2,7 @@
 """The language of the tree: comments, documents, identifiers, test names and commit subjects (docs/glossary.md).
 
   check_language.py ROOT [FOLDER...]  print every violation (below FOLDER only); exit 1 if there is one
+  check_language.py --subject FILE    check the commit message in FILE (tools/hooks/commit-msg)
   check_language.py --self-test       prove that each rule catches what it is for
 
 Things are not people: pronouns for persons and words that stand for a noun of the glossary are refused in comments and
@@ -178,6 +179,10 @@ def self_test():
 def main():
     if sys.argv[1:] == ["--self-test"]:
         return self_test()
+    if sys.argv[1:2] == ["--subject"]:
+        found = list(commit_violations(Path(sys.argv[2]).read_text().splitlines()[:1]))
+        print("\n".join(found))
+        return 1 if found else 0
     root, folders = Path(sys.argv[1]), tuple(sys.argv[2:])
     listing = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True, check=True)
     files = [Path(f) for f in listing.stdout.splitlines() if f.startswith(folders or ("",)) and (root / f).is_file()]
