@@ -58,7 +58,7 @@ void Backlog::Remove(int32_t item) {
 
 void Backlog::JoinGroup(Bucket* bucket, const std::string& needs) {
   const WakeCondition& wait_for = bucket->wait_for;
-  if (!wait_for.in_cluster()) return;
+  if (!wait_for.in_group()) return;
   const auto [entry, fresh] = group_ids_.try_emplace(GroupKey(wait_for.classes, wait_for.at_least), 0);
   if (fresh) {
     if (free_groups_.empty()) {
@@ -266,7 +266,8 @@ void Backlog::Wake(bool forced, absl::FunctionRef<bool(const WakeCondition&, int
   }
   for (auto& [needs, bucket] : blocked_) {
     const WakeCondition& wait_for = bucket.wait_for;
-    if (wait_for.holds || (bucket.awake && bucket.forced == forced) || (!forced && !wait_for.queue)) continue;
+    if (wait_for.holds || (bucket.awake && bucket.forced == forced) || (!forced && bucket.group != kNoGroupOfBuckets))
+      continue;
     if (!helps(wait_for, wait_for.queue ? bucket.waiting.begin()->second : -1)) continue;
     bucket.awake = true;
     bucket.forced = bucket.forced || forced;

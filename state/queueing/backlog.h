@@ -5,8 +5,8 @@
 // could help. Blocked items with the same needs (an equal text) form one bucket. When a bucket wakes, only its first
 // item in order is tried; when that item succeeds, the next one is tried. While a partially bound item is blocked,
 // only partially bound items are tried (K-13). Items are in lanes, one for each queue; a bucket belongs to one lane.
-// Buckets that wait for the same room form one group: they wake and sleep together, in one step. With many queues there
-// are few groups and many buckets. The backlog knows neither nodes nor gangs. Not thread-safe.
+// Buckets that wait for room for the same pods form one group: they wake and sleep together, in one step. With many
+// queues there are few groups and many buckets. The backlog knows neither nodes nor gangs. Not thread-safe.
 #ifndef MUSTER_STATE_QUEUEING_BACKLOG_H_
 #define MUSTER_STATE_QUEUEING_BACKLOG_H_
 
@@ -34,7 +34,8 @@ struct WakeCondition {
   bool holds = false;                       // ended holds, not capacity
   bool queue = false;                       // room in its queue, not in the cluster
   int32_t at_least = 0;  // one class only: the number of its pods that there must be room for; 0: not known
-  [[nodiscard]] bool in_cluster() const { return !holds && !queue; }
+  // It waits for room for certain pods, which other claims can take again.
+  [[nodiscard]] bool in_group() const { return !holds && !queue && !classes.empty(); }
   friend bool operator==(const WakeCondition&, const WakeCondition&) = default;
 };
 
@@ -104,9 +105,8 @@ class Backlog {
   // Wakes all buckets that wait for ended holds.
   void WakeWaitingForHolds();
   // Wakes all buckets that wait for capacity and for which `helps` returns true: it is asked once for each group, and
-  // for each bucket that waits for room in its queue. `forced`: their items are tried even without room for them,
-  // because the reason may have changed. The second argument of `helps` is the first item of a bucket that waits for
-  // room in its queue, else -1.
+  // for each bucket without one. `forced`: their items are tried even without room for them, because the reason may have
+  // changed. The second argument of `helps` is the first item of a bucket that waits for room in its queue, else -1.
   void Wake(bool forced, absl::FunctionRef<bool(const WakeCondition&, int32_t)> helps);
   // Whether the item's bucket was woken with `forced`.
   [[nodiscard]] bool is_forced_retry(int32_t item) const;
@@ -137,7 +137,7 @@ class Backlog {
     std::optional<QueueKey> first;   // the key of its first item in Lane::blocked and Lane::groups
     int32_t lane = 0;
   };
-  // Buckets with the same condition, if it is room in the cluster.
+  // Buckets with the same condition: WakeCondition::in_group.
   struct Group {
     WakeCondition wait_for;
     int32_t buckets = 0;

@@ -51,7 +51,7 @@ class ListedBacklog {
   void Sleep(const std::string& needs) { kinds_[needs].awake = kinds_[needs].alone = false; }
   void SleepGroups(const std::function<bool(const WakeCondition&)>& lost) {
     for (auto& [needs, kind] : kinds_) {
-      if (!kind.alone && kind.wait_for.in_cluster() && lost(kind.wait_for)) kind.awake = false;
+      if (!kind.alone && kind.wait_for.in_group() && lost(kind.wait_for)) kind.awake = false;
     }
   }
   void Wake(bool alone, const std::function<bool(const std::string&, const WakeCondition&)>& helps) {
@@ -164,9 +164,12 @@ TEST(BacklogTest, RandomOperations_AgreeWithScannedList) {
           break;
         case 2:
         case 3: {
-          WakeCondition wait_for{{roll(2)}, needs == "d"};
+          WakeCondition wait_for{{}, needs == "d"};
           wait_for.queue = needs == "e";
-          wait_for.at_least = roll(2);
+          if (roll(4) != 0) {
+            wait_for.classes.push_back(roll(2));
+            wait_for.at_least = roll(2);
+          }
           const Reason why{ReasonCode::kNoRoom, absl::StrCat("step ", step)};
           backlog.Remove(item);
           twin.Remove(item);
@@ -183,14 +186,15 @@ TEST(BacklogTest, RandomOperations_AgreeWithScannedList) {
           const int most = roll(2);
           const bool forced = roll(4) == 0;
           const auto fits = [&](const WakeCondition& w) {
-            return !w.classes.empty() && w.classes.front() == cls && w.at_least <= most;
+            return w.classes.empty() || (w.classes.front() == cls && w.at_least <= most);
           };
           backlog.Wake(forced, [&](const WakeCondition& w, int32_t first) {
             EXPECT_EQ(first >= 0, w.queue);
             return fits(w);
           });
-          twin.Wake(forced, [&](const std::string&, const WakeCondition& w) { return w.in_cluster() && fits(w); });
-          twin.Wake(true, [&](const std::string&, const WakeCondition& w) { return w.queue && fits(w); });
+          twin.Wake(forced, [&](const std::string&, const WakeCondition& w) { return w.in_group() && fits(w); });
+          twin.Wake(true,
+                    [&](const std::string&, const WakeCondition& w) { return !w.in_group() && !w.holds && fits(w); });
           break;
         }
         case 6:
