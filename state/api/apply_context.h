@@ -4,6 +4,7 @@
 #ifndef MUSTER_STATE_API_APPLY_CONTEXT_H_
 #define MUSTER_STATE_API_APPLY_CONTEXT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -29,6 +30,8 @@ class ApplyContext {
     out_->reply_after_commit = false;
   }
   void EmitEffect(Effect effect) { out_->effects.push_back(std::move(effect)); }
+  // The number of effects so far.
+  [[nodiscard]] size_t effects() const { return out_->effects.size(); }
   // Prepares for `records` more records.
   void ReserveRecords(size_t records) { out_->records.reserve(out_->records.size() + records); }
   // Adds a record to store or to delete.

@@ -12,9 +12,9 @@
 namespace muster {
 namespace {
 
-// Each takes 2 to 4 us. What comes due at one moment, after a restart or a burst, may be a hundred thousand gangs
-// (K-2).
-constexpr int32_t kMaxDuePerTick = 1'000;
+// The work of one Tick: gangs and pods that are due, and effects, of which a gang may have one for each member. Each
+// takes 1 to 2 us. What comes due at one moment, after a restart or a burst, may be a hundred thousand gangs (K-2).
+constexpr size_t kMaxTickWork = 1'000;
 
 absl::Status UnknownPod(const std::string& uid) { return absl::NotFoundError(absl::StrCat("no pod with uid ", uid)); }
 
@@ -407,8 +407,8 @@ void Machine::On(const Tick&, ApplyContext* ctx) {
   r_.slot_filter.ExpireRefusals(ctx->now_ms());
   if (r_.sources.ExpiresAt() <= ctx->now_ms()) r_.ingest.ExpireStaleNodes(ctx);
   // The rest stays due: other commands are applied before the next Tick.
-  int32_t left = kMaxDuePerTick;
-  for (; left > 0; --left) {
+  size_t due = 0;
+  for (; due + ctx->effects() < kMaxTickWork; ++due) {
     const auto id = r_.gang_deadlines.TakeDue(ctx->now_ms());
     if (!id.has_value()) break;
     const Gang& gang = r_.gangs.gang(*id);
@@ -422,7 +422,7 @@ void Machine::On(const Tick&, ApplyContext* ctx) {
     }
     r_.gangs.Touch(gang);  // its reconciliation sets the next deadline
   }
-  for (; left > 0; --left) {
+  for (; due + ctx->effects() < kMaxTickWork; ++due) {
     const auto id = r_.pod_deadlines.TakeDue(ctx->now_ms());
     if (!id.has_value()) break;
     r_.bindings.OnTime(r_.gangs.pod(*id), ctx);

@@ -63,6 +63,13 @@ double World::ApplyMs(const Command& command, Outcome* outcome) {
   return took;
 }
 
+bool World::DueIn(int64_t ms) {
+  const int64_t due = machine_.NextDeadline();
+  if (due == kNever || due > now_ms_ + ms) return false;
+  now_ms_ = std::max(now_ms_, due);
+  return true;
+}
+
 void World::Publish() {
   std::vector<std::string> gangs;
   std::vector<std::string> nodes;

@@ -48,6 +48,9 @@ class World {
     double longest_ms = 0;  // of one round
     double publish_ms = 0;  // reading the changes, after every round; not included above
   };
+  [[nodiscard]] bool PlanningDue() const { return machine_.PlanningDue(); }
+  // Whether a Tick is due within this time; if so, the time of the next command is not before it.
+  [[nodiscard]] bool DueIn(int64_t ms);
   // Runs rounds like those of the engine, until nothing is due.
   Planning Plan();
   // One round of the default size.
