@@ -4,14 +4,14 @@
 # With AGAINST it compares with older programs instead: old and new alternate, BENCH_ROUNDS times (5), one at a time:
 #   tools/bench.sh BUILD AGAINST
 # AGAINST: a git revision, which is built in build/against, or a directory with older programs.
-# BENCH_PROGRAMS: a subset of "core_bench engine_bench placement_bench topology_bench http_bench rpc_bench".
+# BENCH_PROGRAMS: a subset of "core_bench engine_bench placement_bench topology_bench http_bench rpc_bench start_bench".
 # BENCH_FIGURES: figures of core_bench, from decide plan place allocate freed groups nodes filter classes waiting queues.
 # The figures with a real kube-scheduler come from `make e2e` (lines FIGURE).
 set -euo pipefail
 build=$1
 against=${2:-}
 cd "$(dirname "$0")/.."
-programs=${BENCH_PROGRAMS:-core_bench engine_bench placement_bench topology_bench http_bench rpc_bench}
+programs=${BENCH_PROGRAMS:-core_bench engine_bench placement_bench topology_bench http_bench rpc_bench start_bench}
 
 run() { # PROGRAM FILE: its figures
   case $1 in

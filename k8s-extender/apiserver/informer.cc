@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <random>
 #include <set>
 #include <utility>
@@ -141,33 +142,38 @@ void Informer::Fail(const absl::Status& status, int* failures) {
   if (!stop_) stopped_.WaitWithTimeout(&wait_mutex_, absl::Milliseconds(wait_ms));
 }
 
+std::future<absl::StatusOr<KubeResponse>> Informer::RequestPage(const std::string& token) {
+  std::string path = absl::StrCat(path_, "?limit=", kPage);
+  if (!token.empty()) absl::StrAppend(&path, "&continue=", EscapeQuery(token));
+  return std::async(std::launch::async, [client = client_, path = std::move(path)] {
+    return client->Send(KubeMethod::kGet, path, "", kListTimeout);
+  });
+}
+
 absl::Status Informer::List() {
   std::set<std::string> seen;
-  std::string token;
   std::string version;
-  do {
-    std::string path = absl::StrCat(path_, "?limit=", kPage);
-    if (!token.empty()) absl::StrAppend(&path, "&continue=", EscapeQuery(token));
-    const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kGet, path, "", kListTimeout);
+  // The server makes the next page while this one is read.
+  std::future<absl::StatusOr<KubeResponse>> next = RequestPage("");
+  while (next.valid()) {
+    const absl::StatusOr<KubeResponse> response = next.get();
     if (!response.ok()) return response.status();
     if (response->status != 200) return Refused(*response);
-    const absl::StatusOr<Json> list = ParseObjects(response->body, "list");
-    if (!list.ok()) return list.status();
-    if (absl::Status is_list = CheckList(*list); !is_list.ok()) return is_list;
-    const Json& items = Child(*list, "items");
-    if (items.is_array()) {
-      for (const Json& item : items) {
-        seen.insert(KeyOf(item));
-        {
-          MutexLock lock(&objects_mutex_);
-          Upsert(item);
-        }
-        if (stop_) return absl::CancelledError("stopping");
-      }
-    }
-    version = StringOrEmpty(Child(*list, "metadata"), "resourceVersion");
-    token = StringOrEmpty(Child(*list, "metadata"), "continue");
-  } while (!token.empty());
+    const auto on_head = [&](const Json& list) {
+      if (absl::Status is_list = CheckList(list); !is_list.ok()) return is_list;
+      version = StringOrEmpty(Child(list, "metadata"), "resourceVersion");
+      const std::string token = StringOrEmpty(Child(list, "metadata"), "continue");
+      if (!token.empty()) next = RequestPage(token);
+      return absl::OkStatus();
+    };
+    const auto on_item = [&](const Json& item) {
+      seen.insert(KeyOf(item));
+      MutexLock lock(&objects_mutex_);
+      Upsert(item);
+      return !stop_;
+    };
+    if (absl::Status read = ReadList(response->body, "list", on_head, on_item); !read.ok()) return read;
+  }
   size_t objects = 0;
   {
     MutexLock lock(&objects_mutex_);

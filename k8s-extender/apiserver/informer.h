@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <functional>
+#include <future>
 #include <map>
 #include <string>
 #include <thread>
@@ -50,6 +51,8 @@ class Informer {
  private:
   void Run();
   [[nodiscard]] absl::Status List();
+  // Requests a page on a thread of its own; empty `token`: the first one.
+  [[nodiscard]] std::future<absl::StatusOr<KubeResponse>> RequestPage(const std::string& token);
   [[nodiscard]] absl::Status Watch();
   [[nodiscard]] bool OnLine(absl::string_view line, absl::Status* failure) ABSL_LOCKS_EXCLUDED(objects_mutex_);
   [[nodiscard]] std::string version() const ABSL_LOCKS_EXCLUDED(objects_mutex_);

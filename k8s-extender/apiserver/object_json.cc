@@ -16,7 +16,13 @@ constexpr int kMaxDepth = 200;
 // Larger texts are pages of lists: the memory of their parser is not kept for the next event.
 constexpr size_t kMaxKeptText = size_t{64} << 10;
 
+constexpr char kItems[] = "items";
 constexpr std::array<absl::string_view, 3> kContainerLists = {"containers", "ephemeralContainers", "initContainers"};
+constexpr std::array<absl::string_view, 3> kStatusLists = {"containerStatuses", "ephemeralContainerStatuses",
+                                                           "initContainerStatuses"};
+// What is not read of the status of a container.
+constexpr std::array<absl::string_view, 6> kUnreadOfStatuses = {"containerID", "image", "imageID",
+                                                                "lastState",   "state", "volumeMounts"};
 // What is not read of a container.
 constexpr std::array<absl::string_view, 14> kUnreadOfContainers = {
     "args",           "command",         "env",          "envFrom",
@@ -32,7 +38,9 @@ bool Has(const List& list, absl::string_view key) {
 // Whether Muster never reads `key` of an object that is, or is in a list, at the key `within`.
 bool IsUnread(absl::string_view within, absl::string_view key) {
   if (within == "metadata") return key == "managedFields";
+  if (within == "spec") return key == "volumes";
   if (within == "status") return key == "images";
+  if (Has(kStatusLists, within)) return Has(kUnreadOfStatuses, key);
   return Has(kContainerLists, within) && Has(kUnreadOfContainers, key);
 }
 
@@ -43,6 +51,24 @@ class ObjectReader {
     Json out = Json::object();
     ReadFields(document->get_object(), "", 1, &out);
     return out;
+  }
+  // The fields of a list, without its items.
+  static Json ReadHead(ondemand::document* document) {
+    Json out = Json::object();
+    for (ondemand::field field : document->get_object()) {
+      const absl::string_view key = View(field.unescaped_key());
+      ondemand::value value = field.value();
+      const bool items = key == kItems && value.type() == ondemand::json_type::array;
+      out[std::string(key)] = items ? Json::array() : ReadValue(value, key, 1);
+    }
+    return out;
+  }
+  // Returns false if `on_item` did.
+  static bool ReadItems(ondemand::document* document, absl::FunctionRef<bool(const Json&)> on_item) {
+    for (ondemand::value each : document->find_field_unordered(kItems).get_array()) {
+      if (!on_item(ReadValue(each, kItems, 2))) return false;
+    }
+    return true;
   }
 
  private:
@@ -92,13 +118,19 @@ class ObjectReader {
   }
 };
 
+void CheckEnd(ondemand::document* document) {
+  const auto rest = document->current_location();
+  if (rest.error() != simdjson::OUT_OF_BOUNDS) throw simdjson::simdjson_error(simdjson::TRAILING_CONTENT);
+}
+
 Json Read(ondemand::parser* parser, const simdjson::padded_string& text) {
   ondemand::document document = parser->iterate(text);
   Json out = ObjectReader::Read(&document);
-  const auto rest = document.current_location();
-  if (rest.error() != simdjson::OUT_OF_BOUNDS) throw simdjson::simdjson_error(simdjson::TRAILING_CONTENT);
+  CheckEnd(&document);
   return out;
 }
+
+absl::Status Stopped() { return absl::CancelledError("stopping"); }
 
 }  // namespace
 
@@ -114,6 +146,34 @@ absl::StatusOr<Json> ParseObjects(absl::string_view text, absl::string_view what
   } catch (const simdjson::simdjson_error&) {
     return ParseJsonCut(text, what);  // no object, nested too deeply, or no JSON: it knows the place of the mistake
   }
+}
+
+absl::Status ReadList(absl::string_view text, absl::string_view what,
+                      absl::FunctionRef<absl::Status(const Json& head)> on_head,
+                      absl::FunctionRef<bool(const Json& item)> on_item) {
+  bool accepted = false;  // the head
+  try {
+    const simdjson::padded_string padded(text.data(), text.size());
+    ondemand::parser parser;
+    ondemand::document document = parser.iterate(padded);
+    const Json head = ObjectReader::ReadHead(&document);
+    CheckEnd(&document);
+    if (absl::Status status = on_head(head); !status.ok()) return status;
+    accepted = true;
+    document.rewind();
+    if (!Child(head, kItems).is_array() || ObjectReader::ReadItems(&document, on_item)) return absl::OkStatus();
+    return Stopped();
+  } catch (const simdjson::simdjson_error&) {  // as in ParseObjects
+  }
+  absl::StatusOr<Json> list = ParseJsonCut(text, what);
+  if (!list.ok()) return list.status();
+  Json items = Json::array();
+  if (Child(*list, kItems).is_array()) std::swap(items, (*list)[kItems]);
+  if (absl::Status status = accepted ? absl::OkStatus() : on_head(*list); !status.ok()) return status;
+  for (const Json& item : items) {
+    if (!on_item(item)) return Stopped();
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace muster

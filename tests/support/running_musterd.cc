@@ -17,12 +17,12 @@
 
 namespace muster {
 
-RunningMusterd::RunningMusterd(const std::string& yaml) {
+RunningMusterd::RunningMusterd(const std::string& yaml, const std::string& kubernetes) {
   std::string folder = "/tmp/muster-test-XXXXXX";
   if (mkdtemp(folder.data()) == nullptr) return;
   folder_ = folder;
   const std::string config = folder_ + "/musterd.yaml";
-  std::ofstream(config) << "log: {format: text}\nkubernetes: {enabled: false}\n"
+  std::ofstream(config) << "log: {format: text}\nkubernetes: " << kubernetes << "\n"
                         << "listen: {admin: 127.0.0.1:0, grpc: 127.0.0.1:0, extender: 127.0.0.1:0, bind: 127.0.0.1:0}\n"
                         << yaml;
   Start();

@@ -11,8 +11,8 @@ namespace muster {
 
 class RunningMusterd {
  public:
-  // `yaml` is added to a configuration without Kubernetes and with free ports.
-  explicit RunningMusterd(const std::string& yaml = "");
+  // `yaml` is added to a configuration with free ports. `kubernetes`: that section.
+  explicit RunningMusterd(const std::string& yaml = "", const std::string& kubernetes = "{enabled: false}");
   ~RunningMusterd();
   RunningMusterd(const RunningMusterd&) = delete;
   RunningMusterd& operator=(const RunningMusterd&) = delete;

@@ -139,7 +139,54 @@ TEST(Informer, MisbehavingServer_StaysInSync) {
   EXPECT_GE(informer.stats().errors, 7u);
 }
 
-// Any object may contain deeply nested fields. Such fields are cut, and all objects are read.
+TEST(Informer, Pages_NextIsRequestedWhileOneIsRead) {
+  FakeApi api;
+  api.lists = {{200, List(Thing("a", "1", 1), "page2", 5)},
+               {200, List(Thing("b", "2", 2), "page 3", 5)},
+               {200, List(Thing("c", "3", 3), "", 5)}};
+  KubeClient client(ServerAt(api.port));
+  EventLog log;
+  Informer::Handlers handlers = LogInto(&log);
+  handlers.upsert = [&](const Json& object) {
+    const std::string uid = UidOf(object);
+    const size_t expected = std::min<size_t>(3, 1 + static_cast<size_t>(uid[0] - '0'));
+    for (int i = 0; i < 2000 && api.Requests().size() < expected; ++i) absl::SleepFor(absl::Milliseconds(10));
+    log.Add(absl::StrCat("+", uid, " after ", std::min(expected, api.Requests().size()), " requests"));
+  };
+  Informer informer("/things", &client, handlers);
+  informer.Start();
+  log.Await(3);
+  informer.Stop();
+  EXPECT_EQ(log.all(), (std::vector<std::string>{"+1 after 2 requests", "+2 after 3 requests", "+3 after 3 requests"}));
+  const std::vector<std::string> requests = api.Requests();
+  ASSERT_GE(requests.size(), 3U);
+  EXPECT_EQ(std::vector<std::string>(requests.begin(), requests.begin() + 3),
+            (std::vector<std::string>{"/things?limit=500", "/things?limit=500&continue=page2",
+                                      "/things?limit=500&continue=page%203"}));
+}
+
+// A stop while a page is under way does not wait for it.
+TEST(Informer, StoppedDuringList_EndsSoon) {
+  LocalServer<> server;
+  server->Get("/things", [](const httplib::Request& request, httplib::Response& response) {
+    if (!request.has_param("continue")) {
+      return response.set_content(List(Thing("a", "1", 1), "more", 5), "application/json; charset=utf-8");
+    }
+    response.set_chunked_content_provider("application/json", [](size_t, httplib::DataSink& sink) {
+      absl::SleepFor(absl::Milliseconds(10));
+      return sink.is_writable();
+    });
+  });
+  KubeClient client(ServerAt(server.Start()));
+  EventLog log;
+  Informer informer("/things", &client, LogInto(&log));
+  informer.Start();
+  log.Await(1);
+  const absl::Time begun = absl::Now();
+  informer.Stop();
+  EXPECT_LT(absl::Now() - begun, absl::Seconds(10));
+}
+
 // K-2: kube-scheduler may know of an object before this watch does. Versions tell what it cannot know yet from what it
 // has seen deleted.
 TEST(Informer, OfferedObject_KnownUnlessTheWatchHasPassedIt) {
@@ -185,6 +232,7 @@ TEST(Informer, OfferedObject_RemovedByNextList) {
   informer.Stop();
 }
 
+// Any object may contain deeply nested fields. Such fields are cut, and all objects are read.
 TEST(Informer, DeepNesting_IsCut) {
   const auto deep = [](const std::string& name, int version) {
     const std::string nested = absl::StrCat(std::string(3'000, '['), std::string(3'000, ']'));
