@@ -29,8 +29,10 @@ if [ -z "$against" ]; then
   done
   rm -f "$out.part"
   mv "$out.new" "$out"
-  tests/bench/report.py table "$out" tests/bench/targets.json
   echo "kept in $out"
+  all=all
+  [ -z "${BENCH_PROGRAMS:-}${BENCH_FIGURES:-}" ] || all=
+  tests/bench/report.py table "$out" tests/bench/targets.json $all
   exit
 fi
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints what tools/bench.sh measured.
 
-report.py table FILE TARGETS           each figure beside its target
+report.py table FILE TARGETS [all]     each figure beside its target; all: fails if a target has no figure
 report.py compare FILE TARGETS OUT     each figure of the older and the present programs, and the ratio; kept in OUT
 """
 import json
@@ -72,12 +72,17 @@ def compare(measured, targets, out):
 
 
 def main(args):
-    if (args[:1], len(args)) not in ((["table"], 3), (["compare"], 4)):
+    whole = args[:1] == ["table"] and args[3:] == ["all"]
+    if not whole and (args[:1], len(args)) not in ((["table"], 3), (["compare"], 4)):
         sys.exit(__doc__)
     with open(args[2], encoding="utf-8") as file:
         targets = json.load(file)
     if args[0] == "table":
         table(rows(args[1]), targets)
+        missing = sorted(set(targets) - {row["figure"] for row in rows(args[1])}) if whole else []
+        for figure in missing:
+            print(f"no figure for the target of: {figure}")
+        sys.exit(1 if missing else 0)
     else:
         compare(rows(args[1]), targets, args[3])
 
