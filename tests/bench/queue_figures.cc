@@ -126,13 +126,14 @@ void ReservedForHead(int members) {
 }  // namespace
 
 void QueueFigures() {
+  // First: in a heap that other figures have used, it takes a third longer.
+  for (const int members : {8, 512}) ReservedForHead(members);
   for (const int shapes : {1, 100}) {
     for (const int queues : {0, 100}) Freed(50'000, queues, shapes, /*priorities=*/1);
   }
   Freed(1'000, 100, 100, /*priorities=*/1);
   Freed(10'000, 1'000, 1'000, /*priorities=*/7);
   FairShareOf(1'000);
-  for (const int members : {8, 512}) ReservedForHead(members);
 }
 
 }  // namespace muster
