@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -151,15 +152,18 @@ absl::StatusOr<Json> ParseObjects(absl::string_view text, absl::string_view what
 absl::Status ReadList(absl::string_view text, absl::string_view what,
                       absl::FunctionRef<absl::Status(const Json& head)> on_head,
                       absl::FunctionRef<bool(const Json& item)> on_item) {
-  bool accepted = false;  // the head
+  std::optional<absl::Status> answer;
+  const auto ask_once = [&](const Json& head) {
+    if (!answer.has_value()) answer = on_head(head);
+    return *answer;
+  };
   try {
     const simdjson::padded_string padded(text.data(), text.size());
     ondemand::parser parser;
     ondemand::document document = parser.iterate(padded);
     const Json head = ObjectReader::ReadHead(&document);
     CheckEnd(&document);
-    if (absl::Status status = on_head(head); !status.ok()) return status;
-    accepted = true;
+    if (absl::Status status = ask_once(head); !status.ok()) return status;
     document.rewind();
     if (!Child(head, kItems).is_array() || ObjectReader::ReadItems(&document, on_item)) return absl::OkStatus();
     return Stopped();
@@ -169,7 +173,7 @@ absl::Status ReadList(absl::string_view text, absl::string_view what,
   if (!list.ok()) return list.status();
   Json items = Json::array();
   if (Child(*list, kItems).is_array()) std::swap(items, (*list)[kItems]);
-  if (absl::Status status = accepted ? absl::OkStatus() : on_head(*list); !status.ok()) return status;
+  if (absl::Status status = ask_once(*list); !status.ok()) return status;
   for (const Json& item : items) {
     if (!on_item(item)) return Stopped();
   }

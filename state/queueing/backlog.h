@@ -105,8 +105,9 @@ class Backlog {
   // Wakes all buckets that wait for ended holds.
   void WakeWaitingForHolds();
   // Wakes all buckets that wait for capacity and for which `helps` returns true: it is asked once for each group, and
-  // for each bucket without one. `forced`: their items are tried even without room for them, because the reason may have
-  // changed. The second argument of `helps` is the first item of a bucket that waits for room in its queue, else -1.
+  // for each bucket without one. `forced`: their items are tried even without room for them, because the reason may
+  // have changed. The second argument of `helps` is the first item of a bucket that waits for room in its queue, else
+  // -1.
   void Wake(bool forced, absl::FunctionRef<bool(const WakeCondition&, int32_t)> helps);
   // Whether the item's bucket was woken with `forced`.
   [[nodiscard]] bool is_forced_retry(int32_t item) const;
