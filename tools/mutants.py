@@ -33,8 +33,8 @@ from mutation.build import say
 
 SCOPE = ("state/", "service/engine/")
 IDS_OF_A_FILE = 1024
-# Tests that are too slow for what they add here: real processes that are killed, and scripts.
-LEFT_OUT = ("store_process_test", "security_test")
+# Tests that are too slow for what they add here: real processes that are killed, and scripts. And one that measures time.
+LEFT_OUT = ("store_process_test", "security_test", "longest_step_test")
 # Tests that are cut short at first, and what one of them may take in full.
 SIMULATIONS = ("path_test", "random_commands_test", "small_worlds_test")
 SIMULATION_LIMIT_S = 1_800
