@@ -134,7 +134,7 @@ lint: lint-changed
 	@tools/install-deps.sh --mutants
 	@tools/plant_bugs.py --check --jobs $(JOBS)
 
-# Without LINT_SINCE, clang-tidy reads every batch; with it, those of folders that changed since that commit.
+# Without LINT_SINCE, clang-tidy reads every batch; with it, those of sources and headers that changed since that commit.
 LINT_SINCE ?=
 lint-changed: test-deps
 	@git ls-files '*.cc' '*.h' | xargs clang-format --dry-run --Werror

@@ -94,7 +94,7 @@ if [ "$tier" = check ]; then
   # The end-to-end tests and the clients wait for answers half of the time: the linter and the sanitizers' builds take
   # what they leave, at the lowest priority. Whether they build is found by the suites themselves.
   ahead() {
-    nice -n 19 make lint-changed LINT_SINCE=HEAD~25 >"$logs/lint-ahead.log" 2>&1
+    nice -n 19 make lint-changed LINT_SINCE=HEAD~40 >"$logs/lint-ahead.log" 2>&1
     echo $? >"$logs/lint-ahead.status"
     nice -n 19 make asan-doors-build >"$logs/build-ahead.log" 2>&1
   }
@@ -111,7 +111,7 @@ if [ "$tier" = check ]; then
   # With sanitizers fewer seeds, and fewer commands of each, reach the same code.
   export MUSTER_STEPS=1500 MUSTER_TURNS=2000 MUSTER_SHARE=4
   suite asan count_ctest make asan-doors
-  echo "not run here, but by make nightly: half of the seeds, clang-tidy on folders without changes in 25 commits, the list of" \
+  echo "not run here, but by make nightly: half of the seeds, clang-tidy on sources without changes in 40 commits, the list of" \
     "planted bugs, the other tests with sanitizers, ThreadSanitizer, Kubernetes 1.35, e2e-scale, fuzzing, mutants, planted bugs, figures"
 else
   MUSTER_ONCE=0 MUSTER_SEEDS=${NIGHTLY_SEEDS:-2000} suite test count_ctest make test

@@ -2,8 +2,8 @@
 """The input of clang-tidy: every source of the product, one path per line. A batch is listed by the file that includes it.
 
   lint_units.py BUILD         the folder with compile_commands.json
-  lint_units.py BUILD SINCE   only those of folders in which a source or header has changed since this commit; all of
-                              them, if the repository's history does not reach so far
+  lint_units.py BUILD SINCE   only those that have changed since this commit, and for each header that has, one that
+                              includes it; all of them, if the repository's history does not reach so far
 
 Fails if a source that git tracks is missing.
 """
@@ -17,25 +17,29 @@ ROOT = Path(__file__).resolve().parent.parent
 PARTS = ("state/", "service/", "k8s-extender/", "clients/")
 
 
-def changed_folders(since):
-    """Folders with changed sources and headers; None: every source is to be read."""
-    known = subprocess.run(["git", "diff", "--name-only", since], cwd=ROOT, capture_output=True, text=True)
+def changed_files(since):
+    """Sources and headers that changed; None: every source is to be read."""
+    known = subprocess.run(["git", "diff", "--name-only", "--diff-filter=d", since], cwd=ROOT, capture_output=True, text=True)
     if known.returncode != 0:
         print(f"the history does not reach {since}: every source is read", file=sys.stderr)
         return None
     files = known.stdout.split()
-    if ".clang-tidy" in files:
-        return None
-    folders = {str(Path(file).parent) for file in files if file.endswith((".cc", ".h"))}
-    # A folder without a source is read with the sources that include its headers: with all of them.
-    return None if any(f.startswith(PARTS) and not any((ROOT / f).glob("*.cc")) for f in folders) else folders
+    return None if ".clang-tidy" in files else {file for file in files if file.endswith((".cc", ".h"))}
+
+
+def takes(sources, changed):
+    """Whether one of a batch's sources has changed or includes a changed header that no batch before it does."""
+    included = {f for source in sources for f in re.findall(r'#include "([^"]+)"', (ROOT / source).read_text())}
+    read = (sources | included) & changed
+    changed -= read
+    return bool(read)
 
 
 def main():
     build = Path(sys.argv[1]).resolve()
     listing = subprocess.run(["git", "ls-files", "--", *(part + "*.cc" for part in PARTS)], cwd=ROOT, capture_output=True, text=True, check=True)
     missing = set(listing.stdout.split())
-    folders = changed_folders(sys.argv[2]) if len(sys.argv) > 2 else None
+    changed = changed_files(sys.argv[2]) if len(sys.argv) > 2 else None
     units = []
     for entry in json.loads((build / "compile_commands.json").read_text()):
         file = Path(entry["file"])
@@ -45,7 +49,7 @@ def main():
         inside = re.findall(r'#include "([^"]+\.cc)"', file.read_text()) if batch and file.exists() else []
         sources = {str(Path(path).relative_to(ROOT)) for path in inside} if batch else {str(file.relative_to(ROOT))}
         if sources & missing:
-            if folders is None or any(str(Path(source).parent) in folders for source in sources):
+            if changed is None or takes(sources, changed):
                 units.append(str(file))
             missing -= sources
     if missing:
