@@ -67,12 +67,13 @@ FilterReply SlotFilter::FilterPlanned(const Pod& pod, const NodeOffer& offer, Ap
 // P-11, K-6: the index of the pod's own slot, else of a free slot of its class, else of a slot that can move to an
 // offered node; -1: none.
 int32_t SlotFilter::ChooseSlot(const Pod& pod, const NodeOffer& offer) {
-  const std::vector<Slot>& slots = r_.plans->Of(*pod.gang)->slots;
+  const Plan& plan = *r_.plans->Of(*pod.gang);
+  const std::vector<Slot>& slots = plan.slots;
   const auto offered = [&](const Slot& slot) { return offer.Contains(r_.cluster->node(slot.node).facts.name); };
   if (const Slot* own = r_.plans->SlotOf(pod); own != nullptr && offered(*own)) return r_.plans->SlotIndex(pod);
   int32_t movable = r_.plans->SlotIndex(pod);  // its own slot, or the first free one
   NodeId last = kNoNode;                       // slots of one node are adjacent: ask once per node
-  for (size_t i = 0; i < slots.size(); ++i) {
+  for (size_t i = plan.first_free; i < slots.size(); ++i) {
     if (slots[i].state != SlotState::kFree || !slots[i].IsFor(pod) || slots[i].node == last) continue;
     last = slots[i].node;
     if (movable < 0) movable = static_cast<int32_t>(i);

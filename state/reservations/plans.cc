@@ -56,7 +56,7 @@ std::vector<int32_t> FreeSlots::Remaining() const {
 int32_t Plans::FindSlotFor(const Pod& pod) const {
   const std::vector<Slot>& slots = Of(*pod.gang)->slots;
   int32_t best = -1;
-  for (size_t i = 0; i < slots.size(); ++i) {
+  for (size_t i = Of(*pod.gang)->first_free; i < slots.size(); ++i) {
     const Slot& slot = slots[i];
     if (slot.state != SlotState::kFree || !slot.IsFor(pod) || slot.priority > pod.facts.priority) continue;
     if (best >= 0 && slots[static_cast<size_t>(best)].priority >= slot.priority) continue;
@@ -83,16 +83,23 @@ Group Plans::PeersOf(const Gang& gang) const {
 }
 
 std::vector<int32_t> Plans::CountByLeaf(const Claim& claim, const Plan& plan) {
-  std::vector<int32_t> out(static_cast<size_t>(claim.rules.tree.leaves), 0);
-  for (const Slot& slot : plan.slots) {
-    // The tree may have changed since the plan was made.
-    if (static_cast<size_t>(slot.leaf) < out.size()) ++out[static_cast<size_t>(slot.leaf)];
-  }
+  std::vector<int32_t> out = plan.by_leaf;
+  out.resize(static_cast<size_t>(claim.rules.tree.leaves));  // the tree may have changed since the plan was made
   return out;
 }
 
+void Plans::CountSlots(Plan* plan) {
+  plan->by_leaf.clear();
+  for (const Slot& slot : plan->slots) {
+    const auto leaf = static_cast<size_t>(slot.leaf);
+    if (leaf >= plan->by_leaf.size()) plan->by_leaf.resize(leaf + 1);
+    ++plan->by_leaf[leaf];
+  }
+}
+
 int32_t Plans::FindFree(const Plan& plan, const Pod& pod, NodeId node) {
-  const auto open = std::find_if(plan.slots.begin(), plan.slots.end(), [&](const Slot& slot) {
+  const auto first = plan.slots.begin() + static_cast<std::ptrdiff_t>(plan.first_free);
+  const auto open = std::find_if(first, plan.slots.end(), [&](const Slot& slot) {
     return slot.state == SlotState::kFree && slot.IsFor(pod) && slot.node == node;
   });
   return open == plan.slots.end() ? -1 : static_cast<int32_t>(open - plan.slots.begin());
@@ -132,6 +139,7 @@ void Plans::Make(const Claim& claim, int64_t id, int64_t now_ms, absl::Span<cons
       if (--next.pods == 0) runs.pop_back();
     }
   }
+  CountSlots(plan.get());
   if (uses_holds) promised_holds_ += plan->present();
   plans_[claim.id] = std::move(plan);
   if (uses_holds) ScheduleActivation(claim, now_ms);
@@ -162,6 +170,8 @@ std::vector<Slot> Plans::ReleaseUncommitted(const Claim& claim) {
   }
   const auto future_slots = std::exchange(plan.future_slots, 0);
   plan.slots = std::move(committed);
+  plan.first_free = plan.slots.size();
+  CountSlots(&plan);
   plan.held = 0;
   for (size_t i = 0; i < plan.slots.size(); ++i) {
     if (plan.slots[i].pod != nullptr) slots_[plan.slots[i].pod->id].index = static_cast<int32_t>(i);
@@ -179,13 +189,15 @@ bool Plans::RemoveIfDone(const Claim& claim) {
 }
 
 void Plans::Offer(const Pod& pod, int32_t slot) {
-  std::vector<Slot>& slots = MutablePlan(*pod.gang).slots;
+  Plan& plan = MutablePlan(*pod.gang);
+  std::vector<Slot>& slots = plan.slots;
   Slot& taken = slots[static_cast<size_t>(slot)];
   if (taken.state == SlotState::kFree) {
     const int32_t place = FindSlotFor(pod);
     MUSTER_CHECK(place >= 0);
     std::swap(taken.priority, slots[static_cast<size_t>(place)].priority);
     taken.state = SlotState::kOffered;
+    while (plan.first_free < slots.size() && slots[plan.first_free].state != SlotState::kFree) ++plan.first_free;
   }
   taken.pod = &pod;
   slots_[pod.id].index = slot;
@@ -236,10 +248,20 @@ void Plans::ReserveFutureSlot(const Claim& claim, int32_t slot) {
 
 // The last slot moves to the index of the removed one.
 void Plans::RemoveSlot(Plan* plan, size_t at) {
+  --plan->by_leaf[static_cast<size_t>(plan->slots[at].leaf)];
   plan->slots[at] = plan->slots.back();
   plan->slots.pop_back();
-  if (at == plan->slots.size() || plan->slots[at].pod == nullptr) return;
+  const bool moved = at < plan->slots.size();
+  const bool free = moved && plan->slots[at].state == SlotState::kFree;
+  plan->first_free = std::min(plan->first_free, free ? at : plan->slots.size());
+  if (!moved || plan->slots[at].pod == nullptr) return;
   slots_[plan->slots[at].pod->id].index = static_cast<int32_t>(at);
+}
+
+void Plans::SetFree(Plan* plan, size_t at) {
+  plan->slots[at].state = SlotState::kFree;
+  plan->slots[at].pod = nullptr;
+  plan->first_free = std::min(plan->first_free, at);
 }
 
 void Plans::ReleaseFreeSlot(const Claim& claim, int32_t slot) {
@@ -262,10 +284,8 @@ bool Plans::Release(const Pod& pod) {
   Plan& plan = MutablePlan(*pod.gang);
   slots_.Reset(pod.id);
   const auto at = static_cast<size_t>(index);
-  Slot& slot = plan.slots[at];
-  slot.pod = nullptr;
-  if (slot.state != SlotState::kCommitted) {
-    slot.state = SlotState::kFree;
+  if (plan.slots[at].state != SlotState::kCommitted) {
+    SetFree(&plan, at);
     return false;
   }
   // A committed slot has no charge of its own: it is removed with its pod.
@@ -275,9 +295,8 @@ bool Plans::Release(const Pod& pod) {
 }
 
 void Plans::UncommitSlot(const Pod& pod) {
-  Slot& slot = MutableSlot(pod);
-  slot.state = SlotState::kFree;
-  slot.pod = nullptr;
+  const Slot& slot = MutableSlot(pod);
+  SetFree(&MutablePlan(*pod.gang), static_cast<size_t>(SlotIndex(pod)));
   slots_.Reset(pod.id);
   ledger_->ReserveSlot(pod.gang->id, slot.node, slot.cls);
 }

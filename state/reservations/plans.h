@@ -46,7 +46,9 @@ struct Plan {
   int64_t last_arrival_ms = 0;
   int64_t idle_deadline_ms = kNever;  // when it is withdrawn unless a member arrives (P-11)
   std::vector<Slot> slots;
-  int32_t lowest_priority = 0;  // of the members that it was made for
+  size_t first_free = 0;         // no slot before it is free: a search for one starts here, however large the gang
+  std::vector<int32_t> by_leaf;  // the number of slots
+  int32_t lowest_priority = 0;   // of the members that it was made for
   int32_t held = 0;
   int32_t future_slots = 0;  // slots for members that do not exist yet (P-7)
   int32_t bound = 0;         // committed slots whose binding succeeded
@@ -180,6 +182,8 @@ class Plans {
   // The free slot of the highest priority that the pod may take; -1: none.
   [[nodiscard]] int32_t FindSlotFor(const Pod& pod) const;
   void RemoveSlot(Plan* plan, size_t at);
+  static void SetFree(Plan* plan, size_t at);
+  static void CountSlots(Plan* plan);
   struct PodSlot {
     int32_t index = -1;
   };

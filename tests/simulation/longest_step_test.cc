@@ -188,6 +188,38 @@ const std::map<std::string, double> kLargeBudgets = {
     {"a round that reserves room for a head", 3},
 };
 
+// The mean time, in milliseconds, of filter and bind of a member before the last one of the gang.
+double FilterAndBindMs(World* world, const std::string& gang, int size) {
+  for (int i = 0; i < size; ++i) world->Apply(UpsertPod{World::Pod(gang, i, size, 0)});
+  while (world->PlanningDue()) world->Apply(PlanRound{1});
+  EXPECT_TRUE(world->Planned(absl::StrCat("d/", gang)));
+  const auto all = std::make_shared<const NodeOffer>(NodeOffer::AllNodes());
+  double ms = 0;
+  for (int i = 0; i < size - 1; ++i) {
+    const std::string uid = absl::StrCat(gang, "-", i);
+    Outcome outcome;
+    ms += world->ApplyMs(Filter{uid, all}, &outcome);
+    const auto& reply = std::get<FilterReply>(outcome.reply);
+    EXPECT_EQ(reply.kind, FilterReply::Kind::kSingleNode);
+    ms += world->ApplyMs(Bind{uid, reply.node, static_cast<HoldToken>(i)});
+  }
+  world->RemoveGang(gang, size);
+  return ms / (size - 1);
+}
+
+TEST(LongestStep, FilterAndBind_DoNotGrowWithTheGang) {
+  World world(kNodes);
+  double small = FilterAndBindMs(&world, "small", 250);
+  double large = FilterAndBindMs(&world, "large", 20'000);
+  for (int run = 0; run < kRuns; ++run) {
+    small = std::min(small, FilterAndBindMs(&world, "small", 250));
+    large = std::min(large, FilterAndBindMs(&world, "large", 20'000));
+  }
+  std::printf("filter and bind of a member: %.2f us in a gang of 250, %.2f us in one of 20,000\n", small * 1e3,
+              large * 1e3);
+  EXPECT_LE(large, 3 * small);
+}
+
 TEST(LongestStep, TenThousandNodes_NoCommandKeepsTheEngineForLong) {
   Life::Steps best;
   double reference = ReferenceMs();

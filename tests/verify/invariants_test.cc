@@ -63,6 +63,12 @@ TEST_F(Invariants, WrongPlanState_IsFound) {
   plan.slots[1].state = SlotState::kCommitted;
   ExpectBroken("counts 0 bound, has 1");
   plan.slots[1].state = SlotState::kFree;
+  plan.first_free = 2;
+  ExpectBroken("slot 0 is free before the first free one, 2");
+  plan.first_free = 0;
+  ++plan.by_leaf[0];
+  ExpectBroken("miscounts its slots by subgroup");
+  --plan.by_leaf[0];
   Writable(GangAt("g")).rules.min_member = 3;
   ExpectBroken("has 2 slots and misses 3");
   Writable(GangAt("g")).rules.min_member = 2;
