@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "k8s-extender/actuator/actuator.h"
+#include "k8s-extender/actuator/disruption_budgets.h"
 #include "k8s-extender/apiserver/client.h"
 #include "k8s-extender/apiserver/cluster_feed.h"
 #include "k8s-extender/apiserver/token_review.h"
@@ -126,6 +127,9 @@ absl::Status App::StartKubernetes() {
   options.calls_per_second = config_.calls_per_second;
   actuator_ = std::make_unique<Actuator>(write_client_.get(), options);
   effects_ = actuator_.get();
+  if (config_.disruption_budgets) {
+    budgets_ = std::make_unique<DisruptionBudgets>(write_client_.get(), DisruptionBudgetOptions());
+  }
   return absl::OkStatus();
 }
 
@@ -192,11 +196,12 @@ absl::Status App::MakeWebhook() {
   if (absl::Status loaded = tls->Load(); !loaded.ok()) return loaded;
   HttpListenerOptions options = ListenerOptions(config_.webhook, 256);
   options.tls = tls;
-  admission_ = std::make_unique<Admission>(
-      AdmissionOptions{config_.machine.scheduler_names, config_.owner_kinds, config_.webhook_exempt},
-      [this](absl::string_view verb, absl::string_view outcome, absl::Duration took) {
-        metrics_.RecordDecision(verb, outcome, took);
-      });
+  admission_ =
+      std::make_unique<Admission>(AdmissionOptions{config_.machine.scheduler_names, config_.owner_kinds,
+                                                   config_.webhook_exempt, config_.disruption_budgets},
+                                  [this](absl::string_view verb, absl::string_view outcome, absl::Duration took) {
+                                    metrics_.RecordDecision(verb, outcome, took);
+                                  });
   webhook_listener_ = std::make_unique<HttpListener>("webhook.listen", options);
   admission_->Register(&webhook_listener_->server());
   return absl::OkStatus();
@@ -284,8 +289,10 @@ absl::Status App::Start() {
     for (const auto& [key, gang] : *change.gangs) {
       if (gang != nullptr) {
         actuator_->UpdateStatus(*gang);
+        if (budgets_ != nullptr) budgets_->Update(*gang);
       } else {
         actuator_->RemoveStatus(key);
+        if (budgets_ != nullptr) budgets_->Remove(key);
       }
     }
   });
@@ -331,10 +338,13 @@ absl::Status App::StartRecording(const MachineSettings& machine) {
 // gRPC's health service follows /readyz. It also reports a stop before anything is drained.
 void App::RunHealthUpdates() {
   bool was_ready = true;  // gRPC's initial state
+  bool budgets_begun = budgets_ == nullptr;
   do {
     const bool ready = NotReadyReason().empty();
     if (ready != was_ready) rpc_->SetServing(ready);
     was_ready = ready;
+    if (ready && !budgets_begun) budgets_->Start();
+    budgets_begun = budgets_begun || ready;
   } while (!stopping_.WaitForNotificationWithTimeout(kHealthPollInterval));
   rpc_->SetServing(false);
 }
@@ -364,6 +374,7 @@ void App::Stop() {
   if (actuator_ != nullptr) actuator_->Halt();
   if (write_client_ != nullptr) write_client_->Stop();
   if (queue_objects_ != nullptr) queue_objects_->Stop();  // its last write has ended
+  if (budgets_ != nullptr) budgets_->Stop();
   if (actuator_ != nullptr) actuator_->Stop();
   if (engine_ != nullptr) engine_->Stop();
   if (access_ != nullptr) access_->Stop();

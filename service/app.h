@@ -20,6 +20,7 @@ class Access;
 class Actuator;
 class Admission;
 class ClusterFeed;
+class DisruptionBudgets;
 class EffectSink;
 class Engine;
 class EventLog;
@@ -79,6 +80,7 @@ class App {
   std::unique_ptr<KubeClient> watch_client_;
   std::unique_ptr<KubeClient> write_client_;
   std::unique_ptr<Actuator> actuator_;
+  std::unique_ptr<DisruptionBudgets> budgets_;  // nullptr: off
   EffectSink* effects_;
   const std::function<void()> end_;
   std::atomic<bool> fenced_{false};  // another process has the store: nothing may be sent

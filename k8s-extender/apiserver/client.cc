@@ -58,6 +58,7 @@ httplib::Headers CommonHeaders() {
 
 const char* MethodName(KubeMethod method) {
   if (method == KubeMethod::kGet) return "GET";
+  if (method == KubeMethod::kDelete) return "DELETE";
   return method == KubeMethod::kPost ? "POST" : "PATCH";
 }
 
@@ -206,7 +207,7 @@ absl::StatusOr<KubeResponse> KubeClient::Send(KubeMethod method, const std::stri
   request.method = MethodName(method);
   request.path = path;
   request.headers = std::move(headers);
-  if (method != KubeMethod::kGet) {
+  if (!body.empty()) {
     request.body = body;
     request.headers.emplace("Content-Type", ContentType(method));
   }

@@ -23,7 +23,7 @@ enum class Error;
 
 namespace muster {
 
-enum class KubeMethod : uint8_t { kGet, kPost, kPatchMerge, kPatchStrategic };
+enum class KubeMethod : uint8_t { kGet, kPost, kPatchMerge, kPatchStrategic, kDelete };
 
 struct KubeResponse {
   int status = 0;

@@ -60,6 +60,9 @@ inline constexpr char kYunikornQueue[] = "yunikorn.apache.org/queue";
 inline constexpr char kVolcanoGroup[] = "scheduling.k8s.io/group-name";
 inline constexpr char kVolcanoTask[] = "volcano.sh/task-spec";
 
+// The label of a gang's pods that its disruption budget selects; the webhook sets it (GangLabel).
+inline constexpr char kGangLabel[] = "muster.dev/gang-name";
+
 // K-7, K-8.
 inline constexpr char kGate[] = "muster.dev/gang";
 // The resources by which pods opt in (managedResources). kube-scheduler refuses one name in two extender entries.

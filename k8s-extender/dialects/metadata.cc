@@ -2,8 +2,13 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "state/base/hash.h"
 
 namespace muster {
 namespace {
@@ -15,7 +20,21 @@ const Json& Nothing() {
   return kNull;
 }
 
+constexpr size_t kLabel = 56;  // with "muster-" before it at most 63: the length of a label's value
+constexpr size_t kHash = 16;
+
 }  // namespace
+
+std::string GangLabel(absl::string_view gang) {
+  const auto plain = [](char c) { return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-'; };
+  std::string label(gang.substr(0, kLabel));
+  absl::c_replace_if(
+      label, [&](char c) { return !plain(c); }, '-');
+  if (label == gang && !absl::StartsWith(label, "-") && !absl::EndsWith(label, "-")) return label;
+  StateHasher hasher;
+  hasher.Add(gang);
+  return absl::StrFormat("g%s-%016x", label.substr(0, kLabel - kHash - 2), hasher.value());
+}
 
 Labels StringMapAt(const Json& object, const char* key) {
   Labels out;

@@ -20,6 +20,10 @@ namespace muster {
 // Converts RFC 3339, as the API server writes it, into milliseconds since 1970; 0 when absent or unreadable.
 [[nodiscard]] int64_t TimeAt(const Json& object, const char* key);
 
+// The value of label muster.dev/gang-name for a gang of this name: the name itself if it is short enough and can be
+// part of the name of an object, otherwise its beginning and a hash.
+[[nodiscard]] std::string GangLabel(absl::string_view gang);
+
 // Looks up fields of a required type (SPEC S-6). Absent fields and null are empty. A field of another type is empty
 // too; the first such field is the problem: "<path>.<key>: is a <type>; expected <type>". `path` is the path of
 // `holder`.

@@ -7,8 +7,10 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "k8s-extender/dialects/dialects.h"
 #include "k8s-extender/dialects/keys.h"
+#include "k8s-extender/dialects/metadata.h"
 #include "k8s-extender/dialects/owners.h"
 #include "support/json.h"
 #include "support/sync.h"
@@ -37,6 +39,16 @@ Json Named(Json pod, const std::string& name_space) {
   return pod;
 }
 
+void AddLabel(const Json& metadata, const std::string& value, Json* patch) {
+  const Json& labels = Child(metadata, "labels");
+  if (!labels.is_object()) {
+    patch->push_back({{"op", "add"}, {"path", "/metadata/labels"}, {"value", {{keys::kGangLabel, value}}}});
+  } else if (StringOrEmpty(labels, keys::kGangLabel) != value) {
+    const std::string path = absl::StrCat("/metadata/labels/", absl::StrReplaceAll(keys::kGangLabel, {{"/", "~1"}}));
+    patch->push_back({{"op", "add"}, {"path", path}, {"value", value}});
+  }
+}
+
 Verdict Judge(const Json& object, const std::string& name_space, const AdmissionOptions& options) {
   Verdict verdict;
   const Json named = Named(object, name_space);
@@ -60,6 +72,7 @@ Verdict Judge(const Json& object, const std::string& name_space, const Admission
     verdict.patch.push_back(
         {{"op", "add"}, {"path", "/spec/schedulerName"}, {"value", options.scheduler_names.front()}});
   }
+  if (options.label_gangs) AddLabel(Child(object, "metadata"), GangLabel(pod->gang.name), &verdict.patch);
   if (pod->our_gate || declaration.min_member == 0) return verdict;
   const Json gate = {{"name", keys::kGate}};
   if (Child(Child(object, "spec"), "schedulingGates").is_array()) {

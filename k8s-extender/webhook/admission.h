@@ -14,6 +14,7 @@ struct AdmissionOptions {
   std::vector<std::string> scheduler_names;  // served by Muster; pods with none, or the default, get the first
   std::vector<std::string> owner_kinds;      // kinds of owners that declare gangs (D-7)
   std::vector<std::string> exempt_namespaces = {"kube-system"};
+  bool label_gangs = false;  // pods get label muster.dev/gang-name, for disruption budgets
 };
 
 // Thread-safe. Must outlive the servers it is registered with.

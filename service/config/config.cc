@@ -185,6 +185,10 @@ std::vector<Field> KubernetesFields() {
        ReadInt(1, 256, [](Config* c, int64_t v) { c->actuator_workers = static_cast<int>(v); })},
       {"kubernetes.activationsPerSecond", "1000", "maximum activations per second",
        ReadInt(1, 100'000, [](Config* c, int64_t v) { c->calls_per_second = static_cast<double>(v); })},
+      {"kubernetes.disruptionBudgets", "false",
+       "keep a PodDisruptionBudget for each running gang; its pods have label muster.dev/gang-name, which the webhook "
+       "sets",
+       ReadBool([](Config* c) -> bool& { return c->disruption_budgets; })},
       {"webhook.listen", "\"\"",
        "the admission webhook, over TLS, as 0.0.0.0:9443: pods of gangs get the gate and the scheduler's name. Empty: "
        "off",

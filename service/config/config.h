@@ -48,6 +48,7 @@ struct Config {
   std::string kube_context;
   int actuator_workers = 16;
   double calls_per_second = 1000;
+  bool disruption_budgets = false;
   // webhook
   ListenAddress webhook{"", 0};     // no host: off
   std::string webhook_certificate;  // PEM

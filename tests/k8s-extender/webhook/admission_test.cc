@@ -53,6 +53,23 @@ TEST_F(AdmissionTest, GangPod_GetsGateAndScheduler) {
   EXPECT_EQ(observed_, "patched");
 }
 
+// For disruption budgets: the label that they select.
+TEST_F(AdmissionTest, GangPod_GetsLabel) {
+  const Admission labels({{"muster"}, {}, {}, /*label_gangs=*/true},
+                         [](absl::string_view, absl::string_view, absl::Duration) {});
+  const auto patched = [&](Json pod) {
+    const Json review = {
+        {"request",
+         {{"uid", "r1"}, {"kind", {{"kind", "Pod"}}}, {"operation", "CREATE"}, {"namespace", "d"}, {"object", pod}}}};
+    int status = 200;
+    return pod.patch(*ParseJson(Patch(Child(*ParseJson(labels.Review(review.dump(), &status), ""), "response")), ""));
+  };
+  Json pod = *ParseJson(kGang, "pod");
+  EXPECT_EQ(patched(pod)["metadata"]["labels"], Json({{"muster.dev/gang-name", "g"}}));
+  pod["metadata"]["labels"] = {{"a", "b"}, {"muster.dev/gang-name", "another"}};
+  EXPECT_EQ(patched(pod)["metadata"]["labels"], Json({{"a", "b"}, {"muster.dev/gang-name", "g"}}));
+}
+
 TEST_F(AdmissionTest, ExistingFields_Stay) {
   const auto with = [](const char* spec) {
     Json pod = *ParseJson(kGang, "pod");
