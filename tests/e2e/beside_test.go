@@ -120,6 +120,9 @@ func compare(t *testing.T, name, reference string, names []string, run func(*con
 	}
 }
 
+// besideSettings is appended to musterd's configuration.
+var besideSettings = ""
+
 // runContest returns nil if the case failed.
 func runContest(t *testing.T, name string, c contender, run func(*contest) map[string]float64) (figures map[string]float64) {
 	home, musterd := shared.root, shared.musterd
@@ -127,7 +130,7 @@ func runContest(t *testing.T, name string, c contender, run func(*contest) map[s
 		shared.root, shared.musterd = c.root, filepath.Join(c.root, "build/release/musterd")
 	}
 	defer func() { shared.root, shared.musterd = home, musterd }()
-	shared.install(t, c.install, "")
+	shared.install(t, c.install, besideSettings)
 	t.Run(name, func(t *testing.T) {
 		w := newWorld(t, shared)
 		here := &contest{world: w, contender: c, bound: make(chan *corev1.Pod, 100_000)}
@@ -342,6 +345,59 @@ func TestBesideLarge(t *testing.T) {
 	compare(t, "10,000 pods in gangs of 8 to 256, 5,000 nodes", "native", []string{"native", "ungated", "gated"}, func(c *contest) map[string]float64 {
 		c.nodes(5000, "32")
 		return c.start(largeSizes(), 15*time.Minute)
+	})
+}
+
+// TestBesideLargeWhileOthersWait: the same while 15,000 more pods, in gangs of 50, wait for nodes that do not exist.
+func TestBesideLargeWhileOthersWait(t *testing.T) {
+	compare(t, "10,000 pods in gangs of 8 to 256, 5,000 nodes, 15,000 more wait", "native", []string{"native", "ungated", "gated"}, func(c *contest) map[string]float64 {
+		c.nodes(5000, "32")
+		const waiting = 300
+		c.createGangs(1000, sizes(waiting, 50), "64")
+		time.Sleep(30 * time.Second) // all have been refused
+		return c.start(largeSizes(), 15*time.Minute)
+	})
+}
+
+// TestBesideShapes: the shapes of the independent benchmark kube-scheduling-perf: 10,000 pods of one CPU on 1,000 nodes, as
+// jobs of these sizes. The rate is of the bindings between the first and the last; the wait is from a pod's creation until
+// its binding, both as the API server's watch shows them.
+func TestBesideShapes(t *testing.T) {
+	besideSettings = "\nholds:\n  max: 12000\n" // one of the gangs has 10,000 members
+	defer func() { besideSettings = "" }()
+	for _, shape := range []struct{ gangs, size int }{{10_000, 1}, {500, 20}, {20, 500}, {1, 10_000}} {
+		name := fmt.Sprintf("shape %d x %d, 1,000 nodes", shape.gangs, shape.size)
+		compare(t, name, "native", []string{"plain", "native", "ungated", "gated"}, func(c *contest) map[string]float64 {
+			c.nodes(1000, "16")
+			return c.startShape(sizes(shape.gangs, shape.size))
+		})
+	}
+}
+
+// startShape is start with the rate of bindings and the wait of pods.
+func (c *contest) startShape(sizes []int) map[string]float64 {
+	const pods = 10_000
+	return c.measured(pods, func(figures map[string]float64) {
+		start := time.Now()
+		created := make(chan struct{})
+		go func() {
+			defer close(created)
+			c.createGangs(0, sizes, "1")
+		}()
+		c.t.Cleanup(func() { <-created })
+		var first, last time.Time
+		waits := make([]float64, 0, pods)
+		c.awaitBound(pods, 15*time.Minute, func(pod *corev1.Pod) {
+			last = time.Now()
+			if first.IsZero() {
+				first = last
+			}
+			waits = append(waits, last.Sub(pod.CreationTimestamp.Time).Seconds())
+		})
+		slices.Sort(waits)
+		figures["s"] = last.Sub(start).Seconds()
+		figures["bindings/s"] = pods / max(last.Sub(first).Seconds(), 0.001)
+		figures["wait of a pod, p50, s"], figures["wait of a pod, p99, s"] = waits[pods/2], waits[pods*99/100]
 	})
 }
 

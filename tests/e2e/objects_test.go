@@ -475,10 +475,15 @@ func (w *world) eventsOn(uid types.UID) []string {
 	return out
 }
 
+// why returns what the first pods without a node say, and how many of them say it. Their Events are searched one pod at
+// a time: after a storm a search takes a second.
 func (w *world) why(prefix string) string {
+	const most = 20
 	seen := map[string]int{}
+	asked := 0
 	for _, pod := range w.list(prefix) {
-		if pod.Spec.NodeName == "" {
+		if pod.Spec.NodeName == "" && asked < most {
+			asked++
 			seen[w.message(&pod)]++
 		}
 	}

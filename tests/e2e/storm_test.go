@@ -179,6 +179,10 @@ func (s *storm) calm() {
 			}
 		}
 		s.settled = time.Since(begun)
-		return bound == wanted, fmt.Sprintf("%d of %d pods are bound; %s", bound, wanted, s.why(""))
+		if bound == wanted {
+			return true, ""
+		}
+		time.Sleep(time.Second)
+		return false, fmt.Sprintf("%d of %d pods are bound; %s", bound, wanted, s.why(""))
 	}))
 }
