@@ -23,6 +23,16 @@ bool PartiallyBoundIsNext(const Backlog& backlog) {
   return next.has_value() && backlog.queued(*next)->partially_bound;
 }
 
+// kube-scheduler often asks for a member as soon as its gang is whole. A gang that was never tried is planned then, in
+// its order, and not in the next round: a refusal would cost the member kube-scheduler's back-off (K-7).
+void PlanIfNew(MachineRooms* r, const Pod* pod, ApplyContext* ctx) {
+  if (pod == nullptr || pod->gang == nullptr) return;
+  const ClaimId claim = pod->gang->id;
+  if (r->backlog.queued(claim) == nullptr || r->backlog.wake_condition(claim) != nullptr) return;
+  r->planning.Round(PlanRound().max_gangs, ctx);
+  r->reconciler.ReconcileTouched(ctx);
+}
+
 absl::Status CheckQueues(const QueueRules& rules) {
   std::vector<Problem> problems;
   for (const QueueProblem& problem : ValidateQueues(rules)) {
@@ -255,6 +265,7 @@ absl::Status Machine::FactsUnread() const {
 
 void Machine::On(const Filter& command, ApplyContext* ctx) {
   r_.ledger.ExpireUnobservedBinds(r_.now_ms);
+  PlanIfNew(&r_, r_.gangs.FindPod(command.uid), ctx);
   ctx->ReplyNow(r_.extender_frontend.OnFilter(command, ctx));
 }
 
@@ -275,6 +286,7 @@ void Machine::On(const FindNodes& command, ApplyContext* ctx) {
   if (!reply.reason.none()) return ctx->ReplyNow(std::move(reply));
   if (!r_.eligibility.IsPlacedAsGang(*pod))
     return ctx->ReplyNow(FindFeasibleNodes(r_.node_search, *pod, command.offered, ctx));
+  PlanIfNew(&r_, pod, ctx);
   // The reply has the node of the pod's slot, or the reason why there is no slot.
   const NodeOffer offer = command.offered.empty() ? NodeOffer::AllNodes() : NodeOffer(command.offered);
   FilterReply slot = r_.member_filter.FilterMember(*pod, offer, ctx);

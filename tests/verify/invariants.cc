@@ -277,9 +277,6 @@ absl::StatusOr<int32_t> CheckPlan(const Gang& gang, const Plan& plan, const Plan
     if (is_held && (slot.pod == nullptr || slot.pod->state != MemberState::kWaiting)) {
       return Broken(gang.key, " slot ", i, " is held without a waiting pod");
     }
-    if (slot.state == SlotState::kFree && i < plan.first_free) {
-      return Broken(gang.key, " slot ", i, " is free before the first free one, ", plan.first_free);
-    }
     if (static_cast<size_t>(slot.leaf) < by_leaf.size()) ++by_leaf[static_cast<size_t>(slot.leaf)];
     held += is_held ? 1 : 0;
     open += slot.state != SlotState::kCommitted ? 1 : 0;
@@ -292,6 +289,10 @@ absl::StatusOr<int32_t> CheckPlan(const Gang& gang, const Plan& plan, const Plan
   if (held != plan.held) return Broken(gang.key, " counts ", plan.held, " held slots, has ", held);
   if (by_leaf != plan.by_leaf) return Broken(gang.key, " miscounts its slots by subgroup");
   if (plan.first_free > plan.slots.size()) return Broken(gang.key, " has its first free slot behind its last one");
+  for (size_t i = 0; i < plan.first_free; ++i) {
+    if (plan.slots[i].state != SlotState::kFree) continue;
+    return Broken(gang.key, " slot ", i, " is free before the first free one, ", plan.first_free);
+  }
   if (plan.committed) return held;
   if (!eligibility.MatchesMissing(gang, plan.size(), Plans::CountByLeaf(gang, plan))) {
     return Broken(gang.key, " has ", plan.size(), " slots and misses ", eligibility.Missing(gang));

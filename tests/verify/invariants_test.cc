@@ -64,8 +64,8 @@ TEST_F(Invariants, WrongPlanState_IsFound) {
   ExpectBroken("counts 0 bound, has 1");
   plan.slots[1].state = SlotState::kFree;
   plan.first_free = 2;
-  ExpectBroken("slot 0 is free before the first free one, 2");
-  plan.first_free = 0;
+  ExpectBroken("slot 1 is free before the first free one, 2");
+  plan.first_free = 1;
   ++plan.by_leaf[0];
   ExpectBroken("miscounts its slots by subgroup");
   --plan.by_leaf[0];

@@ -26,6 +26,37 @@ TEST_F(MachineRules, Shutdown_AnswersUncommittedHolds) {
   EXPECT_EQ(machine_.reader().gangs.held_binds(), 0);
 }
 
+// K-7: kube-scheduler asks before the next round. A gang that was never tried is planned then, in its order; one that
+// has no room is not tried again.
+TEST_F(MachineRules, QueryBeforeRound_PlansNewGangs) {
+  Apply(UpsertNode{SmallNode("m", 3)});
+  const auto apply = [this](const Command& command) {
+    out_ = Outcome();
+    machine_.Apply(command, now_ms_, &out_);
+    EXPECT_TRUE(CheckInvariants(machine_).ok()) << CheckInvariants(machine_);
+  };
+  const auto ask = [&](const char* uid) {
+    apply(Filter{uid, std::make_shared<NodeOffer>(NodeOffer::AllNodes())});
+    return std::get<FilterReply>(out_.reply);
+  };
+  const auto put = [&](const std::string& gang) {
+    for (int i = 1; i <= 2; ++i) apply(UpsertPod{Member(absl::StrCat(gang, "-", i), gang, 2)});
+  };
+  put("first");
+  put("second");
+  EXPECT_EQ(ask("second-1").reason.code, ReasonCode::kNoRoom) << "the first gang, of the same age, comes before it";
+  EXPECT_TRUE(Planned("first"));
+  const int64_t tries = machine_.rooms().planning.stats().tries;
+  EXPECT_EQ(ask("second-2").kind, FilterReply::Kind::kRefuse);
+  EXPECT_EQ(machine_.rooms().planning.stats().tries, tries);
+  EXPECT_EQ(ask("first-1").node, "m");
+  apply(UpsertNode{SmallNode("k", 2)});
+  put("third");
+  apply(FindNodes{"third-1", {}});
+  EXPECT_TRUE(Planned("third") || Planned("second"));
+  EXPECT_TRUE(machine_.rooms().backlog.New().empty());
+}
+
 TEST_F(MachineRules, EndHold_OneOfTwoCalls_EndsOnlyThatCall) {
   AskAndBind("g-1", 1);
   Apply(Bind{"g-1", "n", 2});
