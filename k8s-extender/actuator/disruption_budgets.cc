@@ -81,7 +81,7 @@ void DisruptionBudgets::Remove(const std::string& gang) {
 }
 
 Informer::Handlers DisruptionBudgets::Handlers() {
-  return {.upsert = [this](const Json& object) { OnObject(object); },
+  return {.read = [this](const Json& object) { return [this, object] { OnObject(object); }; },
           .remove = [this](const std::string&, const std::string& key) { OnGone(key); },
           .identity = [](const Json& object) { return StringOrEmpty(Child(object, "metadata"), "uid"); },
           .synced =

@@ -41,20 +41,24 @@ std::string NameOf(const Json& object) { return StringOrEmpty(Child(object, "met
 ClusterFeed::ClusterFeed(KubeClient* client, DecisionPort* port) : client_(client), port_(port) {}
 ClusterFeed::~ClusterFeed() { Stop(); }
 
-void ClusterFeed::AnnounceUnreadable(FactKind kind, const Json& object, const absl::Status& status) {
+Informer::Announcement ClusterFeed::Announces(Command command) {
+  return [this, command = std::move(command)]() mutable { port_->Announce(std::move(command)).IgnoreError(); };
+}
+
+Informer::Announcement ClusterFeed::Unreadable(FactKind kind, const Json& object, const absl::Status& status) {
   std::string name = NameOf(object);
   if (kind != FactKind::kNode) {
     name = absl::StrCat(StringOrEmpty(Child(object, "metadata"), "namespace"), "/", name);
   }
-  port_->Announce(UnreadableFact{kind, std::move(name), std::string(status.message())}).IgnoreError();
+  return Announces(UnreadableFact{kind, std::move(name), std::string(status.message())});
 }
 
 Informer::Handlers ClusterFeed::NodeHandlers() {
-  return {.upsert =
+  return {.read =
               [this](const Json& object) {
                 absl::StatusOr<NodeDescription> node = ParseNode(object);
-                if (!node.ok()) return AnnounceUnreadable(FactKind::kNode, object, node.status());
-                port_->Announce(UpsertNode{*std::move(node)}).IgnoreError();
+                if (!node.ok()) return Unreadable(FactKind::kNode, object, node.status());
+                return Announces(UpsertNode{*std::move(node)});
               },
           .remove = [this](const std::string& name,
                            const std::string&) { port_->Announce(RemoveNode{name}).IgnoreError(); },
@@ -63,19 +67,22 @@ Informer::Handlers ClusterFeed::NodeHandlers() {
 }
 
 Informer::Handlers ClusterFeed::PodHandlers() {
-  return {.upsert =
-              [this](const Json& object) {
-                absl::StatusOr<PodDescription> pod = ParsePod(object);
-                if (!pod.ok()) return AnnounceUnreadable(FactKind::kPod, object, pod.status());
-                const OwnerKind* owner = GroupByOwner(object, owner_kinds_, &*pod);
-                if (owner != nullptr && unread_kinds_.contains(owner->kind)) {
-                  pod->gang.owner_uid.clear();  // unknown: the owner cannot be read
-                  sizes_->AddPod(*pod, owner->kind);
-                } else if (sizes_ != nullptr) {
-                  sizes_->RemovePod(pod->uid);
-                }
-                port_->Announce(UpsertPod{*std::move(pod)}).IgnoreError();
-              },
+  return {.read = [this](const Json& object) -> Informer::Announcement {
+            absl::StatusOr<PodDescription> pod = ParsePod(object);
+            if (!pod.ok()) return Unreadable(FactKind::kPod, object, pod.status());
+            const OwnerKind* owner = GroupByOwner(object, owner_kinds_, &*pod);
+            const bool counted = owner != nullptr && unread_kinds_.contains(owner->kind);
+            if (counted) pod->gang.owner_uid.clear();  // unknown: the owner cannot be read
+            if (sizes_ == nullptr) return Announces(UpsertPod{*std::move(pod)});
+            return [this, counted, owner, pod = *std::move(pod)]() mutable {
+              if (counted) {
+                sizes_->AddPod(pod, owner->kind);
+              } else {
+                sizes_->RemovePod(pod.uid);
+              }
+              port_->Announce(UpsertPod{std::move(pod)}).IgnoreError();
+            };
+          },
           .remove =
               [this](const std::string& uid, const std::string&) {
                 port_->Announce(RemovePod{uid}).IgnoreError();
@@ -90,10 +97,9 @@ Informer::Handlers ClusterFeed::PodHandlers() {
 }
 
 Informer::Handlers ClusterFeed::NamespaceHandlers() {
-  return {.upsert =
+  return {.read =
               [this](const Json& object) {
-                port_->Announce(UpsertNamespace{NameOf(object), StringMapAt(Child(object, "metadata"), "labels")})
-                    .IgnoreError();
+                return Announces(UpsertNamespace{NameOf(object), StringMapAt(Child(object, "metadata"), "labels")});
               },
           .remove = [this](const std::string& name,
                            const std::string&) { port_->Announce(RemoveNamespace{name}).IgnoreError(); },
@@ -104,11 +110,11 @@ Informer::Handlers ClusterFeed::NamespaceHandlers() {
 Informer::Handlers ClusterFeed::GangHandlers(GangDialect dialect, std::string source,
                                              std::function<absl::StatusOr<GangObject>(const Json&)> parse,
                                              const std::string& name_prefix) {
-  return {.upsert =
+  return {.read =
               [this, parse = std::move(parse)](const Json& object) {
                 absl::StatusOr<GangObject> group = parse(object);
-                if (!group.ok()) return AnnounceUnreadable(FactKind::kGang, object, group.status());
-                port_->Announce(UpsertGangObject{*std::move(group)}).IgnoreError();
+                if (!group.ok()) return Unreadable(FactKind::kGang, object, group.status());
+                return Announces(UpsertGangObject{*std::move(group)});
               },
           .remove =
               [this, dialect, name_prefix](const std::string&, const std::string& key) {

@@ -57,8 +57,9 @@ class ClusterFeed {
   [[nodiscard]] absl::StatusOr<Json> Discover(const std::string& path);
   [[nodiscard]] absl::StatusOr<std::string> Find(const char* resource, const char* group, const char* version);
   void OnSynced(const std::string& source);
+  [[nodiscard]] Informer::Announcement Announces(Command command);
   // Reports an unreadable object to the core, which counts and logs it.
-  void AnnounceUnreadable(FactKind kind, const Json& object, const absl::Status& status);
+  [[nodiscard]] Informer::Announcement Unreadable(FactKind kind, const Json& object, const absl::Status& status);
   [[nodiscard]] Informer::Handlers NodeHandlers();
   [[nodiscard]] Informer::Handlers PodHandlers();
   [[nodiscard]] Informer::Handlers NamespaceHandlers();

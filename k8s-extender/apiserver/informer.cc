@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <future>
 #include <random>
 #include <set>
@@ -19,6 +20,7 @@ namespace muster {
 namespace {
 
 constexpr int kPage = 500;
+constexpr size_t kPageReaders = 3;  // pages that are read at a time; each is a few megabytes
 constexpr absl::Duration kListTimeout = absl::Seconds(60);
 constexpr int kWatchSeconds = 300;
 // Bookmarks arrive about once a minute; a stream that is silent for longer is dead.
@@ -150,30 +152,77 @@ std::future<absl::StatusOr<KubeResponse>> Informer::RequestPage(const std::strin
   });
 }
 
-absl::Status Informer::List() {
-  std::set<std::string> seen;
-  std::string version;
-  // The server makes the next page while this one is read.
-  std::future<absl::StatusOr<KubeResponse>> next = RequestPage("");
-  while (next.valid()) {
-    const absl::StatusOr<KubeResponse> response = next.get();
-    if (!response.ok()) return response.status();
-    if (response->status != 200) return Refused(*response);
+Informer::Object Informer::Read(const Json& object) const {
+  return {KeyOf(object), handlers_.identity(object), handlers_.read(object)};
+}
+
+std::future<Informer::Page> Informer::ReadPage(std::string body, std::promise<absl::StatusOr<PageHead>> head) {
+  const auto read = [this](const std::string& text, std::promise<absl::StatusOr<PageHead>> first) {
+    Page page;
+    bool answered = false;
     const auto on_head = [&](const Json& list) {
-      if (absl::Status is_list = CheckList(list); !is_list.ok()) return is_list;
-      version = StringOrEmpty(Child(list, "metadata"), "resourceVersion");
-      const std::string token = StringOrEmpty(Child(list, "metadata"), "continue");
-      if (!token.empty()) next = RequestPage(token);
-      return absl::OkStatus();
+      const absl::Status is_list = CheckList(list);
+      const Json& metadata = Child(list, "metadata");
+      if (is_list.ok()) {
+        first.set_value(PageHead{StringOrEmpty(metadata, "resourceVersion"), StringOrEmpty(metadata, "continue")});
+      } else {
+        first.set_value(is_list);
+      }
+      answered = true;
+      return is_list;
     };
     const auto on_item = [&](const Json& item) {
-      seen.insert(KeyOf(item));
-      MutexLock lock(&objects_mutex_);
-      Upsert(item);
+      page.objects.push_back(Read(item));
       return !stop_;
     };
-    if (absl::Status read = ReadList(response->body, "list", on_head, on_item); !read.ok()) return read;
+    page.status = ReadList(text, "list", on_head, on_item);
+    if (!answered) first.set_value(page.status.ok() ? absl::InternalError("a list without a head") : page.status);
+    return page;
+  };
+  return std::async(std::launch::async, read, std::move(body), std::move(head));
+}
+
+absl::StatusOr<std::string> Informer::ReadPages(absl::FunctionRef<void(std::vector<Object>)> on_page) {
+  std::string version;
+  std::deque<std::future<Page>> reading;
+  const auto take = [&] {
+    Page page = reading.front().get();
+    reading.pop_front();
+    if (page.status.ok()) on_page(std::move(page.objects));
+    return page.status;
+  };
+  std::future<absl::StatusOr<KubeResponse>> next = RequestPage("");
+  while (next.valid()) {
+    absl::StatusOr<KubeResponse> response = next.get();
+    if (!response.ok()) return response.status();
+    if (response->status != 200) return Refused(*response);
+    std::promise<absl::StatusOr<PageHead>> promised;
+    std::future<absl::StatusOr<PageHead>> awaited = promised.get_future();
+    reading.push_back(ReadPage(std::move(response->body), std::move(promised)));
+    const absl::StatusOr<PageHead> head = awaited.get();
+    if (!head.ok()) return head.status();
+    version = head->version;
+    // The server makes the next page while these are read.
+    if (!head->token.empty()) next = RequestPage(head->token);
+    if (reading.size() < kPageReaders) continue;
+    if (absl::Status read = take(); !read.ok()) return read;
   }
+  while (!reading.empty()) {
+    if (absl::Status read = take(); !read.ok()) return read;
+  }
+  return version;
+}
+
+absl::Status Informer::List() {
+  std::set<std::string> seen;
+  const absl::StatusOr<std::string> version = ReadPages([&](std::vector<Object> page) {
+    for (Object& object : page) {
+      seen.insert(object.key);
+      MutexLock lock(&objects_mutex_);
+      Upsert(std::move(object));
+    }
+  });
+  if (!version.ok()) return version.status();
   size_t objects = 0;
   {
     MutexLock lock(&objects_mutex_);
@@ -185,7 +234,7 @@ absl::Status Informer::List() {
       handlers_.remove(known->second, known->first);
       known = known_.erase(known);
     }
-    version_ = version;
+    version_ = *version;
     objects = known_.size();
   }
   bool first = false;
@@ -258,7 +307,7 @@ bool Informer::OnLine(absl::string_view line, absl::Status* failure) {
 void Informer::OnEvent(const std::string& type, const Json& object) {
   if (type == "ADDED" || type == "MODIFIED") {
     ++events_;
-    Upsert(object);
+    Upsert(Read(object));
   } else if (type == "DELETED") {
     ++events_;
     const std::string key = KeyOf(object);
@@ -280,7 +329,7 @@ bool Informer::Offer(const Json& object) {
   uint64_t reached = 0;
   const bool newer =
       absl::SimpleAtoi(VersionOf(object), &offered) && absl::SimpleAtoi(version_, &reached) && offered > reached;
-  if (newer) Upsert(object);
+  if (newer) Upsert(Read(object));
   return newer;
 }
 
@@ -295,15 +344,13 @@ void Informer::ForgetVersion() {
 }
 
 // A name that appears with another identity is another object: the old one is gone.
-void Informer::Upsert(const Json& object) {
-  const std::string key = KeyOf(object);
-  const std::string identity = handlers_.identity(object);
-  auto [known, added] = known_.try_emplace(key, identity);
-  if (!added && known->second != identity) {
-    handlers_.remove(known->second, key);
-    known->second = identity;
+void Informer::Upsert(Object object) {
+  auto [known, added] = known_.try_emplace(object.key, object.identity);
+  if (!added && known->second != object.identity) {
+    handlers_.remove(known->second, object.key);
+    known->second = std::move(object.identity);
   }
-  handlers_.upsert(object);
+  object.announce();
 }
 
 InformerStats Informer::stats() const {

@@ -1,5 +1,5 @@
-// Follows one kind of object at the API server (SPEC K-10): paged list, watch with bookmarks, resume, relist on 410,
-// detection of missed deletions, jittered back-off.
+// Follows one kind of object at the API server (SPEC K-10): paged list, read by several threads; watch with bookmarks,
+// resume, relist on 410, detection of missed deletions, jittered back-off.
 #ifndef MUSTER_K8S_EXTENDER_APISERVER_INFORMER_H_
 #define MUSTER_K8S_EXTENDER_APISERVER_INFORMER_H_
 
@@ -9,7 +9,10 @@
 #include <map>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
 #include "k8s-extender/apiserver/client.h"
 #include "support/json.h"
 #include "support/sync.h"
@@ -28,8 +31,11 @@ struct InformerStats {
 
 class Informer {
  public:
+  // Makes an object known. Called in the order of the server's answers, one at a time.
+  using Announcement = absl::AnyInvocable<void()>;
   struct Handlers {
-    std::function<void(const Json& object)> upsert;
+    // Reads an object and returns its announcement. Called on several threads at a time, in any order.
+    std::function<Announcement(const Json& object)> read;
     // `identity` is the earlier result of Identity() for the object. Also called for objects whose deletion was missed.
     std::function<void(const std::string& identity, const std::string& key)> remove;
     std::function<std::string(const Json& object)> identity;  // e.g. the UID
@@ -50,15 +56,34 @@ class Informer {
 
  private:
   void Run();
+  // An object that was read.
+  struct Object {
+    std::string key;  // "namespace/name"
+    std::string identity;
+    Announcement announce;
+  };
+  struct PageHead {
+    std::string version;
+    std::string token;  // of the next page; empty: there is none
+  };
+  struct Page {
+    absl::Status status;
+    std::vector<Object> objects;
+  };
   [[nodiscard]] absl::Status List();
-  // Requests a page on a thread of its own; empty `token`: the first one.
+  // Requests all pages and reads up to kPageReaders at a time; `on_page` is called for each, in order. The result is
+  // the version of the list.
+  [[nodiscard]] absl::StatusOr<std::string> ReadPages(absl::FunctionRef<void(std::vector<Object>)> on_page);
+  // Each on a thread of its own. Empty `token`: the first page.
   [[nodiscard]] std::future<absl::StatusOr<KubeResponse>> RequestPage(const std::string& token);
+  [[nodiscard]] std::future<Page> ReadPage(std::string body, std::promise<absl::StatusOr<PageHead>> head);
+  [[nodiscard]] Object Read(const Json& object) const;
   [[nodiscard]] absl::Status Watch();
   [[nodiscard]] bool OnLine(absl::string_view line, absl::Status* failure) ABSL_LOCKS_EXCLUDED(objects_mutex_);
   [[nodiscard]] std::string version() const ABSL_LOCKS_EXCLUDED(objects_mutex_);
   void ForgetVersion() ABSL_LOCKS_EXCLUDED(objects_mutex_);
   void OnEvent(const std::string& type, const Json& object) ABSL_EXCLUSIVE_LOCKS_REQUIRED(objects_mutex_);
-  void Upsert(const Json& object) ABSL_EXCLUSIVE_LOCKS_REQUIRED(objects_mutex_);
+  void Upsert(Object object) ABSL_EXCLUSIVE_LOCKS_REQUIRED(objects_mutex_);
   void Fail(const absl::Status& status, int* failures);
   // Converts a response other than 200. Stores its Retry-After for Fail.
   [[nodiscard]] absl::Status Refused(const KubeResponse& response);

@@ -47,7 +47,7 @@ int32_t QueueObjects::not_accepted() const {
 }
 
 Informer::Handlers QueueObjects::Handlers(std::function<void()> synced) {
-  return {.upsert = [this](const Json& object) { Upsert(object); },
+  return {.read = [this](const Json& object) { return [this, object] { Upsert(object); }; },
           .remove = [this](const std::string& name, const std::string&) { Remove(name); },
           .identity = [](const Json& object) { return StringOrEmpty(Child(object, "metadata"), "name"); },
           .synced =

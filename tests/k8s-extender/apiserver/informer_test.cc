@@ -71,7 +71,7 @@ std::string UidOf(const Json& object) { return StringOrEmpty(Child(object, "meta
 Informer::Handlers IgnoreAll() {
   Informer::Handlers handlers;
   handlers.identity = UidOf;
-  handlers.upsert = [](const Json&) {};
+  handlers.read = [](const Json&) { return [] {}; };
   handlers.remove = [](const std::string&, const std::string&) {};
   return handlers;
 }
@@ -100,7 +100,7 @@ class EventLog {
 // "+UID" for an object that is there, "-UID" for one that is gone.
 Informer::Handlers LogInto(EventLog* log) {
   Informer::Handlers handlers = IgnoreAll();
-  handlers.upsert = [log](const Json& object) { log->Add("+" + UidOf(object)); };
+  handlers.read = [log](const Json& object) { return [log, uid = UidOf(object)] { log->Add("+" + uid); }; };
   handlers.remove = [log](const std::string& identity, const std::string&) { log->Add("-" + identity); };
   return handlers;
 }
@@ -147,11 +147,12 @@ TEST(Informer, Pages_NextIsRequestedWhileOneIsRead) {
   KubeClient client(ServerAt(api.port));
   EventLog log;
   Informer::Handlers handlers = LogInto(&log);
-  handlers.upsert = [&](const Json& object) {
+  handlers.read = [&](const Json& object) {
     const std::string uid = UidOf(object);
     const size_t expected = std::min<size_t>(3, 1 + static_cast<size_t>(uid[0] - '0'));
     for (int i = 0; i < 2000 && api.Requests().size() < expected; ++i) absl::SleepFor(absl::Milliseconds(10));
-    log.Add(absl::StrCat("+", uid, " after ", std::min(expected, api.Requests().size()), " requests"));
+    const std::string seen = absl::StrCat("+", uid, " after ", std::min(expected, api.Requests().size()), " requests");
+    return [&log, seen] { log.Add(seen); };
   };
   Informer informer("/things", &client, handlers);
   informer.Start();
@@ -163,6 +164,30 @@ TEST(Informer, Pages_NextIsRequestedWhileOneIsRead) {
   EXPECT_EQ(std::vector<std::string>(requests.begin(), requests.begin() + 3),
             (std::vector<std::string>{"/things?limit=500", "/things?limit=500&continue=page2",
                                       "/things?limit=500&continue=page%203"}));
+}
+
+// Reading takes longer than the server takes to make a page.
+TEST(Informer, Pages_AreReadTogetherAndAnnouncedInOrder) {
+  FakeApi api;
+  api.lists = {{200, List(absl::StrCat(Thing("a", "1", 1), ",", Thing("b", "2", 1)), "2", 5)},
+               {200, List(Thing("c", "3", 2), "3", 5)},
+               {200, List(Thing("d", "4", 3), "4", 5)},
+               {200, List(Thing("e", "5", 4), "", 5)}};
+  KubeClient client(ServerAt(api.port));
+  EventLog log;
+  Informer::Handlers handlers = LogInto(&log);
+  std::atomic<int> begun{0};
+  handlers.read = [&](const Json& object) {
+    ++begun;
+    for (int i = 0; i < 2000 && begun < 3; ++i) absl::SleepFor(absl::Milliseconds(10));
+    const std::string seen = absl::StrCat("+", UidOf(object), begun < 3 ? " alone" : "");
+    return [&log, seen] { log.Add(seen); };
+  };
+  Informer informer("/things", &client, handlers);
+  informer.Start();
+  log.Await(5);
+  informer.Stop();
+  EXPECT_EQ(log.all(), (std::vector<std::string>{"+1", "+2", "+3", "+4", "+5"}));
 }
 
 // A stop while a page is under way does not wait for it.
@@ -179,7 +204,12 @@ TEST(Informer, StoppedDuringList_EndsSoon) {
   });
   KubeClient client(ServerAt(server.Start()));
   EventLog log;
-  Informer informer("/things", &client, LogInto(&log));
+  Informer::Handlers handlers = IgnoreAll();
+  handlers.read = [&](const Json& object) {
+    log.Add(UidOf(object));
+    return [] {};
+  };
+  Informer informer("/things", &client, handlers);
   informer.Start();
   log.Await(1);
   const absl::Time begun = absl::Now();
@@ -244,9 +274,11 @@ TEST(Informer, DeepNesting_IsCut) {
   api.watches = {{200, Event("ADDED", deep("c", 6)) + Event("ADDED", Thing("d", "u-d", 7))}};
   EventLog events;
   Informer::Handlers handlers = IgnoreAll();
-  handlers.upsert = [&](const Json& object) {
-    events.Add(absl::StrCat(UidOf(object), " ", IntAt(Child(object, "spec"), "size").value_or(0)));
+  handlers.read = [&](const Json& object) {
     EXPECT_LT(object.dump().size(), 1'000);
+    return [&events, seen = absl::StrCat(UidOf(object), " ", IntAt(Child(object, "spec"), "size").value_or(0))] {
+      events.Add(seen);
+    };
   };
   KubeClient client(ServerAt(api.port));
   Informer informer("/things", &client, handlers);

@@ -107,8 +107,8 @@ class QueueObjectsTest : public testing::Test {
 };
 
 TEST_F(QueueObjectsTest, Tree_AnnouncedWholeOldestFirst) {
-  handlers_.upsert(Object("young", "2026-01-02T00:00:00Z", {{"parent", "old"}}));
-  handlers_.upsert(Object("old", "2026-01-01T00:00:00Z", {{"limit", {{"cpu", "4"}, {"nvidia.com/gpu", 8}}}}));
+  handlers_.read(Object("young", "2026-01-02T00:00:00Z", {{"parent", "old"}}))();
+  handlers_.read(Object("old", "2026-01-01T00:00:00Z", {{"limit", {{"cpu", "4"}, {"nvidia.com/gpu", 8}}}}))();
   EXPECT_TRUE(port_.trees().empty()) << "a part of a list is no tree";
   handlers_.synced();
   EXPECT_TRUE(synced_);
@@ -126,14 +126,14 @@ TEST_F(QueueObjectsTest, Tree_AnnouncedWholeOldestFirst) {
 }
 
 TEST_F(QueueObjectsTest, InvalidTree_KeepsLastAndReportsWhy) {
-  handlers_.upsert(Object("top", "2026-01-01T00:00:00Z", {{"limit", {{"cpu", 4}}}}));
-  handlers_.upsert(Object("leaf", "2026-01-02T00:00:00Z", {{"parent", "top"}}));
-  handlers_.upsert(Object("other", "2026-01-03T00:00:00Z", Json::object()));
+  handlers_.read(Object("top", "2026-01-01T00:00:00Z", {{"limit", {{"cpu", 4}}}}))();
+  handlers_.read(Object("leaf", "2026-01-02T00:00:00Z", {{"parent", "top"}}))();
+  handlers_.read(Object("other", "2026-01-03T00:00:00Z", Json::object()))();
   handlers_.synced();
   ExpectCondition("leaf", "Accepted=True");
   // The tree would be invalid; another object changes at the same time and has to wait.
-  handlers_.upsert(Object("leaf", "2026-01-02T00:00:00Z", {{"parent", "top"}, {"quota", {{"cpu", 5}}}}, 2));
-  handlers_.upsert(Object("other", "2026-01-03T00:00:00Z", {{"priority", 3}}, 2));
+  handlers_.read(Object("leaf", "2026-01-02T00:00:00Z", {{"parent", "top"}, {"quota", {{"cpu", 5}}}}, 2))();
+  handlers_.read(Object("other", "2026-01-03T00:00:00Z", {{"priority", 3}}, 2))();
   EXPECT_EQ(port_.trees().size(), 1U) << "the tree that was right last stays in force";
   EXPECT_EQ(objects_.not_accepted(), 2);
   ExpectCondition(
@@ -141,10 +141,10 @@ TEST_F(QueueObjectsTest, InvalidTree_KeepsLastAndReportsWhy) {
   ExpectCondition("other", "Accepted=False TreeInvalid: queue leaf is invalid");
   ExpectCondition("top", "Accepted=True");
   // An unreadable object also leaves the tree as it is.
-  handlers_.upsert(Object("leaf", "2026-01-02T00:00:00Z", {{"parent", "top"}, {"quota", {{"cpu", "much"}}}}, 3));
+  handlers_.read(Object("leaf", "2026-01-02T00:00:00Z", {{"parent", "top"}, {"quota", {{"cpu", "much"}}}}, 3))();
   ExpectCondition("leaf", "spec.quota.cpu");
   EXPECT_EQ(port_.trees().size(), 1U);
-  handlers_.upsert(Object("leaf", "2026-01-02T00:00:00Z", {{"parent", "top"}, {"quota", {{"cpu", 3}}}}, 4));
+  handlers_.read(Object("leaf", "2026-01-02T00:00:00Z", {{"parent", "top"}, {"quota", {{"cpu", 3}}}}, 4))();
   ASSERT_EQ(port_.trees().size(), 2U);
   EXPECT_EQ(port_.trees()[1].queues[2].priority, 3) << "changes that had to wait are included";
   ExpectCondition("other", "Accepted=True");
@@ -154,7 +154,7 @@ TEST_F(QueueObjectsTest, InvalidTree_KeepsLastAndReportsWhy) {
 
 TEST_F(QueueObjectsTest, RefusedCondition_IsRetried) {
   server_.Refuse(2);
-  handlers_.upsert(Object("q", "2026-01-01T00:00:00Z", Json::object()));
+  handlers_.read(Object("q", "2026-01-01T00:00:00Z", Json::object()))();
   handlers_.synced();
   ExpectCondition("q", "Accepted=True");
 }
