@@ -140,7 +140,7 @@ std::vector<Pair> Pairs() {
        {{3000, BindingOutcome{"l", "n1", BindingResult::kRetry, "x"}}, {4000, Tick{}}}},
       {"hold token", lone, {{1000, Bind{"l", "n1", 1}}}, {{1000, Bind{"l", "n1", 2}}}, {{1000, CallerGone{"l", 1}}}},
       {"parked", large, {{1000, Filter{"u1", kAll}}}, {}, {{1000, ANode("n2", 4)}, {1000, PlanRound{}}}},
-      {"blocked", large, {{1000, PlanRound{}}}, {}, {{1000, Filter{"u1", kAll}}}},
+      {"blocked", large, {{1000, PlanRound{}}}, {}, {{10'000, Tick{}}}},
       {"wake time",
        with(idle, {{1000, Gated(APod("u1", "g", 1, kKube))}}),
        {{1000, PlanRound{}}},
