@@ -121,7 +121,7 @@ std::string DisruptionBudgets::Next() {
     } else if (due_.begin()->first > SteadyNow()) {
       changed_.WaitWithTimeout(&mutex_, due_.begin()->first - SteadyNow());
     } else {
-      const std::string key = due_.begin()->second;
+      std::string key = due_.begin()->second;
       due_.erase(due_.begin());
       const auto budget = budgets_.find(key);
       if (budget == budgets_.end()) continue;

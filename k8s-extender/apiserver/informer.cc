@@ -161,7 +161,7 @@ std::future<Informer::Page> Informer::ReadPage(std::string body, std::promise<ab
     Page page;
     bool answered = false;
     const auto on_head = [&](const Json& list) {
-      const absl::Status is_list = CheckList(list);
+      absl::Status is_list = CheckList(list);
       const Json& metadata = Child(list, "metadata");
       if (is_list.ok()) {
         first.set_value(PageHead{StringOrEmpty(metadata, "resourceVersion"), StringOrEmpty(metadata, "continue")});
