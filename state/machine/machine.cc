@@ -23,13 +23,16 @@ bool PartiallyBoundIsNext(const Backlog& backlog) {
   return next.has_value() && backlog.queued(*next)->partially_bound;
 }
 
+// At most so many gangs are planned while kube-scheduler's one scheduling cycle waits (K-2). Usually one is new.
+constexpr int32_t kMaxPlannedWithinQuestion = 4;
+
 // kube-scheduler often asks for a member as soon as its gang is whole. A gang that was never tried is planned then, in
 // its order, and not in the next round: a refusal would cost the member kube-scheduler's back-off (K-7).
 void PlanIfNew(MachineRooms* r, const Pod* pod, ApplyContext* ctx) {
   if (pod == nullptr || pod->gang == nullptr) return;
   const ClaimId claim = pod->gang->id;
   if (r->backlog.queued(claim) == nullptr || r->backlog.wake_condition(claim) != nullptr) return;
-  r->planning.Round(PlanRound().max_gangs, ctx);
+  r->planning.Round(kMaxPlannedWithinQuestion, ctx);
   r->reconciler.ReconcileTouched(ctx);
 }
 

@@ -55,6 +55,12 @@ TEST_F(MachineRules, QueryBeforeRound_PlansNewGangs) {
   apply(FindNodes{"third-1", {}});
   EXPECT_TRUE(Planned("third") || Planned("second"));
   EXPECT_TRUE(machine_.rooms().backlog.New().empty());
+  // However many are new, the question waits for few.
+  apply(UpsertNode{SmallNode("wide", 100)});
+  for (const char* gang : {"a", "b", "c", "d", "e", "f", "h", "i"}) put(gang);
+  const int64_t placed = machine_.rooms().planning.stats().placed;
+  EXPECT_EQ(ask("i-1").reason.code, ReasonCode::kQueued);
+  EXPECT_EQ(machine_.rooms().planning.stats().placed, placed + 4);
 }
 
 TEST_F(MachineRules, EndHold_OneOfTwoCalls_EndsOnlyThatCall) {
