@@ -214,6 +214,10 @@ void Bindings::ReleaseBoundSlot(const Pod& pod, ApplyContext* ctx) {
   const Slot* slot = r_.plans->SlotOf(pod);
   if (slot == nullptr) return;
   const Gang& gang = *pod.gang;
+  const bool same_node = r_.cluster->node(slot->node).facts.name == pod.facts.node_name;
+  const bool repaired = r_.plans->Of(gang)->committed && slot->state != SlotState::kCommitted;
+  // G-13: it is bound after all, by the first request or by another client.
+  if (repaired && same_node) r_.plans->CommitSlot(pod);
   if (slot->state == SlotState::kCommitted) {
     r_.plans->MarkBound(pod);
     const Plan& plan = *r_.plans->Of(gang);
@@ -227,7 +231,6 @@ void Bindings::ReleaseBoundSlot(const Pod& pod, ApplyContext* ctx) {
   // Another client or the previous process bound the pod. If it is on its slot's node, the plan goes on without the
   // slot.
   const int32_t index = r_.plans->SlotIndex(pod);
-  const bool same_node = r_.cluster->node(slot->node).facts.name == pod.facts.node_name;
   r_.pod_lifecycle->ReleaseSlot(pod);
   if (same_node) r_.plans->ReleaseFreeSlot(gang, index);
   r_.pod_lifecycle->RemovePlanIfDone(gang);

@@ -86,6 +86,29 @@ TEST_F(MachineRules, Time_EarlierThanBefore_IsIgnored) {
   EXPECT_EQ(machine_.NextDeadline(), kT0 + 5'000 + 2'000) << "counted from the latest time that was seen";
 }
 
+// G-13: the API server refused a binding, the member has a slot again, and is bound to its node after all: by the first
+// request, which arrived late, or by another client.
+TEST_F(MachineRules, RefusedMember_BoundToItsSlotsNode_CompletesTheStart) {
+  Start();
+  Apply(BindingOutcome{"g-1", "n", BindingResult::kRefused, "x"});
+  now_ms_ += 3'000;
+  Apply(Tick{});
+  const auto bound = [this](const char* uid) {
+    PodDescription pod = PodAt(uid).facts;
+    pod.node_name = "n";
+    pod.phase = PodPhase::kRunning;
+    Apply(UpsertPod{pod});
+  };
+  EXPECT_EQ(Ask("g-1").node, "n");
+  bound("g-1");
+  EXPECT_EQ(PodAt("g-1").state, MemberState::kRunning);
+  EXPECT_EQ(View("g").bound, 1);
+  bound("g-2");
+  EXPECT_EQ(View("g").bound, 2);
+  EXPECT_FALSE(Planned("g"));
+  EXPECT_EQ(View("g").phase, GangPhase::kRunning);
+}
+
 // A query at the moment when the next try is due does not cancel the try.
 TEST_F(MachineRules, QueryWhenTryIsDue_KeepsTheTry) {
   for (const char* uid : {"g-1", "g-2"}) Apply(RemovePod{uid});
