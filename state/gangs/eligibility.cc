@@ -114,7 +114,7 @@ bool Eligibility::SchedulesIndividuallyAlone(const Gang& gang) const {
   if (gang.rules.min_member < 0 || gang.durable.evicting || gang.objects.size() > 1) return false;
   if (gang.once_satisfied()) return true;
   if (gang.durable.timed_out) return false;
-  return Missing(gang) == 0;
+  return Missing(gang) == 0 && QueueReason(gang).none();
 }
 
 int32_t Eligibility::Priority(const Claim& claim) const {

@@ -109,6 +109,26 @@ TEST_F(MachineRules, RefusedMember_BoundToItsSlotsNode_CompletesTheStart) {
   EXPECT_EQ(View("g").phase, GangPhase::kRunning);
 }
 
+// members of a gang without a minimum are placed one by one, and their gang needs a queue that accepts gangs, too.
+TEST_F(MachineRules, GangWithoutMinimum_NeedsItsQueue) {
+  QueueRules rules;
+  for (const char* name : {"org", "team"}) rules.queues.push_back({.name = name});
+  rules.queues.back().parent = "org";
+  Apply(SetQueues{rules});
+  PodDescription pod = Member("z-1", "z", 0);
+  pod.gang.declaration.Mutable().queue = "org";
+  Apply(UpsertPod{pod});
+  Apply(UpsertNode{SmallNode("m", 2)});
+  EXPECT_EQ(Ask("z-1").reason.code, ReasonCode::kUnknownQueue);
+  EXPECT_EQ(Apply(Bind{"z-1", "m", 7}).front().substr(0, 9), "answer 7 ");
+  EXPECT_EQ(PodAt("z-1").state, MemberState::kPending);
+  rules.queues.pop_back();
+  Apply(SetQueues{rules});
+  EXPECT_EQ(Ask("z-1").kind, FilterReply::Kind::kPass);
+  Apply(Bind{"z-1", "m", 8});
+  EXPECT_EQ(PodAt("z-1").state, MemberState::kCommitted);
+}
+
 // A query at the moment when the next try is due does not cancel the try.
 TEST_F(MachineRules, QueryWhenTryIsDue_KeepsTheTry) {
   for (const char* uid : {"g-1", "g-2"}) Apply(RemovePod{uid});
