@@ -118,7 +118,7 @@ class RecorderTest : public testing::Test {
     Open();
     for (int frames = 1; frames <= 3; ++frames) {
       Work(5);
-      AwaitWritten(30 * frames);
+      AwaitWritten(25 * frames);  // and rounds of planning, if any
     }
     Close();
     std::ifstream in(options_.path, std::ios::binary);
@@ -451,7 +451,7 @@ TEST_F(RecorderTest, ChangedFile_IsNotReportedComplete) {
   };
   const Replayed good = read(whole);
   ASSERT_TRUE(good.status.ok()) << good.status;
-  ASSERT_GT(good.commands, 80);
+  ASSERT_GE(good.commands, 75);
   EXPECT_TRUE(absl::StrContains(read(whole + whole).status.message(), "there is data after its end"));
   EXPECT_TRUE(absl::StrContains(read(whole + "x").status.message(), "there is data after its end"));
   // The offsets of the frames: each frame begins with its length.
