@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "k8s-extender/dialects/keys.h"
 #include "k8s-extender/dialects/metadata.h"
@@ -14,10 +15,11 @@ namespace {
 constexpr char kPath[] = "/apis/policy/v1/poddisruptionbudgets";
 constexpr char kManagedBy[] = "app.kubernetes.io/managed-by";
 constexpr char kMuster[] = "muster";
+constexpr char kPrefix[] = "muster-";  // of names
 constexpr absl::Duration kTimeout = absl::Seconds(10);
 
 std::string KeyOf(absl::string_view name_space, absl::string_view gang) {
-  return absl::StrCat(name_space, "/muster-", GangLabel(gang));
+  return absl::StrCat(name_space, "/", kPrefix, GangLabel(gang));
 }
 
 }  // namespace
@@ -46,7 +48,7 @@ int32_t DisruptionBudgets::Required(const GangView& gang, int32_t before) {
   if (!gang.satisfied || gang.bound == 0 || gang.rules.min_member <= 0) return 0;
   const bool has_subgroups = !gang.rules.tree.empty();
   const bool whole = gang.phase == GangPhase::kScheduled || gang.phase == GangPhase::kRunning;
-  if (!whole && gang.phase == GangPhase::kUnknown && gang.rules.on_member_failure == OnMemberFailure::kAll) return 0;
+  if (gang.reason.code == ReasonCode::kEvicted) return 0;  // Muster's own evictions must pass
   // A minimum of subgroups is no number of pods: all that run when the gang is whole must stay.
   const int32_t minimum = has_subgroups ? (whole ? gang.bound : before) : gang.rules.min_member - gang.succeeded;
   return minimum < 2 ? 0 : minimum;
@@ -95,7 +97,8 @@ Informer::Handlers DisruptionBudgets::Handlers() {
 void DisruptionBudgets::OnObject(const Json& object) {
   const Json& metadata = Child(object, "metadata");
   const std::string key = absl::StrCat(StringOrEmpty(metadata, "namespace"), "/", StringOrEmpty(metadata, "name"));
-  if (StringOrEmpty(Child(metadata, "labels"), kManagedBy) != kMuster) return OnGone(key);
+  const bool named = absl::StartsWith(StringOrEmpty(metadata, "name"), kPrefix);
+  if (!named || StringOrEmpty(Child(metadata, "labels"), kManagedBy) != kMuster) return OnGone(key);
   const int64_t minimum = IntAt(Child(object, "spec"), "minAvailable").value_or(-1);  // -1: changed by another writer
   MutexLock lock(&mutex_);
   Budget& budget = budgets_[key];

@@ -42,8 +42,8 @@ class DisruptionBudgets {
   void Remove(const std::string& gang);
 
   // The number of pods that must stay; 0: the gang has no budget. A gang has one from its start to its end, if it needs
-  // at least two pods and does not start again as a whole, by policy all, because it has lost one. `before`: the number
-  // of the budget that it has.
+  // at least two pods and is not being evicted to start again as a whole (G-13). `before`: the number of the budget
+  // that it has.
   [[nodiscard]] static int32_t Required(const GangView& gang, int32_t before);
 
  private:

@@ -113,6 +113,17 @@ func TestDisruptionBudgets(t *testing.T) {
 		t.Error("a member of a gang at its minimum was evicted")
 	}
 
+	// A gang that starts again as a whole when a member fails: its budget does not keep Muster from evicting the others.
+	w.podsStart("again", 2, "1", gang("again", 2), withAnnotation("muster.dev/on-member-failure", "all"))
+	w.ready("again")
+	w.waitAllows("again", 0)
+	w.must(w.patchPod("again-0", `{"status":{"phase":"Failed"}}`, "status"))
+	w.must(waitFor(10*time.Second, "the other member is evicted", func() (bool, string) {
+		left := w.list("again-1")
+		return len(left) == 0 || left[0].DeletionTimestamp != nil, "it runs on"
+	}))
+	w.deletePods("again")
+
 	// A gang ends while musterd is down: the next one removes its budget.
 	w.muster.kill()
 	w.deletePods("more")

@@ -43,7 +43,7 @@ TEST(Required, Gang_FromStartToEnd) {
   EXPECT_EQ(DisruptionBudgets::Required(gang, 2), 0) << "one pod is no part of a gang any more";
   gang = Gang("g", 4, 3);
   EXPECT_EQ(DisruptionBudgets::Required(gang, 4), 4) << "it lost a member, and no other may go";
-  gang.rules.on_member_failure = OnMemberFailure::kAll;
+  gang.reason.code = ReasonCode::kEvicted;
   EXPECT_EQ(DisruptionBudgets::Required(gang, 4), 0) << "it starts again as a whole: Muster evicts the others";
   gang = Gang("g", 4, 0);
   EXPECT_EQ(DisruptionBudgets::Required(gang, 4), 0);
@@ -60,6 +60,9 @@ TEST(Required, Subgroups_AreProtectedAsTheyRun) {
   gang.bound = 4;
   gang.phase = GangPhase::kUnknown;
   EXPECT_EQ(DisruptionBudgets::Required(gang, 5), 5);
+  gang.phase = GangPhase::kRunning;  // more pods than its minimum of subgroups
+  gang.reason.code = ReasonCode::kEvicted;
+  EXPECT_EQ(DisruptionBudgets::Required(gang, 5), 0) << "or its own eviction would be refused for ever";
 }
 
 TEST(GangLabel, AnyName_IsLabelAndPartOfName) {
@@ -257,10 +260,12 @@ TEST_F(Budgets, OfEarlierProcess_AreKeptOrRemoved) {
   Put(kept);
   Put(Object("muster-gone", 2, "muster"));
   Put(Object("muster-theirs", 2, "helm"));
+  Put(Object("own", 2, "muster"));
   budgets_->Start();
   absl::SleepFor(absl::Milliseconds(100));
   budgets_->Update(Gang("g", 4, 4));
-  ExpectSoon(absl::StrCat(kFourOfG, "muster-theirs: 2 of {\"muster.dev/gang-name\":\"x\"}\n"));
+  ExpectSoon(absl::StrCat(kFourOfG, "muster-theirs: 2 of {\"muster.dev/gang-name\":\"x\"}\n",
+                          "own: 2 of {\"muster.dev/gang-name\":\"x\"}\n"));
   EXPECT_EQ(requests_, 1) << "one deletion";
 }
 
