@@ -29,8 +29,12 @@ def changed_files(since):
 
 def takes(sources, changed):
     """Whether one of a batch's sources has changed or includes a changed header that no batch before it does."""
-    included = {f for source in sources for f in re.findall(r'#include "([^"]+)"', (ROOT / source).read_text())}
-    read = (sources | included) & changed
+    read, ahead = set(), set(sources)
+    while ahead:
+        read |= ahead
+        texts = [(ROOT / file).read_text() for file in ahead if (ROOT / file).exists()]
+        ahead = {file for text in texts for file in re.findall(r'#include "([^"]+)"', text)} - read
+    read &= changed
     changed -= read
     return bool(read)
 
