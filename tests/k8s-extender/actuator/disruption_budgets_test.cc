@@ -100,7 +100,7 @@ class Budgets : public testing::Test {
       Json object = Json::parse(request.body);
       const std::string name = object["metadata"]["name"];
       object["metadata"]["namespace"] = "d";
-      response.status = Refuses(objects_.contains(name) ? 409 : 201);
+      response.status = Refuses(Has(name) ? 409 : 201);
       if (response.status == 201) Put(object);
       response.set_content("{}", "application/json");
     });
@@ -123,7 +123,7 @@ class Budgets : public testing::Test {
     DisruptionBudgetOptions options;
     options.min_pause = absl::Milliseconds(20);
     options.max_pause = absl::Milliseconds(50);
-    options.grace = absl::Milliseconds(300);
+    options.grace = absl::Seconds(2);
     budgets_ = std::make_unique<DisruptionBudgets>(client_.get(), options);
   }
   ~Budgets() override {
@@ -139,6 +139,10 @@ class Budgets : public testing::Test {
     object["metadata"]["uid"] = absl::StrCat("uid-", ++created_);
     objects_[object["metadata"]["name"]] = object;
     Send("ADDED", object);
+  }
+  bool Has(const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(&mutex_);
+    return objects_.contains(name);
   }
   bool Delete(const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
@@ -222,10 +226,12 @@ TEST_F(Budgets, Gangs_AreFollowed) {
   budgets_->Remove("d/g");
   ExpectSoon("");
   const int requests = requests_;
-  budgets_->Remove("d/g");
-  budgets_->Update(Gang("g", 4, 0));
+  for (int i = 0; i < 10; ++i) {
+    budgets_->Remove("d/g");
+    budgets_->Update(Gang("g", 4, 0));
+  }
   absl::SleepFor(absl::Milliseconds(100));
-  EXPECT_EQ(requests_, requests) << "without news, no request";
+  EXPECT_LE(requests_, requests + 1) << "without news no request, but one if an older event came during the last";
 }
 
 TEST_F(Budgets, RefusedWrite_IsTriedAgain) {
