@@ -132,6 +132,8 @@ const Pod& Gangs::AddPod(PodDescription facts, ClassId cls, MemberState state, b
   pod->state = state;
   pod->submitted = submitted;
   pods_.emplace(pod->facts.uid, pod.get());
+  lone_.resize(pod_table_.size());
+  lone_[static_cast<size_t>(id)] = true;
   Judge(pod.get());
   MarkFactsChanged(id);
   return *pod;
@@ -148,6 +150,7 @@ std::vector<PodId> Gangs::TakeChangedFacts() {
 void Gangs::RemovePod(const Pod& pod) {
   MUSTER_CHECK(pod.gang == nullptr);
   const PodId id = pod.id;
+  lone_[static_cast<size_t>(id)] = false;
   pods_.erase(pods_.find(pod.facts.uid));
   pod_table_[static_cast<size_t>(id)].reset();
   free_pods_.push_back(id);
@@ -157,6 +160,7 @@ void Gangs::Join(const Pod& pod, const Gang& gang) {
   Pod& joins = MutateTracked(pod);
   joins.last_cycle = 0;  // the number of another gang's cycle (G-2)
   joins.gang = &gang;
+  lone_[static_cast<size_t>(pod.id)] = false;
   UpdateForeignMember(pod);
   EnterSet(&joins);
   Gang& joined = MutateTracked(gang);
@@ -169,6 +173,7 @@ void Gangs::Leave(const Pod& pod) {
   const Gang& gang = *pod.gang;
   LeaveSet(&leaves);
   leaves.gang = nullptr;
+  lone_[static_cast<size_t>(pod.id)] = true;
   leaves.foreign = false;
   Judge(&leaves);
   Touch(gang);
@@ -339,11 +344,15 @@ void Gangs::MarkChanged(const Gang& gang) {
 void Gangs::AfterRestore() {
   for (const std::unique_ptr<Pod>& pod : pod_table_) {
     if (pod != nullptr) pods_[pod->facts.uid] = pod.get();
+    lone_.push_back(pod != nullptr);
   }
   for (const std::unique_ptr<Gang>& gang : gang_table_) {
     if (gang == nullptr) continue;
     gangs_[gang->key] = gang.get();
-    for (const Pod* member : gang->AllMembers()) pod_table_[static_cast<size_t>(member->id)]->gang = gang.get();
+    for (const Pod* member : gang->AllMembers()) {
+      pod_table_[static_cast<size_t>(member->id)]->gang = gang.get();
+      lone_[static_cast<size_t>(member->id)] = false;
+    }
   }
 }
 

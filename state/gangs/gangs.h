@@ -50,6 +50,8 @@ class Gangs {
   [[nodiscard]] const Gang* GangAt(GangId id) const { return gang_table_[static_cast<size_t>(id)].get(); }
   [[nodiscard]] GangId gang_limit() const { return static_cast<GangId>(gang_table_.size()); }
   [[nodiscard]] size_t pod_count() const { return pods_.size(); }
+  // By PodId: whether a pod has the id and is in no gang.
+  [[nodiscard]] const std::vector<bool>& lone() const { return lone_; }
   // UIDs in order.
   [[nodiscard]] std::vector<std::string> Uids() const;
   // In order of keys.
@@ -223,6 +225,7 @@ class Gangs {
   GangsSettings settings_;
   std::vector<std::unique_ptr<Pod>> pod_table_;
   std::vector<PodId> free_pods_;
+  std::vector<bool> lone_;            // by PodId; apart from the table because searches look for the few pods with it
   std::vector<PodId> facts_changed_;  // only with settings_.notes_facts
   absl::flat_hash_map<std::string, Pod*> pods_;
   std::vector<std::unique_ptr<Gang>> gang_table_;

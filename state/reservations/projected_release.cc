@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <tuple>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_map.h"
 #include "state/cluster/ledger.h"
 #include "state/gangs/gangs.h"
 #include "state/reservations/plans.h"
@@ -14,53 +14,96 @@ namespace muster {
 
 ProjectedRelease::ProjectedRelease(const Gangs& gangs, const Plans& plans, const Ledger& ledger,
                                    absl::Span<const ReservedRoom> reserved, const Cluster& cluster, int64_t now_ms)
-    : now_ms_(now_ms) {
-  absl::flat_hash_map<ClaimId, size_t> of_gang;
-  const auto unit_of = [&](const Claim& claim) -> ReleaseUnit& {
-    const auto [at, fresh] = of_gang.try_emplace(claim.id, units_.size());
-    if (!fresh) return units_[at->second];
-    ReleaseUnit unit{kNever, claim.created_ms, &claim.key, {}};
-    if (claim.rules.duration_ms > 0) {
-      const int64_t began_ms = claim.durable.started_ms == 0 ? now_ms : claim.durable.started_ms;
-      unit.release_ms = std::max(now_ms, began_ms + claim.rules.duration_ms);
-    }
-    return units_.emplace_back(std::move(unit));
-  };
-  for (PodId id = 0; id < gangs.pod_limit(); ++id) {
-    const Ledger::PodCharge& charge = ledger.ChargeOf(id);
-    if (charge.node == kNoNode || charge.kind != ChargeKind::kUsed || !cluster.node(charge.node).present) continue;
-    const Pod& pod = gangs.pod(id);
-    if (pod.facts.permanent) continue;
-    if (pod.gang == nullptr) units_.push_back({kNever, pod.facts.created_ms, &pod.facts.uid, {}});
-    Add(charge.node, charge.cls, charge.kind, 1, pod.gang == nullptr ? &units_.back() : &unit_of(*pod.gang));
-  }
+    : gangs_(&gangs), ledger_(&ledger), cluster_(&cluster), reserved_(reserved), now_ms_(now_ms) {
   for (const NodeId node : ledger.promised()) {
     if (!cluster.node(node).present) continue;
     for (const Ledger::Promise& promise : ledger.PromisedOn(node)) {
-      const Claim& claim = gangs.claim(promise.claim);
-      if (plans.Of(claim) == nullptr) continue;  // a future reservation, not a plan
-      Add(node, promise.cls, ChargeKind::kReserved, promise.pods, &unit_of(claim));
+      if (plans.Of(gangs.claim(promise.claim)) == nullptr) continue;  // a future reservation, not a plan
+      planned_[promise.claim].push_back({node, promise.cls, promise.pods, 0, ChargeKind::kReserved});
     }
+  }
+  for (GangId id = 0; id < gangs.gang_limit(); ++id) {
+    const Claim* claim = gangs.GangAt(id);
+    if (claim == nullptr) continue;
+    // Members of another scheduler use their node while they wait.
+    const int32_t on_nodes =
+        claim->active() + claim->count(MemberState::kWaiting) + claim->count(MemberState::kTerminating);
+    const bool has_charges = on_nodes > 0 || planned_.contains(id);
+    if (!has_charges) continue;
+    ReleaseUnit unit{kNever, claim->created_ms, &claim->key, claim};
+    if (claim->rules.duration_ms > 0) {
+      const int64_t began_ms = claim->durable.started_ms == 0 ? now_ms : claim->durable.started_ms;
+      unit.release_ms = std::max(now_ms, began_ms + claim->rules.duration_ms);
+      ++timed_;
+    }
+    units_.push_back(unit);
+  }
+  for (PodId id = 0; id < gangs.pod_limit(); ++id) {
+    if (!gangs.lone()[static_cast<size_t>(id)] || !Releases(gangs.pod(id))) continue;
+    const Pod& pod = gangs.pod(id);
+    units_.push_back({kNever, pod.facts.created_ms, &pod.facts.uid, nullptr, id});
   }
   for (const ReservedRoom& each : reserved) {
-    units_.push_back({kNever, std::numeric_limits<int64_t>::max(), &each.claim->key, {}});
-    for (const Statement::Operation& place : each.places) {
-      Add(place.node, place.cls, ChargeKind::kFutureReserved, place.pods, &units_.back());
-    }
+    constexpr int64_t kLast = std::numeric_limits<int64_t>::max();
+    units_.push_back({kNever, kLast, &each.claim->key, each.claim, -1, /*reservation=*/true});
   }
-  absl::c_sort(units_, [](const ReleaseUnit& a, const ReleaseUnit& b) {
-    return std::tie(a.release_ms, a.since_ms, *a.name) < std::tie(b.release_ms, b.since_ms, *b.name);
-  });
-  timed_ = static_cast<size_t>(absl::c_count_if(units_, [](const auto& unit) { return unit.release_ms != kNever; }));
 }
 
-void ProjectedRelease::Add(NodeId node, ClassId cls, ChargeKind kind, int32_t pods, ReleaseUnit* unit) {
-  for (Statement::Operation& charge : unit->charges) {
-    if (charge.node != node || charge.cls != cls || charge.kind != kind) continue;
-    charge.pods += pods;
-    return;
+bool ProjectedRelease::Releases(const Pod& pod) const {
+  const Ledger::PodCharge& charge = ledger_->ChargeOf(pod.id);
+  const bool used = charge.node != kNoNode && charge.kind == ChargeKind::kUsed;
+  return used && cluster_->node(charge.node).present && !pod.facts.permanent;
+}
+
+void ProjectedRelease::Sort(size_t count) {
+  if (count <= sorted_) return;
+  const auto before = [](const ReleaseUnit& a, const ReleaseUnit& b) {
+    return std::tie(a.release_ms, a.since_ms, *a.name) < std::tie(b.release_ms, b.since_ms, *b.name);
+  };
+  const auto at = [this](size_t index) { return units_.begin() + static_cast<std::ptrdiff_t>(index); };
+  constexpr size_t kPart = 16;  // a smaller part is found by a heap, quicker than by sorting all
+  if (count < units_.size() / kPart) {
+    std::partial_sort(at(sorted_), at(count), units_.end(), before);
+    sorted_ = count;
+  } else {
+    std::sort(at(sorted_), units_.end(), before);
+    sorted_ = units_.size();
   }
-  unit->charges.push_back({node, cls, pods, 0, kind});
+}
+
+void ProjectedRelease::Release(const ReleaseUnit& unit, Statement* statement) {
+  charges_.clear();
+  if (unit.reservation) {
+    const auto of_claim = [&](const ReservedRoom& each) { return each.claim == unit.claim; };
+    for (const Statement::Operation& place : absl::c_find_if(reserved_, of_claim)->places) {
+      charges_.push_back({place.node, place.cls, place.pods, 0, ChargeKind::kFutureReserved});
+    }
+  } else if (unit.claim == nullptr) {
+    AddCharge(gangs_->pod(unit.lone));
+  } else {
+    for (const MemberSet& members : unit.claim->members) {
+      for (const Pod* member : members) AddCharge(*member);
+    }
+    if (const auto planned = planned_.find(unit.claim->id); planned != planned_.end()) {
+      charges_.insert(charges_.end(), planned->second.begin(), planned->second.end());
+    }
+  }
+  const auto place = [](const Statement::Operation& charge) { return std::tie(charge.node, charge.cls, charge.kind); };
+  absl::c_sort(charges_, [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  for (auto charge = charges_.begin(); charge != charges_.end();) {
+    const auto next =
+        std::find_if(charge, charges_.end(), [&](const auto& other) { return place(other) != place(*charge); });
+    const int32_t pods =
+        std::accumulate(charge, next, 0, [](int32_t sum, const auto& each) { return sum + each.pods; });
+    statement->Release(charge->node, charge->cls, charge->kind, pods);
+    charge = next;
+  }
+}
+
+void ProjectedRelease::AddCharge(const Pod& pod) {
+  if (!Releases(pod)) return;
+  const Ledger::PodCharge& charge = ledger_->ChargeOf(pod.id);
+  charges_.push_back({charge.node, charge.cls, 1, 0, ChargeKind::kUsed});
 }
 
 void ProjectedRelease::ReleaseFirst(size_t count, Statement* statement) {
@@ -68,10 +111,11 @@ void ProjectedRelease::ReleaseFirst(size_t count, Statement* statement) {
     statement->Rollback(released_[count]);
     released_.resize(count);
   }
+  Sort(count);
   while (released_.size() < count) {
     const ReleaseUnit& unit = units_[released_.size()];
     released_.push_back(statement->Mark());
-    for (const Statement::Operation& each : unit.charges) statement->Release(each.node, each.cls, each.kind, each.pods);
+    Release(unit, statement);
   }
 }
 

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/container/inlined_vector.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
 #include "state/base/components.h"
 #include "state/base/time.h"
@@ -28,13 +28,14 @@ class ProjectedRelease {
     const Claim* claim;
     absl::Span<const Statement::Operation> places;
   };
+  // `reserved` must outlive it.
   ProjectedRelease(const Gangs& gangs, const Plans& plans, const Ledger& ledger,
                    absl::Span<const ReservedRoom> reserved, const Cluster& cluster, int64_t now_ms);
 
   // The number of units, and of those with a known end, which are the first ones.
   [[nodiscard]] size_t size() const { return units_.size(); }
   [[nodiscard]] size_t timed_count() const { return timed_; }
-  // When the first `count` units will have ended; kNever: not known. REQUIRES: count <= size().
+  // When the first `count` units will have ended; kNever: not known. REQUIRES: they were once released.
   [[nodiscard]] int64_t ReleasedAt(size_t count) const { return count == 0 ? now_ms_ : units_[count - 1].release_ms; }
   // Rolls back or goes on, so that exactly the first `count` units are off the cluster. REQUIRES: always the same
   // statement, which nothing else has changed since the first call.
@@ -45,13 +46,28 @@ class ProjectedRelease {
     int64_t release_ms = kNever;
     int64_t since_ms = 0;
     const std::string* name = nullptr;
-    absl::InlinedVector<Statement::Operation, 1> charges;  // most units are lone pods
+    const Claim* claim = nullptr;  // of a claim, or of a reservation
+    PodId lone = -1;
+    bool reservation = false;
   };
-  static void Add(NodeId node, ClassId cls, ChargeKind kind, int32_t pods, ReleaseUnit* unit);
+  // The pod runs or is bound to a node, and does not stay as long as the node.
+  [[nodiscard]] bool Releases(const Pod& pod) const;
+  // Puts the first `count` units in order.
+  void Sort(size_t count);
+  void Release(const ReleaseUnit& unit, Statement* statement);
+  // Adds what the pod uses to charges_.
+  void AddCharge(const Pod& pod);
 
+  const Gangs* gangs_;
+  const Ledger* ledger_;
+  const Cluster* cluster_;
+  const absl::Span<const ReservedRoom> reserved_;
   int64_t now_ms_;
   std::vector<ReleaseUnit> units_;
+  size_t sorted_ = 0;  // so many units are in order, before all others
   size_t timed_ = 0;
+  absl::flat_hash_map<ClaimId, std::vector<Statement::Operation>> planned_;  // slots of plans
+  std::vector<Statement::Operation> charges_;                                // of the unit that is being released
   std::vector<Statement::Checkpoint> released_;  // the statement's checkpoint before each released unit
 };
 

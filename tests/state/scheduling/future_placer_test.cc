@@ -75,17 +75,20 @@ class FuturePlacerWorld : public RoomsTest {
 class RandomWork : public FuturePlacerWorld {
  public:
   explicit RandomWork(uint32_t seed) : random_(seed) {
-    for (uint32_t i = 0; i < 1 + Draw(5); ++i) {
+    const bool large = Draw(4) == 0;
+    const int64_t nodes = large ? 30 : 1 + Draw(5);
+    for (int64_t i = 0; i < nodes; ++i) {
       const std::string node = absl::StrCat("n", i);
       cpus_[node] = 2 + Draw(5);
       AddNode(node, cpus_[node]);
     }
-    for (uint32_t i = 0; i < 2 + Draw(8); ++i) Draw(3) == 0 ? AddLone(i) : AddGang(i);
+    const int64_t works = large ? 80 : 2 + Draw(8);
+    for (uint32_t i = 0; i < works; ++i) Draw(3) == 0 ? AddLone(i) : AddGang(i);
     std::sort(work_.begin(), work_.end(), [](const Work& a, const Work& b) {
       return std::tie(a.ends_ms, a.created_ms, a.name) < std::tie(b.ends_ms, b.created_ms, b.name);
     });
     cpu_ = 1 + Draw(3);
-    pods_ = 1 + static_cast<int32_t>(Draw(6));
+    pods_ = 1 + static_cast<int32_t>(Draw(large ? 60 : 6));
   }
   // Whether the head fits once the first `ended` pieces of work have ended.
   [[nodiscard]] bool Fits(size_t ended) const {
@@ -182,7 +185,10 @@ class RandomWork : public FuturePlacerWorld {
       PodDescription facts = Facts(absl::StrCat(name, "-", i), cpu, name, 1);
       facts.created_ms = created_ms;
       if (duration_ms > 0) facts.gang.declaration.Mutable().duration_ms = duration_ms;
-      Run(facts, node);
+      // A member of another scheduler uses its node while it waits at the barrier.
+      constexpr MemberState kOnNodes[] = {MemberState::kBound, MemberState::kRunning, MemberState::kWaiting,
+                                          MemberState::kTerminating};
+      gangs_.SetState(Run(facts, node), kOnNodes[Draw(4)]);
       work_.back().cpus[node] += cpu;
     }
     if (work_.back().cpus.empty()) return work_.pop_back();
