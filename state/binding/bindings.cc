@@ -350,7 +350,8 @@ void Bindings::Permit(const Pod& pod, int64_t start, ApplyContext* ctx) {
 
 void Bindings::ReturnNode(const Pod& pod, ApplyContext* ctx) {
   const Reason gone{ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " released its node")};
-  r_.pod_lifecycle->Apply(pod, {PodEvent::kReturned, gone}, ctx);
+  const bool keeps = r_.plans->SlotIndex(pod) >= 0 && pod.gang->durable.future_slots_until_ms != 0;
+  r_.pod_lifecycle->Apply(pod, {keeps ? PodEvent::kReturnedToGang : PodEvent::kReturned, gone}, ctx);
 }
 
 bool Bindings::VerifyQuorum(const Gang& gang, ApplyContext* ctx) {

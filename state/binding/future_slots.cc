@@ -91,6 +91,12 @@ void PlanLifecycle::ReconcileFutureSlots(const Gang& gang, ApplyContext* ctx) {
   if (assigned) r_.activations->ActivateMembers(gang, *r_.plans, /*again=*/false, ctx);
 }
 
+bool PlanLifecycle::HasSlotNow(const Pod& pod, ApplyContext* ctx) {
+  if (pod.gang == nullptr || !pod.served) return false;
+  ReconcileFutureSlots(*pod.gang, ctx);
+  return r_.plans->Of(*pod.gang) != nullptr && (r_.plans->SlotIndex(pod) >= 0 || r_.plans->HasSlotFor(pod));
+}
+
 // Turns the free slots that are left into future slots, so that they stay reserved. REQUIRES: a committed plan.
 void PlanLifecycle::RetainSlots(const Gang& gang, const FreeSlots& unused) {
   const std::vector<Slot>& slots = r_.plans->Of(gang)->slots;

@@ -76,6 +76,8 @@ class PlanLifecycle {
   // P-7: assigns future slots to members that arrived and releases those that are no longer needed. An uncommitted plan
   // whose future slots do not match the gang's future members is withdrawn.
   void ReconcileFutureSlots(const Gang& gang, ApplyContext* ctx);
+  // Whether the pod has or may take a slot of its gang's plan, after ReconcileFutureSlots.
+  [[nodiscard]] bool HasSlotNow(const Pod& pod, ApplyContext* ctx);
 
   static constexpr int64_t kBackoffStartMs = 1'000;
   // G-6: puts the gang back behind its equals, with exponential back-off from `first_ms` on.

@@ -68,7 +68,7 @@ const PodLifecycle::Row& PodLifecycle::RowOf(PodEvent event) {
   using R = Row::CommitRecord;
   using Q = Row::Queue;
   // clang-format off
-  static constexpr std::array<Row, 14> kTransitions = {{
+  static constexpr std::array<Row, 15> kTransitions = {{
     // event                   from                 to               slot, charge answers  record     sends  queue
     {E::kArrived,              kPending,            S::kWaiting,     P::kHold,    false,   R::kKeep,  false, Q::kTried},
     {E::kArrivedOnNode,        kPending,            S::kWaiting,     P::kWait,    false,   R::kKeep,  false, Q::kKeep},
@@ -81,6 +81,7 @@ const PodLifecycle::Row& PodLifecycle::RowOf(PodEvent event) {
     {E::kBindRefused,          kCommitted,          S::kPending,     P::kReopen,  true,    R::kKeep,  false, Q::kUnschedulable},
     {E::kBindRefusedForGood,   kCommitted,          S::kPending,     P::kRelease, true,    R::kErase, false, Q::kUnschedulable},
     {E::kReturned,             kCommitted,          S::kPending,     P::kRelease, true,    R::kErase, false, Q::kKeep},
+    {E::kReturnedToGang,       kCommitted,          S::kPending,     P::kReopen,  true,    R::kErase, false, Q::kKeep},
     {E::kBound,                kAny,                std::nullopt,    P::kArrive,  true,    R::kErase, false, Q::kKeep},
     {E::kTerminatingOnNode,    kAny,                S::kTerminating, P::kLeave,   true,    R::kErase, false, Q::kKeep},
     {E::kEnded,                kAny,                std::nullopt,    P::kRelease, true,    R::kErase, false, Q::kKeep},
@@ -105,7 +106,7 @@ void PodLifecycle::Apply(const Pod& pod, const PodTransition& by, ApplyContext* 
   state.until_ms = by.event == PodEvent::kArrived ? by.until_ms : kNever;
   state.restored_until_ms = by.event == PodEvent::kRestored ? by.until_ms : kNever;
   if (PermissionOf(pod).bind_by_ms != kNever) permissions_[pod.id].bind_by_ms = kNever;
-  if (by.event == PodEvent::kReturned) bindings_.Reset(pod.id);
+  if (by.event == PodEvent::kReturned || by.event == PodEvent::kReturnedToGang) bindings_.Reset(pod.id);
   MUSTER_CHECK(by.event != PodEvent::kBound || by.to.has_value());
   const MemberState to = row.to.value_or(by.to.value_or(pod.state));
   if (to == MemberState::kCommitted) {

@@ -60,6 +60,7 @@ enum class PodEvent : uint8_t {
   kBindRefused,         // the API server refused the binding: its gang keeps the slot
   kBindRefusedForGood,  // the API server refused the binding, and the pod keeps no slot
   kReturned,            // its caller returned the node or did not bind the pod in time
+  kReturnedToGang,      // the same, and its gang keeps the slot for its future members (P-7)
   kBound,               // it is bound or runs on a node, by Muster's binding or another one
   kTerminatingOnNode,   // it is being deleted and still uses its node
   kEnded,               // it succeeded, failed, is gone, or is being deleted and has no node

@@ -57,10 +57,12 @@ void Ledger::OpenAccounts(std::vector<int32_t> parents) {
   used_.Reset(parents);
   fixed_.Reset(std::move(parents));
   ++times_freed_;
+  ++times_grown_;
 }
 
 void Ledger::Book(const Payer& payer, ClassId cls, int64_t pods) {
   if (payer.account == kNoAccount) return;
+  if (pods > 0) ++times_grown_;
   used_.AddAmounts(payer.account, cluster_->pod_class(cls).request, pods);
   if (payer.fixed) fixed_.AddAmounts(payer.account, cluster_->pod_class(cls).request, pods);
 }

@@ -97,6 +97,9 @@ class Ledger {
   // times_freed() grows whenever the usage of some account may have decreased, and with each call of OnCapacityFreed.
   void OnCapacityFreed() { ++times_freed_; }
   [[nodiscard]] int64_t times_freed() const { return times_freed_; }
+  // times_grown() grows whenever the usage of some account may have increased, and with each call of OnUsageGrown.
+  void OnUsageGrown() { ++times_grown_; }
+  [[nodiscard]] int64_t times_grown() const { return times_grown_; }
 
   // The promises on `node`.
   [[nodiscard]] absl::Span<const Promise> PromisedOn(NodeId node) const { return promises_.Of(node).made; }
@@ -112,7 +115,7 @@ class Ledger {
   static constexpr auto Recorded() {
     return std::tuple(&Ledger::pods_, &Ledger::in_flight_, &Ledger::promises_, &Ledger::promised_, &Ledger::changed_,
                       &Ledger::is_changed_, &Ledger::removed_, &Ledger::unobserved_binds_, &Ledger::payers_,
-                      &Ledger::claims_, &Ledger::used_, &Ledger::fixed_, &Ledger::times_freed_);
+                      &Ledger::claims_, &Ledger::used_, &Ledger::fixed_, &Ledger::times_freed_, &Ledger::times_grown_);
   }
 
  private:
@@ -144,6 +147,7 @@ class Ledger {
   Accounts used_;
   Accounts fixed_;
   int64_t times_freed_ = 0;
+  int64_t times_grown_ = 0;
   std::vector<std::string> removed_;  // names of nodes removed since the last TakeChanged
 };
 

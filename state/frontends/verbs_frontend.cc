@@ -137,6 +137,12 @@ NodesReply FindFeasibleNodes(const NodeSearchRooms& r, const Pod& pod, const std
   return r.verbs->ResolveContention(pod, offer, ctx) ? FindFreeNodes(r, pod, offered) : reply;
 }
 
+bool VerbsFrontend::HasSlotOn(const Pod& pod, NodeId node, ApplyContext* ctx) {
+  if (!r_.plan_lifecycle->HasSlotNow(pod, ctx)) return false;
+  const Slot* own = r_.plans->SlotOf(pod);
+  return own != nullptr ? own->node == node : Plans::FindFree(*r_.plans->Of(*pod.gang), pod, node) >= 0;
+}
+
 void VerbsFrontend::OnPostFilter(const Pod& pod, const std::string& message, ApplyContext* ctx) {
   const Gang* gang = pod.gang;
   if (gang == nullptr) return;

@@ -39,6 +39,9 @@ class VerbsFrontend {
   // FailedPrecondition: the pod is not permitted there.
   [[nodiscard]] absl::Status OnPostBind(const Pod& pod, const std::string& node, ApplyContext* ctx);
 
+  // Whether the pod has or may take a slot of its gang's plan on the node (P-7).
+  [[nodiscard]] bool HasSlotOn(const Pod& pod, NodeId node, ApplyContext* ctx);
+
   // --- nodes at the barrier (verbs_contention.cc) ---
   // Charges the pod to the node. Returns why that is not possible; none: done.
   [[nodiscard]] Reason ReserveNode(const Pod& pod, NodeId node, ApplyContext* ctx);

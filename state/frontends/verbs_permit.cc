@@ -139,8 +139,10 @@ PermitReply OnPermit(const PermitRooms& r, const Permit& question, ApplyContext*
   if (Reason reason = PermitRefusal(r, pod, node, question.node); !reason.none()) return Reject(std::move(reason));
   r.pod_lifecycle->SetBindWithin(pod, std::max<int64_t>(0, question.bind_within_ms));
   const bool entered = pod.state == MemberState::kPending;
+  const bool slot_there = entered && r.verbs->HasSlotOn(pod, node, ctx);
   const bool planned = gang != nullptr && r.plans->Of(*gang) != nullptr;
-  const bool in_slot = r.plans->SlotIndex(pod) >= 0 || (planned && !r.eligibility->SchedulesIndividually(*gang));
+  const bool in_slot =
+      slot_there || r.plans->SlotIndex(pod) >= 0 || (planned && !r.eligibility->SchedulesIndividually(*gang));
   if (in_slot) {
     MUSTER_CHECK(gang != nullptr);
     if (Reason reason = ArriveInSlot(r, pod, node, question, ctx); !reason.none()) return Reject(std::move(reason));

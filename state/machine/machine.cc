@@ -1,12 +1,16 @@
 #include "state/machine/machine.h"
 
 #include <algorithm>
+#include <iterator>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "state/base/problem.h"
 
 namespace muster {
@@ -36,12 +40,20 @@ void PlanIfNew(MachineRooms* r, const Pod* pod, ApplyContext* ctx) {
   r->reconciler.ReconcileTouched(ctx);
 }
 
-absl::Status CheckQueues(const QueueRules& rules) {
+std::vector<Problem> QueueProblems(const QueueRules& rules) {
   std::vector<Problem> problems;
   for (const QueueProblem& problem : ValidateQueues(rules)) {
     problems.push_back({Subject::kQueue, problem.queue, ToString(problem)});
   }
-  return problems.empty() ? absl::OkStatus() : InvalidArgument(problems);
+  return problems;
+}
+
+absl::Status NoSuchQueue(const std::string& name, const QueueRules& rules) {
+  if (name != kDefaultQueue || rules.queues.empty())
+    return absl::NotFoundError(absl::StrCat("there is no queue ", name));
+  return absl::NotFoundError(absl::StrCat("queue ", name,
+                                          " is not declared: it takes the gangs that name no queue, and exists as long "
+                                          "as other queues do"));
 }
 
 // The rules after `command`. A known queue keeps its position, which is its age; a new queue comes last.
@@ -49,12 +61,12 @@ absl::StatusOr<QueueRules> ChangeRules(QueueRules rules, const ApplyQueues& comm
   const auto find = [&](const std::string& name) {
     return absl::c_find_if(rules.queues, [&](const QueueSpec& queue) { return queue.name == name; });
   };
+  std::vector<Problem> problems;
   absl::flat_hash_set<std::string> declared;
   for (const QueueSpec& queue : command.put) {
     if (!declared.insert(queue.name).second) {
-      return InvalidArgument({{Subject::kQueue, queue.name, ToString(QueueProblem{queue.name, "is declared twice"})}});
-    }
-    if (const auto known = find(queue.name); known != rules.queues.end()) {
+      problems.push_back({Subject::kQueue, queue.name, ToString(QueueProblem{queue.name, "is declared twice"})});
+    } else if (const auto known = find(queue.name); known != rules.queues.end()) {
       *known = queue;
     } else {
       rules.queues.push_back(queue);
@@ -62,13 +74,24 @@ absl::StatusOr<QueueRules> ChangeRules(QueueRules rules, const ApplyQueues& comm
   }
   for (const std::string& name : command.remove) {
     const auto known = find(name);
-    if (known == rules.queues.end()) return absl::NotFoundError(absl::StrCat("there is no queue ", name));
+    if (known == rules.queues.end()) return NoSuchQueue(name, rules);
     rules.queues.erase(known);
   }
   if (command.only) {
     std::erase_if(rules.queues, [&](const QueueSpec& queue) { return !declared.contains(queue.name); });
   }
-  if (absl::Status valid = CheckQueues(rules); !valid.ok()) return valid;
+  for (const std::string& name : command.remove) {
+    std::vector<std::string> children;
+    for (const QueueSpec& queue : rules.queues) {
+      if (queue.parent == name) children.push_back(queue.name);
+    }
+    if (children.empty()) continue;
+    return InvalidArgument({{Subject::kQueue, name,
+                             absl::StrCat("queue ", name, ": has child queues, ", absl::StrJoin(children, ", "),
+                                          "; delete them first, or give them another parent")}});
+  }
+  absl::c_move(QueueProblems(rules), std::back_inserter(problems));
+  if (!problems.empty()) return InvalidArgument(problems);
   return rules;
 }
 
@@ -287,7 +310,7 @@ void Machine::On(const FindNodes& command, ApplyContext* ctx) {
     reply.reason = {ReasonCode::kGone, absl::StrCat("pod ", pod->facts.name, " is ", ToString(pod->state))};
   }
   if (!reply.reason.none()) return ctx->ReplyNow(std::move(reply));
-  if (!r_.eligibility.IsPlacedAsGang(*pod))
+  if (!r_.eligibility.IsPlacedAsGang(*pod) && !r_.plan_lifecycle.HasSlotNow(*pod, ctx))
     return ctx->ReplyNow(FindFeasibleNodes(r_.node_search, *pod, command.offered, ctx));
   PlanIfNew(&r_, pod, ctx);
   // The reply has the node of the pod's slot, or the reason why there is no slot.
@@ -390,7 +413,8 @@ void Machine::On(const AskGang& command, ApplyContext* ctx) {
 // --- queues declared at run time (SPEC Q-1) ---
 
 void Machine::On(const SetQueues& command, ApplyContext* ctx) {
-  if (absl::Status valid = CheckQueues(command.rules); !valid.ok()) return ctx->Refuse(valid);
+  if (const auto problems = QueueProblems(command.rules); !problems.empty())
+    return ctx->Refuse(InvalidArgument(problems));
   ReplaceQueueRules(command.rules, ctx);
 }
 

@@ -155,6 +155,7 @@ bool QueueStep::Reconcile(const Gang& gang, ApplyContext* ctx) const {
       (blocking_needs.empty() || blocking_needs == r_.planning->GroupDemandKey(gang, now_ms))) {
     return true;
   }
+  if (queued != nullptr && *queued != key) r_.queues->OnOrderChanged();
   LeaveBacklog(gang);
   r_.backlog->Add(gang.id, std::move(key), lane);
   return true;

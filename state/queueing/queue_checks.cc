@@ -121,11 +121,12 @@ Reason Queues::Check(const Claims& claims, std::optional<QueueBound>* bound, con
 }
 
 Reason Queues::Check(const Pod& pod) const {
-  if (!tree_->any() || pod.gang == nullptr || pod.cls == kNoClass) return {};
-  if (ledger_->ChargeOf(pod.id).node != kNoNode || AreExempt({pod.gang})) return {};
+  if (!tree_->any() || pod.gang == nullptr || AreExempt({pod.gang})) return {};
+  // A pod that is charged already, or of which nothing is known, asks for no amounts; with it, its gang may start to run.
+  const bool charged = ledger_->ChargeOf(pod.id).node != kNoNode;
   DemandByQueue asked;
   ResourceSum sum;
-  sum.AddTimes(cluster_->pod_class(pod.cls).request, 1);
+  if (!charged && pod.cls != kNoClass) sum.AddTimes(cluster_->pod_class(pod.cls).request, 1);
   AddRequest(*pod.gang, sum, running_queue_.Of(pod.gang->id) == 0, &asked);
   return CheckDemand({pod.gang}, asked);
 }

@@ -74,6 +74,7 @@ void Queues::ReserveDemand(const Claim& claim) {
   const auto [at, fresh] = reserved_demand_.try_emplace(claim.id);
   if (!fresh && at->second == asked) return;
   at->second = std::move(asked);
+  ledger_->OnUsageGrown();
   if (!fresh) ledger_->OnCapacityFreed();  // the demand may have become smaller
 }
 
@@ -123,6 +124,7 @@ void Queues::Count(QueueId queue, int32_t change, std::vector<int32_t>* counts) 
 
 void Queues::SetRunning(const Claim& claim, QueueId queue) {
   if (running_queue_.Of(claim.id) == queue + 1) return;
+  ledger_->OnUsageGrown();
   Count(running_queue_.Of(claim.id) - 1, -1, &running_);
   Count(queue, 1, &running_);
   if (queue == kNoQueue) {
@@ -135,6 +137,7 @@ void Queues::SetRunning(const Claim& claim, QueueId queue) {
 void Queues::SetDemand(const Claim& claim, Demand demand) {
   const Demand& known = demands_.Of(claim.id);
   if (known == demand) return;
+  ledger_->OnUsageGrown();
   for (const Demand::Part& part : known.parts) waiting_.AddAmounts(part.queue, part.amounts, -1);
   for (const Demand::Part& part : demand.parts) waiting_.AddAmounts(part.queue, part.amounts, 1);
   Count(known.queue, -1, &waiting_gangs_);

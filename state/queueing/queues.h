@@ -76,6 +76,11 @@ class Queues {
   // The request of a pod of the class as a fraction of the cluster: the maximum over the resources that queues name.
   [[nodiscard]] double CostShareOf(ClassId cls) const;
 
+  // Grows whenever Check might refuse what it allowed before.
+  [[nodiscard]] int64_t times_usage_grew() const { return ledger_->times_grown(); }
+  // A waiting claim has another position: demand that is reserved for it may now count against others.
+  void OnOrderChanged() { ledger_->OnUsageGrown(); }
+
   // Reserves the demand of the waiting claim and its group in their queues, against claims behind it: it was bypassed
   // for longer than the limit, or is the first head under policy `hold`. Ends when the claim starts or no longer
   // waits, or by ReleaseDemand.

@@ -124,11 +124,15 @@ class FutureReservations {
   [[nodiscard]] absl::Span<const Statement::Operation> ReservedPlaces(const Claim& claim) const {
     return Of(claim).places;
   }
+  // Queues::times_usage_grew when the queues last admitted every claim with a reservation.
+  [[nodiscard]] int64_t checked_usage() const { return checked_usage_; }
+  void SetCheckedUsage(int64_t times) { checked_usage_ = times; }
   // UIDs of terminating pods, and since when (ms).
   [[nodiscard]] const absl::btree_map<std::string, int64_t>& terminating() const { return terminating_; }
 
   static constexpr auto Recorded() {
-    return std::tuple(&FutureReservations::terminating_, &FutureReservations::reservations_);
+    return std::tuple(&FutureReservations::terminating_, &FutureReservations::reservations_,
+                      &FutureReservations::checked_usage_);
   }
 
  private:
@@ -172,6 +176,7 @@ class FutureReservations {
   const Queues* queues_;
   absl::btree_map<std::string, int64_t> terminating_;  // by UID: since when
   absl::btree_map<ClaimId, Reservation> reservations_;
+  int64_t checked_usage_ = -1;
   mutable std::optional<absl::btree_map<NodeId, Ending>> terminating_by_node_;  // none: not computed
 };
 

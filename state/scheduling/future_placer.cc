@@ -48,7 +48,7 @@ std::string FuturePlacer::GroupDemandKey(const Claim& claim, int64_t now_ms) con
 
 bool FuturePlacer::Reserve(const Claim& claim, const Claims& claims, const FutureReservations::Suspended& suspended,
                            int64_t* charge_budget, int64_t now_ms, Reason* reason) {
-  if (suspended.own_on_running) {
+  if (suspended.own_on_running && !Queues::IsQueueReason(*reason)) {
     DescribeReservation(claim, /*on_running=*/true, reason);
     return false;
   }

@@ -21,6 +21,7 @@ constexpr int64_t kMaxSuspendedCharges = 16'384;
 
 bool Planning::IsRoundDue() const {
   if (!r_.sources->complete()) return false;
+  if (ReservationsMayBeRefused()) return true;
   const std::optional<int32_t> next = r_.backfill->HasBlockingHead() ? Next() : r_.backlog->Next();
   return next.has_value() || (r_.backlog->AnyBlocked() && r_.waker->HasNews()) ||
          (r_.waker->HasFreedQueueRoom() && !r_.queues->refused().empty());
@@ -40,9 +41,24 @@ std::optional<int32_t> Planning::Next() const {
   return behind ? std::nullopt : first;
 }
 
+void Planning::ReleaseRefused() {
+  // Under policy `hold`, the order between queues follows fair shares, which change with everything.
+  const bool ordered_by_share = r_.queues->any() && r_.queues->tree().rules().head == HeadPolicy::kHold;
+  if (!ReservationsMayBeRefused() && !ordered_by_share) return;
+  r_.future_reservations->SetCheckedUsage(r_.queues->times_usage_grew());
+  for (const ClaimId id : r_.future_reservations->ReservedClaims()) {
+    const Claim& claim = r_.gangs->claim(id);
+    if (r_.queues->Check(r_.eligibility->PlacedTogether(claim)).none()) continue;
+    r_.future_reservations->Release(claim);
+    Retry(claim);  // for its reason
+    r_.gangs->Touch(claim);
+  }
+}
+
 void Planning::Round(int32_t max_gangs, ApplyContext* ctx) {
   if (!r_.sources->complete()) return;
   r_.queues->BeginRound();
+  ReleaseRefused();
   r_.waker->Wake();
   int64_t charge_budget = kMaxSuspendedCharges;
   const auto lost = [this](const WakeCondition& wait_for) { return !r_.waker->MayFit(wait_for); };
@@ -95,10 +111,12 @@ bool Planning::Try(const Claim& claim, int64_t* charge_budget, ApplyContext* ctx
   }
   const bool reserved = r_.future_placer->Reserve(claim, claims, suspended, charge_budget, ctx->now_ms(), &reason);
   r_.future_reservations->Resume(claim, /*placed=*/false, reserved, &suspended);
+  const bool refused = Queues::IsQueueReason(reason) && r_.future_reservations->HasReservation(claim);
+  if (refused) r_.future_reservations->Release(claim);
   if (reserved) r_.plan_maker->CountReservation();
   if (reserved)
     r_.backlog->WakeSameNeeds(needs, /*forced=*/true);  // the next claim with the same needs may fit as well
-  if (reserved || !suspended.own.empty()) needs = GroupDemandKey(claim, ctx->now_ms());
+  if (reserved || refused || !suspended.own.empty()) needs = GroupDemandKey(claim, ctx->now_ms());
   WakeCondition wait_for = r_.waker->WaitsFor(claim, reason);
   Block(claim, std::move(needs), std::move(wait_for), std::move(reason), std::move(details));
   r_.gangs->Touch(claim);

@@ -55,13 +55,14 @@ class Planning {
   // Backfill::Deadline of this head has passed: wakes it.
   void RetryHead(const Claim& claim, int64_t now_ms);
 
-  // Whether a round would have a claim to try.
+  // Whether a round would have a claim to try, or a reservation to check.
   [[nodiscard]] bool IsRoundDue() const;
   // The rules of the queues changed: wakes every blocked claim.
   void WakeAll() {
     r_.backlog->Wake(/*forced=*/true, [](const WakeCondition& /*wait_for*/, int32_t /*claim*/) { return true; });
   }
-  // Tries at most `max_gangs` claims, in order.
+  // Releases the reservations of claims that their queues no longer admit, then tries at most `max_gangs` claims, in
+  // order.
   void Round(int32_t max_gangs, ApplyContext* ctx);
   // Placer::DemandKey and FuturePlacer::GroupDemandKey.
   [[nodiscard]] std::string DemandKey(const Claim& claim) const { return r_.future_placer->DemandKey(claim); }
@@ -71,6 +72,13 @@ class Planning {
 
  private:
   [[nodiscard]] std::optional<int32_t> Next() const;
+  // Some claim has a reservation, and its queues may refuse it since the last check.
+  [[nodiscard]] bool ReservationsMayBeRefused() const {
+    return r_.future_reservations->HasAnyReservation() && r_.queues->any() &&
+           r_.future_reservations->checked_usage() != r_.queues->times_usage_grew();
+  }
+  // capacity is reserved only for a claim that could start if the capacity were free.
+  void ReleaseRefused();
   // Returns whether the claim was placed; otherwise it is blocked.
   [[nodiscard]] bool Try(const Claim& claim, int64_t* charge_budget, ApplyContext* ctx);
   void Block(const Claim& claim, std::string needs, WakeCondition wait_for, Reason reason, BlockDetails details);

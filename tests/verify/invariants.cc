@@ -173,14 +173,20 @@ absl::Status CheckSets(const Gangs& gangs, const Nominations& nominations, const
 }
 
 // P-8: a gang with a future reservation waits without a plan, and its reservation fits what is free or will be released
-// by terminating pods.
-absl::Status CheckFutureReservations(const FutureReservations& future_reservations, const Gangs& gangs,
-                                     const Backlog& backlog, const Plans& plans) {
+// by terminating pods. Q-6: its queues would let it start.
+absl::Status CheckFutureReservations(const MachineRooms& rooms) {
+  const FutureReservations& future_reservations = rooms.future_reservations;
+  const Gangs& gangs = rooms.gangs;
   for (const GangId id : future_reservations.ReservedClaims()) {
     const Gang& gang = gangs.gang(id);
-    if (plans.Of(gang) != nullptr || backlog.queued(id) == nullptr) {
+    if (rooms.plans.Of(gang) != nullptr || rooms.backlog.queued(id) == nullptr) {
       return Broken(gang.key, " has a future reservation and does not wait for it");
     }
+    // Under policy `hold`, shares decide, and they may have changed since the last round.
+    const bool settled =
+        !rooms.planning.IsRoundDue() && rooms.sources.complete() && rooms.queue_tree.rules().head != HeadPolicy::kHold;
+    const Reason refused = settled ? rooms.queues.Check(rooms.eligibility.PlacedTogether(gang)) : Reason();
+    if (!refused.none()) return Broken(gang.key, " has a future reservation, and its queue refuses it: ", refused.text);
     if (!future_reservations.ReservationFits(gang)) {
       return Broken(gang.key, " has more reserved on a node than terminating pods release");
     }
@@ -392,6 +398,8 @@ absl::Status CheckPods(const MachineRooms& rooms, Expected* expected, Sums* sums
   for (const std::string& uid : rooms.gangs.Uids()) {
     const Pod& pod = *rooms.gangs.FindPod(uid);
     sums->in_gangs -= pod.gang != nullptr ? 1 : 0;
+    if (rooms.gangs.lone()[static_cast<size_t>(pod.id)] != (pod.gang == nullptr))
+      return Broken("pod ", uid, " is listed wrongly as lone, or as a member");
     sums->without_slot += pod.state == MemberState::kWaiting && rooms.plans.SlotIndex(pod) < 0 ? 1 : 0;
     if (absl::Status checked = CheckPod(pod, rooms.cluster, rooms.ledger, rooms.plans); !checked.ok()) return checked;
     if (rooms.pod_deadlines.Of(pod.id) > rooms.pod_lifecycle.Deadline(pod))
@@ -445,9 +453,7 @@ absl::Status CheckInvariants(const Machine& machine) {
   if (std::string wrong = FindQueueViolation(rooms.gangs, rooms.plans, rooms.ledger, rooms.backlog, rooms.queues);
       !wrong.empty())
     return Broken(wrong);
-  absl::Status reservations =
-      CheckFutureReservations(rooms.future_reservations, rooms.gangs, rooms.backlog, rooms.plans);
-  if (!reservations.ok()) return reservations;
+  if (absl::Status reservations = CheckFutureReservations(rooms); !reservations.ok()) return reservations;
   for (const GangId id : rooms.future_reservations.ReservedClaims()) {
     for (const Statement::Operation& place : rooms.future_reservations.ReservedPlaces(rooms.gangs.gang(id))) {
       for (int32_t i = 0; i < place.pods; ++i) expected.Promise(place.node, place.cls, ChargeKind::kFutureReserved);

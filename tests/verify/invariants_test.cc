@@ -46,7 +46,10 @@ TEST_F(Invariants, WrongMemberCount_IsFound) {
   ExpectBroken("wrong member set");
   Writable(PodAt("g-1")).gang = &gang;
   Writable(PodAt("lone")).gang = &gang;
+  ExpectBroken("pod lone is listed wrongly as lone, or as a member");
+  Writable(machine_.rooms().gangs.lone())[static_cast<size_t>(PodAt("lone").id)] = false;
   ExpectBroken("member sets and pods disagree");
+  Writable(machine_.rooms().gangs.lone())[static_cast<size_t>(PodAt("lone").id)] = true;
   Writable(PodAt("lone")).gang = nullptr;
 }
 

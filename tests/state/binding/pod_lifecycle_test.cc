@@ -80,6 +80,7 @@ std::vector<Way> Ways() {
       {{kCommitted, kBindRefusedForGood}, State::kPending, "0 1+ Pending parked", 0, false, gone},
       {{kPermitted, kReturned}, State::kPending, "0 1+ None", 0, false, deleted},
       {{kCommitted, kReturned}, State::kPending, "0 1+ None", 0, false, gone},
+      {{kCommitted, kReturnedToGang}, State::kPending, "0 2 None", 0, false, gone},
       {{kCommitted, kBound}, State::kBound, "1 1 Pending slot", 0, false, bound},
       {{kCommitted, kTerminatingOnNode}, State::kTerminating, "1 1 Pending", 0, false, gone},
       {{kArrived, kEnded}, State::kFailed, "0 2 None parked", 0, false, {"answer 1 Gone"}},

@@ -253,6 +253,29 @@ TEST_F(QueueChecks, CostShareOf_ResourceWithoutNodes_IsLeftOut) {
 
 // G-4: what a queue can never hold is rejected for good; of a gang with a member on a node, the rest is judged when it
 // asks.
+// a pod of which nothing is known, or that is charged already, asks for no amounts; its gang counts all the same.
+TEST_F(QueueChecks, Check_PodThatAsksForNothing_CountsItsGang) {
+  QueueRules rules;
+  QueueSpec& spec = rules.queues.emplace_back();
+  spec.name = "a";
+  spec.max_applications = 1;
+  queues_.Set(rules);
+  AddNode("n", 4);
+  for (const char* name : {"runs", "unknown", "nominated"}) {
+    PodDescription facts = Facts(absl::StrCat(name, "-1"), 1, name, 0);
+    facts.gang.declaration.Mutable().queue = "a";
+    Put(facts);
+    queues_.SetPayers(GangAt(name));
+  }
+  ledger_.ChargePod(PodAt("nominated-1").id, cluster_.FindNode("n"), PodAt("nominated-1").cls, ChargeKind::kReserved);
+  gangs_.SetFacts(PodAt("unknown-1"), PodAt("unknown-1").facts, kNoClass);
+  for (const char* pod : {"unknown-1", "nominated-1"}) EXPECT_TRUE(queues_.Check(PodAt(pod)).none()) << pod;
+  queues_.Refresh(GangAt("runs"), /*runs=*/true, /*waits=*/false, /*never=*/false);
+  for (const char* pod : {"unknown-1", "nominated-1"}) {
+    EXPECT_EQ(queues_.Check(PodAt(pod)).code, ReasonCode::kQueueLimit) << pod;
+  }
+}
+
 TEST_F(QueueChecks, PermanentRejection_ActiveMember_IsNone) {
   QueueRules rules;
   QueueSpec& spec = rules.queues.emplace_back();
