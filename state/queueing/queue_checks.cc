@@ -122,7 +122,8 @@ Reason Queues::Check(const Claims& claims, std::optional<QueueBound>* bound, con
 
 Reason Queues::Check(const Pod& pod) const {
   if (!tree_->any() || pod.gang == nullptr || AreExempt({pod.gang})) return {};
-  // A pod that is charged already, or of which nothing is known, asks for no amounts; with it, its gang may start to run.
+  // A pod that is charged already, or of which nothing is known, asks for no amounts. Its gang may start to run with
+  // it.
   const bool charged = ledger_->ChargeOf(pod.id).node != kNoNode;
   DemandByQueue asked;
   ResourceSum sum;
