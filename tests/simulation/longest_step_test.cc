@@ -185,7 +185,7 @@ const std::map<std::string, double> kLargeBudgets = {
     {"a running pod announced", 0.6},
     {"queues removed", 4},
     {"views published", 4},
-    {"a round that reserves room for a head", 3},
+    {"a round that reserves room for a head", 1.5},
 };
 
 // The mean time, in milliseconds, of filter and bind of a member before the last one of the gang.
