@@ -20,6 +20,11 @@
 namespace muster {
 namespace {
 
+// P-7: whether the gang of a pod that gives its node back keeps the slot for its future members.
+bool KeepsSlot(const Plans& plans, const Pod& pod) {
+  return plans.SlotIndex(pod) >= 0 && pod.gang->durable.future_slots_until_ms != 0;
+}
+
 constexpr int64_t kFirstRetryMs = 100;
 constexpr int64_t kMaxRetryMs = 5'000;
 // The least time between a commit and the end of its callers' patience, so that every binding can be sent and answered.
@@ -316,10 +321,11 @@ void Bindings::OnTime(const Pod& pod, ApplyContext* ctx) {
   if (pods.IsRestored(pod)) return ReleaseRestored(pod, ctx);
   if (pods.BindingOf(pod).next_try_ms <= ctx->now_ms()) pods.Send(pod, ctx);
   if (pods.PermissionOf(pod).bind_by_ms > ctx->now_ms()) return;
-  const Reason reason{ReasonCode::kBindFailed,
-                      absl::StrCat("pod ", pod.facts.name, " was permitted on node ",
-                                   r_.cluster->node(pods.Of(pod).node).facts.name, " and not bound within ",
-                                   pods.PermissionOf(pod).bind_within_ms / 1000, " s; its slot was released")};
+  const Reason reason{
+      ReasonCode::kBindFailed,
+      absl::StrCat("pod ", pod.facts.name, " was permitted on node ", r_.cluster->node(pods.Of(pod).node).facts.name,
+                   " and not bound within ", pods.PermissionOf(pod).bind_within_ms / 1000, " s; its slot ",
+                   KeepsSlot(*r_.plans, pod) ? "stays reserved for its gang" : "was released")};
   ctx->EmitEffect(EmitPodEvent{RefOf(pod), /*warning=*/true, reason});
   ReturnNode(pod, ctx);
 }
@@ -350,8 +356,8 @@ void Bindings::Permit(const Pod& pod, int64_t start, ApplyContext* ctx) {
 
 void Bindings::ReturnNode(const Pod& pod, ApplyContext* ctx) {
   const Reason gone{ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " released its node")};
-  const bool keeps = r_.plans->SlotIndex(pod) >= 0 && pod.gang->durable.future_slots_until_ms != 0;
-  r_.pod_lifecycle->Apply(pod, {keeps ? PodEvent::kReturnedToGang : PodEvent::kReturned, gone}, ctx);
+  r_.pod_lifecycle->Apply(pod, {KeepsSlot(*r_.plans, pod) ? PodEvent::kReturnedToGang : PodEvent::kReturned, gone},
+                          ctx);
 }
 
 bool Bindings::VerifyQuorum(const Gang& gang, ApplyContext* ctx) {

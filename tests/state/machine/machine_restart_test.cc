@@ -107,25 +107,6 @@ TEST_F(Restarts, QueuesDeclaredAtRunTime_SurviveRestarts) {
   EXPECT_EQ(machine_->reader().queues.tree().rules(), rules);
 }
 
-// a wrong change is refused whole, with all reasons.
-TEST_F(Restarts, WrongQueues_AllReasonsAtOnce) {
-  Begin();
-  const auto refusal = [this](const ApplyQueues& change) { return std::string(Apply(change).status.message()); };
-  EXPECT_EQ(refusal({{{.name = "t"}, {.name = "kid", .parent = "t"}}, {}}), "");
-  EXPECT_EQ(refusal({{{.name = "c", .parent = "none"}, {.name = "c"}, {.name = "-"}}, {}}),
-            "queue c: is declared twice\n"
-            "queue \"-\": expected a name of at most 63 letters, digits, '-', '_' and '.', with a letter or a digit at "
-            "either end\n"
-            "queue c: its parent none does not exist; expected the name of another queue, or none");
-  EXPECT_EQ(refusal({{}, {"t"}}), "queue t: has child queues, kid; delete them first, or give them another parent");
-  EXPECT_EQ(refusal({{}, {"none"}}), "there is no queue none");
-  EXPECT_EQ(
-      refusal({{}, {"default"}}),
-      "queue default is not declared: it takes the gangs that name no queue, and exists as long as other queues do");
-  EXPECT_EQ(refusal({{}, {"kid", "t"}}), "");
-  EXPECT_EQ(refusal({{}, {"default"}}), "there is no queue default");
-}
-
 // S-2: an unreadable record of an earlier process is named.
 TEST(MachineLoad, UnreadableRecord_IsNamed) {
   Machine machine{MachineSettings()};

@@ -129,6 +129,27 @@ TEST_F(MachineRules, GangWithoutMinimum_NeedsItsQueue) {
   EXPECT_EQ(PodAt("z-1").state, MemberState::kCommitted);
 }
 
+// a wrong change is refused whole, with all reasons.
+TEST_F(MachineRules, WrongQueues_AllReasonsAtOnce) {
+  const auto refusal = [this](const ApplyQueues& change) {
+    Apply(change);
+    return std::string(out_.status.message());
+  };
+  EXPECT_EQ(refusal({{{.name = "t"}, {.name = "kid", .parent = "t"}}, {}}), "");
+  EXPECT_EQ(refusal({{{.name = "c", .parent = "none"}, {.name = "c"}, {.name = "-"}}, {}}),
+            "queue c: is declared twice\n"
+            "queue \"-\": expected a name of at most 63 letters, digits, '-', '_' and '.', with a letter or a digit at "
+            "either end\n"
+            "queue c: its parent none does not exist; expected the name of another queue, or none");
+  EXPECT_EQ(refusal({{}, {"t"}}), "queue t: has child queues, kid; delete them first, or give them another parent");
+  EXPECT_EQ(refusal({{}, {"none"}}), "there is no queue none");
+  EXPECT_EQ(
+      refusal({{}, {"default"}}),
+      "queue default is not declared: it takes the gangs that name no queue, and exists as long as other queues do");
+  EXPECT_EQ(refusal({{}, {"kid", "t"}}), "");
+  EXPECT_EQ(refusal({{}, {"default"}}), "there is no queue default");
+}
+
 // A query at the moment when the next try is due does not cancel the try.
 TEST_F(MachineRules, QueryWhenTryIsDue_KeepsTheTry) {
   for (const char* uid : {"g-1", "g-2"}) Apply(RemovePod{uid});

@@ -251,8 +251,6 @@ TEST_F(QueueChecks, CostShareOf_ResourceWithoutNodes_IsLeftOut) {
   EXPECT_EQ(queues_.CostShareOf(Put(facts).cls), 0.5);
 }
 
-// G-4: what a queue can never hold is rejected for good; of a gang with a member on a node, the rest is judged when it
-// asks.
 // a pod of which nothing is known, or that is charged already, asks for no amounts; its gang counts all the same.
 TEST_F(QueueChecks, Check_PodThatAsksForNothing_CountsItsGang) {
   QueueRules rules;
@@ -276,6 +274,8 @@ TEST_F(QueueChecks, Check_PodThatAsksForNothing_CountsItsGang) {
   }
 }
 
+// G-4: what a queue can never hold is rejected for good; of a gang with a member on a node, the rest is judged when it
+// asks.
 TEST_F(QueueChecks, PermanentRejection_ActiveMember_IsNone) {
   QueueRules rules;
   QueueSpec& spec = rules.queues.emplace_back();
