@@ -24,6 +24,12 @@ void WarnUnusable(GangDeclaration* out, absl::string_view key, absl::string_view
   out->warnings.push_back(absl::StrCat(key, ": ", Quoted(value), " is not ", expected, "; ", taken));
 }
 
+// The name of a queue as messages may repeat it. No queue has a name that is longer or has control characters.
+std::string QueueName(absl::string_view name) {
+  constexpr size_t kLongest = 64;
+  return Plain(Beginning(name, kLongest));
+}
+
 // Looks up a key in annotations first, then in labels.
 class Keys {
  public:
@@ -130,7 +136,7 @@ bool ReadOwn(Keys* from, GangDeclaration* out) {
     if (name.empty()) {
       WarnUnusable(out, key, *value, "a queue name", "queue default is used");
     } else {
-      out->queue = name;
+      out->queue = QueueName(name);
     }
   }
   if (const std::string* value = from->Find({keys::kOnTimeout}, &key)) {
@@ -365,7 +371,7 @@ void ReadNative(const Json& spec, GangDeclaration* out) {
 void ReadVolcano(const Json& spec, GangDeclaration* out) {
   WarnOfUnread(spec, {"networkTopology", "subGroupPolicy"}, out);
   if (const std::string queue = StringOrEmpty(spec, "queue"); !queue.empty() && !out->queue.has_value()) {
-    out->queue = queue;
+    out->queue = QueueName(queue);
   }
   const Json& tasks = Child(spec, "minTaskMember");
   if (!tasks.is_object() || tasks.empty() || !out->subgroups.empty()) return;
@@ -405,7 +411,7 @@ void ReadKai(const Json& spec, GangDeclaration* out) {
     out->unreadable_minimum = absl::StrCat("spec.subGroups: is a ", TypeName(list), "; expected a list");
   }
   if (const std::string queue = StringOrEmpty(spec, "queue"); !queue.empty() && !out->queue.has_value()) {
-    out->queue = queue;
+    out->queue = QueueName(queue);
   }
   const std::string preemptibility = StringOrEmpty(spec, "preemptibility");
   if (preemptibility.empty() || out->preemptible.has_value()) return;

@@ -50,6 +50,9 @@ TEST(Dialects, Queue_ReadFromEveryDialect) {
   EXPECT_EQ(queue({{"yunikorn.apache.org/queue", "y"}}, {{"kai.scheduler/queue", "k"}}), "k");
   EXPECT_EQ(queue({{"muster.dev/queue", "ours"}}, {{"kai.scheduler/queue", "k"}}), "ours");
   EXPECT_EQ(queue({}, {{"queue", "orders"}}), "-") << "anybody may have such a label";
+  // Messages repeat the name.
+  EXPECT_EQ(queue({{"muster.dev/queue", "a\x1b[31m\nb"}}, {}), "a?[31m b");
+  EXPECT_EQ(queue({{"muster.dev/queue", std::string(250'000, 'q')}}, {}), std::string(64, 'q'));
 }
 
 TEST(Dialects, DeclaringDialect_FollowsKeys) {
