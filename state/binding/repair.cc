@@ -33,6 +33,9 @@ void Repair::Begin(const Gang& gang, int64_t now_ms) {
 void Repair::OnActiveMemberLost(const Gang& gang, const Pod& pod, ApplyContext* ctx) {
   if (gang.rules.on_member_failure != OnMemberFailure::kAll || gang.durable.evicting || !gang.durable.satisfied) return;
   if (gang.active() == 0) return;
+  // A surplus member may be a pod of another owner that names the gang.
+  const bool surplus = gang.whole() && gang.active() + gang.count(MemberState::kSucceeded) >= gang.rules.total_number;
+  if (surplus) return;
   Evict(gang, absl::StrCat("member ", pod.facts.name, " failed and the gang's policy is all"), ctx);
 }
 

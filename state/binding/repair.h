@@ -39,7 +39,7 @@ class Repair {
 
   // A member could not be bound: its slot stays reserved for `repair_ms` after the first failure of this start.
   void Begin(const Gang& gang, int64_t now_ms);
-  // An active member ended without success.
+  // An active member ended without success. No effect if the gang still has its declared total number of members.
   void OnActiveMemberLost(const Gang& gang, const Pod& pod, ApplyContext* ctx);
   // Nothing is left to repair: every member of the start is bound, or no member of the gang runs any more.
   void Cancel(const Gang& gang) {
