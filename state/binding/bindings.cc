@@ -113,9 +113,9 @@ void Bindings::Commit(const Gang& gang, ApplyContext* ctx) {
   r_.plans->Commit(gang);
   r_.plan_lifecycle->OnQuorumStarted(gang);
   const std::vector<Slot> slots = r_.plans->Of(gang)->slots;  // a copy: they change
-  // P-7: future slots stay reserved for the gang's wait time.
+  // P-7: future slots stay reserved for a time.
   const bool reserves = r_.plans->Of(gang)->future_slots > 0 && gang.durable.future_slots_until_ms == 0;
-  if (reserves) r_.gangs->SetFutureSlotsUntil(gang, ctx->now_ms() + gang.rules.wait_time_ms);
+  if (reserves) r_.gangs->SetFutureSlotsUntil(gang, ctx->now_ms() + r_.plan_lifecycle->FutureSlotTime(gang));
   for (const Slot& slot : slots) {
     if (!slot.is_future) CommitPod(*slot.pod, slot.node, ctx);
   }

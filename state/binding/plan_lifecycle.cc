@@ -297,7 +297,7 @@ void PlanLifecycle::OnTime(const Gang& gang, ApplyContext* ctx) {
   r_.gangs->Touch(gang);  // its reason may now name what delays the members
 }
 
-// P-7: future members did not arrive within the gang's wait time. Releases their slots and notifies the owner of the
+// P-7: future members did not arrive in time. Releases their slots and notifies the owner of the
 // first member.
 void PlanLifecycle::ExpireFutureSlots(const Gang& gang, const Plan& plan, ApplyContext* ctx) {
   // Free slots that no scheduler asked for in this time are released too: they become future slots first.
@@ -306,7 +306,7 @@ void PlanLifecycle::ExpireFutureSlots(const Gang& gang, const Plan& plan, ApplyC
   const Reason reason{ReasonCode::kWithdrawn,
                       absl::StrCat("gang ", gang.key, ": ", plan.future_slots,
                                    plan.future_slots == 1 ? " member" : " members", " did not arrive within ",
-                                   WriteDuration(gang.rules.wait_time_ms), " of the start; their slots were released")};
+                                   WriteDuration(FutureSlotTime(gang)), " of the start; their slots were released")};
   for (const MemberState state : {MemberState::kRunning, MemberState::kBound, MemberState::kCommitted}) {
     if (gang.in(state).empty()) continue;
     r_.activations->NotifyOwner(**gang.in(state).begin(), /*warning=*/true, reason, /*urgent=*/true, ctx);

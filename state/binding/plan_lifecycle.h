@@ -35,8 +35,9 @@ struct PlanLifecycleRooms {
 
 class PlanLifecycle {
  public:
-  // `plan_idle_ms`: P-11.
-  PlanLifecycle(const PlanLifecycleRooms& rooms, int64_t plan_idle_ms) : r_(rooms), plan_idle_ms_(plan_idle_ms) {}
+  // `plan_idle_ms`: P-11. `future_member_ms`: Q-12.
+  PlanLifecycle(const PlanLifecycleRooms& rooms, int64_t plan_idle_ms, int64_t future_member_ms)
+      : r_(rooms), plan_idle_ms_(plan_idle_ms), future_member_ms_(future_member_ms) {}
 
   // Adopts a plan: reserves its slots and activates the members. Members of a submitted gang get their slots at once.
   void Adopt(const Gang& gang, int64_t id, absl::Span<const Statement::Operation> operations, int32_t lowest_priority,
@@ -76,6 +77,10 @@ class PlanLifecycle {
   // P-7: assigns future slots to members that arrived and releases those that are no longer needed. An uncommitted plan
   // whose future slots do not match the gang's future members is withdrawn.
   void ReconcileFutureSlots(const Gang& gang, ApplyContext* ctx);
+  // How long future slots stay reserved after the start: the gang's wait time, within a limit.
+  [[nodiscard]] int64_t FutureSlotTime(const Gang& gang) const {
+    return std::min(gang.rules.wait_time_ms, future_member_ms_);
+  }
   // Whether the pod has or may take a slot of its gang's plan, after ReconcileFutureSlots.
   [[nodiscard]] bool HasSlotNow(const Pod& pod, ApplyContext* ctx);
 
@@ -115,6 +120,7 @@ class PlanLifecycle {
 
   const PlanLifecycleRooms r_;
   const int64_t plan_idle_ms_;
+  const int64_t future_member_ms_;
 };
 
 }  // namespace muster

@@ -68,8 +68,13 @@ void Backfill::MarkBypassed(const std::vector<ClaimId>& heads, int64_t now_ms) {
 }
 
 int64_t Backfill::Deadline(const Claim& claim) const {
+  if (backlog_->wake_condition(claim.id) == nullptr) return kNever;
+  return std::min(HeadDeadline(claim), RetryDeadline(claim));
+}
+
+int64_t Backfill::RetryDeadline(const Claim& claim) const {
   const WakeCondition* wait = backlog_->wake_condition(claim.id);
-  if (wait == nullptr || wait->holds) return kNever;
+  if (wait->holds) return kNever;
   const State& state = states_.Of(claim.id);
   const int64_t retry_ms = std::max(state.searched_ms + kRetryIntervalMs, state.retry_ms);
   // A head without a reservation is tried again at intervals: no event reports that it no longer blocks.
@@ -83,6 +88,18 @@ int64_t Backfill::Deadline(const Claim& claim) const {
       future_reservations_->HasReservationOnRunning(claim) || (wait->queue && queues_->HasReservedDemand(claim));
   if (has_reservation || state.runnable == State::Runnable::kNo) return kNever;
   return std::max(claim.durable.bypassed_since_ms + StarvationLimit(), retry_ms);
+}
+
+void Backfill::LimitHead(const Claim& claim, int64_t until_ms) {
+  State& state = states_[claim.id];
+  state.head_until_ms = std::min(state.head_until_ms, until_ms);
+}
+
+void Backfill::EndHead(const Claim& claim) {
+  State& state = states_[claim.id];
+  state.head_ended = true;
+  state.runnable = State::Runnable::kNo;
+  blocking_.erase(claim.id);
 }
 
 void Backfill::SetRunnable(const Claim& claim, bool runnable, bool blocking, int64_t now_ms) {

@@ -9,6 +9,7 @@
 #define MUSTER_STATE_RESERVATIONS_BACKFILL_H_
 
 #include <cstdint>
+#include <limits>
 #include <tuple>
 #include <vector>
 
@@ -47,10 +48,14 @@ class Backfill {
   void MarkBypassed(const std::vector<ClaimId>& heads, int64_t now_ms);
   // The claim has been bypassed for the starvation limit.
   [[nodiscard]] bool IsStarved(const Claim& claim, int64_t now_ms) const {
-    return StarvationLimit() > 0 && claim.durable.bypassed_since_ms > 0 &&
-           now_ms >= claim.durable.bypassed_since_ms + StarvationLimit();
+    return claim.durable.bypassed_since_ms > 0 && claim.durable.bypassed_since_ms <= StarvedSince(now_ms) &&
+           !HasHeadEnded(claim);
   }
-  // When the claim becomes starved or should be tried again; kNever: nothing is due.
+  // Claims that have been bypassed since this time or longer are starved; INT64_MIN: there is no limit.
+  [[nodiscard]] int64_t StarvedSince(int64_t now_ms) const {
+    return StarvationLimit() > 0 ? now_ms - StarvationLimit() : std::numeric_limits<int64_t>::min();
+  }
+  // When the claim becomes starved, should be tried again, or is no longer a head; kNever: nothing is due.
   [[nodiscard]] int64_t Deadline(const Claim& claim) const;
   // The deadline was reached: the next retry is at least kRetryIntervalMs later.
   void ScheduleRetry(const Claim& claim, int64_t now_ms) { states_[claim.id].retry_ms = now_ms + kRetryIntervalMs; }
@@ -70,12 +75,21 @@ class Backfill {
   void MarkSearched(const Claim& claim, int64_t now_ms) { states_[claim.id].searched_ms = now_ms; }
   // Facts changed: a claim that could not run may be able to run now.
   void InvalidateRunnable(const Claim& claim) {
-    if (states_.Of(claim.id).runnable == State::Runnable::kNo) states_[claim.id].runnable = State::Runnable::kUnknown;
+    if (states_.Of(claim.id).runnable != State::Runnable::kNo || HasHeadEnded(claim)) return;
+    states_[claim.id].runnable = State::Runnable::kUnknown;
   }
   // Facts changed: claims with reserved demand in their queues may no longer be able to run.
   void InvalidateReservingRunnable();
   // No other head that waits for room on nodes comes before the claim.
   [[nodiscard]] bool IsFirstHead(const Claim& claim) const;
+
+  // --- heads with future members (Q-12) ---
+  // Others wait for the claim until `until_ms` at most. The first call decides.
+  void LimitHead(const Claim& claim, int64_t until_ms);
+  [[nodiscard]] bool IsHeadDue(const Claim& claim, int64_t now_ms) const { return HeadDeadline(claim) <= now_ms; }
+  // Others do not wait for the claim any more, until it has been placed.
+  void EndHead(const Claim& claim);
+  [[nodiscard]] bool HasHeadEnded(const Claim& claim) const { return states_.Of(claim.id).head_ended; }
 
   // --- heads that block others ---
   // Some head may block others.
@@ -105,6 +119,8 @@ class Backfill {
     Runnable runnable = Runnable::kUnknown;   // whether it would fit if nothing ran
     int64_t searched_ms = -kRetryIntervalMs;  // when that was last determined, or room was last searched
     int64_t retry_ms = 0;                     // no retry before
+    int64_t head_until_ms = kNever;           // see LimitHead
+    bool head_ended = false;                  // see EndHead
   };
   [[nodiscard]] const State& Of(const Claim& claim) const { return states_.Of(claim.id); }
   [[nodiscard]] const absl::btree_set<ClaimId>& blocking() const { return blocking_; }
@@ -118,6 +134,10 @@ class Backfill {
   [[nodiscard]] const QueueRules& Rules() const { return queues_->tree().rules(); }
   [[nodiscard]] int64_t StarvationLimit() const {
     return Rules().head == HeadPolicy::kHold ? 0 : Rules().starvation_limit_ms;
+  }
+  [[nodiscard]] int64_t RetryDeadline(const Claim& claim) const;
+  [[nodiscard]] int64_t HeadDeadline(const Claim& claim) const {
+    return HasHeadEnded(claim) ? kNever : states_.Of(claim.id).head_until_ms;
   }
   // The head of a lane of the backlog; nullptr: it has none.
   [[nodiscard]] const Claim* FindHead(int32_t lane) const;

@@ -132,6 +132,8 @@ bool FutureReservations::YieldsTo(const Claim& claim, const Claimant& as, ClaimI
   const QueueKey key = eligibility_->KeyOf(claim);
   if (as.rank == Claimant::Rank::kStarved && key < eligibility_->KeyOf(other)) return true;
   if (key.partially_bound || key.priority > eligibility_->KeyOf(other).priority) return true;
+  const int64_t bypassed_ms = other.durable.bypassed_since_ms;
+  if (bypassed_ms > 0 && bypassed_ms <= as.starved_since_ms) return false;
   return as.ends_by_ms != kNever && reservation.starts_ms != kNever && as.ends_by_ms <= reservation.starts_ms;
 }
 

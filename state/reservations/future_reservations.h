@@ -6,8 +6,8 @@
 // order and to pods of higher priority. It ends when a fact makes it impossible, and after kTerminationPatienceMs.
 //
 // For a starved claim, and for a head that must not be bypassed, capacity that running pods still use is reserved in
-// the same way, until they end. Such a reservation yields only to claims of higher priority and to claims that
-// will end before it starts.
+// the same way, until they end. Such a reservation yields only to claims of higher priority and, if it is not a
+// starved claim's, to claims that will end before it starts.
 //
 // Invariant: the places of every reservation are charged to the cluster, except while a statement has released them
 // for a trial (Suspend). Not thread-safe.
@@ -15,6 +15,7 @@
 #define MUSTER_STATE_RESERVATIONS_FUTURE_RESERVATIONS_H_
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -107,6 +108,9 @@ class FutureReservations {
       kBlocksQueueFirst,  // the same, and no claim before it waits: all
     };
     Rank rank = Rank::kAny;
+    // Owners that were bypassed since this time or longer are starved. They yield to no claim because of its end:
+    // nothing enforces the duration that it declares. INT64_MIN: no claim is.
+    int64_t starved_since_ms = std::numeric_limits<int64_t>::min();
   };
   // Takes these reservations off the cluster, until Resume. REQUIRES: `suspended` is empty.
   void Suspend(const Claim& claim, const Claimant& as, Suspended* suspended);

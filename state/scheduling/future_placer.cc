@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "state/base/text.h"
 #include "state/base/varint.h"
 #include "state/gangs/eligibility.h"
 #include "state/gangs/gangs.h"
@@ -56,12 +57,19 @@ bool FuturePlacer::Reserve(const Claim& claim, const Claims& claims, const Futur
   if (lacks_capacity && ReserveAfterTermination(claim, claims, charge_budget, now_ms)) {
     // Under policy `hold`, the claim then blocks the claims behind it, like a head that waits for running pods.
     if (r_.queues->tree().rules().head == HeadPolicy::kHold) {
-      r_.backfill->SetRunnable(claim, /*runnable=*/true, /*blocking=*/false, now_ms);
+      SetRunnable(claim, claims, /*blocking=*/false, now_ms);
     }
     DescribeReservation(claim, /*on_running=*/false, reason);
     return true;
   }
   return ReserveAfterRunning(claim, claims, suspended, now_ms, reason);
+}
+
+void FuturePlacer::SetRunnable(const Claim& claim, const Claims& claims, bool blocking, int64_t now_ms) {
+  r_.backfill->SetRunnable(claim, /*runnable=*/true, blocking, now_ms);
+  const bool has_future_members =
+      absl::c_any_of(claims, [](const Claim* each) { return each->quorum().FutureMembers() > 0; });
+  if (has_future_members) r_.backfill->LimitHead(claim, now_ms + settings_.future_member_ms);
 }
 
 bool FuturePlacer::CanReserve(const Claims& claims) const {
@@ -85,7 +93,7 @@ bool FuturePlacer::ReserveAfterTermination(const Claim& claim, const Claims& cla
     Statement released(r_.cluster);
     r_.future_reservations->EvictTerminating(now_ms, &released);
     r_.nominations->Allocate(&released);  // some of this capacity is being freed for nominated pods (K-9)
-    places = r_.placer->FindPlaces(claims, tries_);
+    places = r_.placer->FindPlaces(claims, settings_.tries);
   }
   if (places.empty()) return false;
   r_.future_reservations->Reserve(claim, places, FutureReservations::WaitsFor::kTerminating, kNever, now_ms);
@@ -111,6 +119,11 @@ int64_t FuturePlacer::ProjectedEnd(const Claims& claims, int64_t now_ms) {
 
 bool FuturePlacer::ReserveAfterRunning(const Claim& claim, const Claims& claims,
                                        const FutureReservations::Suspended& suspended, int64_t now_ms, Reason* reason) {
+  if (r_.backfill->HasHeadEnded(claim)) {
+    absl::StrAppend(&reason->text, "; other gangs waited ", WriteDuration(settings_.future_member_ms),
+                    " for its future members and wait no longer (gangs.futureMemberTimeout)");
+    return false;
+  }
   const bool starved = r_.backfill->IsStarved(claim, now_ms);
   const bool hold = r_.queues->tree().rules().head == HeadPolicy::kHold;
   if (Queues::IsQueueReason(*reason)) {
@@ -138,9 +151,14 @@ bool FuturePlacer::ReserveAfterRunning(const Claim& claim, const Claims& claims,
   if (timed) {
     r_.backfill->MarkSearched(claim, now_ms);
   } else {
-    r_.backfill->SetRunnable(claim, !places.empty(), /*blocking=*/!can_reserve && !places.empty(), now_ms);
     // A claim that would not fit even if nothing else ran reserves no demand in its queues.
-    places.empty() ? r_.queues->ReleaseDemand(claim) : r_.queues->ReserveDemand(claim);
+    if (places.empty()) {
+      r_.backfill->SetRunnable(claim, /*runnable=*/false, /*blocking=*/false, now_ms);
+      r_.queues->ReleaseDemand(claim);
+    } else {
+      SetRunnable(claim, claims, /*blocking=*/!can_reserve, now_ms);
+      r_.queues->ReserveDemand(claim);
+    }
   }
   if (places.empty() || !can_reserve) return false;
   r_.future_reservations->Reserve(claim, places, FutureReservations::WaitsFor::kRunning, starts_ms, now_ms);
@@ -155,7 +173,11 @@ bool FuturePlacer::IsRunnable(const Claim& claim, const Claims& claims, const Fu
   if (known || !r_.backfill->MaySearchRoom(claim, now_ms)) return known;
   int64_t starts_ms = kNever;
   const bool runnable = !PlaceAfterRelease(claim, claims, /*timed=*/false, suspended, now_ms, &starts_ms).empty();
-  r_.backfill->SetRunnable(claim, runnable, /*blocking=*/false, now_ms);
+  if (runnable) {
+    SetRunnable(claim, claims, /*blocking=*/false, now_ms);
+  } else {
+    r_.backfill->SetRunnable(claim, /*runnable=*/false, /*blocking=*/false, now_ms);
+  }
   return runnable;
 }
 
@@ -174,7 +196,7 @@ std::vector<Statement::Operation> FuturePlacer::PlaceAfterRelease(const Claim& c
   std::vector<Statement::Operation> places;
   const auto fits = [&](size_t ended) {
     running.ReleaseFirst(ended, &released);
-    std::vector<Statement::Operation> found = r_.placer->FindPlaces(claims, tries_);
+    std::vector<Statement::Operation> found = r_.placer->FindPlaces(claims, settings_.tries);
     if (found.empty()) return false;
     places = std::move(found);
     return true;

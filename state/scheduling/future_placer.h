@@ -26,10 +26,14 @@ struct FuturePlacerRooms {
   const Placer* placer;
 };
 
+struct FuturePlacerSettings {
+  int32_t tries = 64;                 // the planner's budget for one search
+  int64_t future_member_ms = kNever;  // how long others wait for a head with future members
+};
+
 class FuturePlacer {
  public:
-  // `tries`: the planner's budget for one search.
-  FuturePlacer(const FuturePlacerRooms& rooms, int32_t tries) : r_(rooms), tries_(tries) {}
+  FuturePlacer(const FuturePlacerRooms& rooms, const FuturePlacerSettings& settings) : r_(rooms), settings_(settings) {}
 
   // Tries to make a future reservation for a claim that was not placed for `reason`, and describes it in `reason`.
   // Returns whether a reservation was made. `charge_budget`: the number of charges that this round may still suspend.
@@ -63,11 +67,13 @@ class FuturePlacer {
                                                                     bool timed,
                                                                     const FutureReservations::Suspended& suspended,
                                                                     int64_t now_ms, int64_t* starts_ms);
+  // The claim would fit if nothing ran, so that it may be a head: for a limited time if it has future members.
+  void SetRunnable(const Claim& claim, const Claims& claims, bool blocking, int64_t now_ms);
   // Appends to `reason` on which nodes capacity is reserved, and until when. `on_running`: for running work to end.
   void DescribeReservation(const Claim& claim, bool on_running, Reason* reason) const;
 
   const FuturePlacerRooms r_;
-  const int32_t tries_;
+  const FuturePlacerSettings settings_;
 };
 
 }  // namespace muster

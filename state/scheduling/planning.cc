@@ -98,7 +98,9 @@ bool Planning::Try(const Claim& claim, int64_t* charge_budget, ApplyContext* ctx
   const Claims claims = r_.eligibility->PlacedTogether(claim);
   FutureReservations::Suspended suspended(*r_.future_reservations);
   r_.future_reservations->Suspend(
-      claim, {FuturePlacer::ProjectedEnd(claims, ctx->now_ms()), r_.future_placer->RankOf(claim, ctx->now_ms())},
+      claim,
+      {FuturePlacer::ProjectedEnd(claims, ctx->now_ms()), r_.future_placer->RankOf(claim, ctx->now_ms()),
+       r_.backfill->StarvedSince(ctx->now_ms())},
       &suspended);
   BlockDetails details;
   std::vector<ClaimId> bypassed;  // by its start; most tries end without one, and each queue has a head to compare with
@@ -140,6 +142,12 @@ void Planning::LeaveBucket(const Claim& claim) {
 }
 
 void Planning::RetryHead(const Claim& claim, int64_t now_ms) {
+  if (r_.backfill->IsHeadDue(claim, now_ms)) {
+    r_.backfill->EndHead(claim);
+    r_.future_reservations->Release(claim);
+    r_.queues->ReleaseDemand(claim);
+    r_.gangs->Touch(claim);
+  }
   r_.backfill->ScheduleRetry(claim, now_ms);
   r_.backlog->WakeSameNeeds(r_.backlog->needs_of(claim.id), /*forced=*/true);
 }

@@ -14,6 +14,7 @@
 #include "state/base/reason.h"
 #include "state/gangs/types.h"
 #include "state/queueing/backlog.h"
+#include "state/queueing/queues.h"
 #include "state/scheduling/future_placer.h"
 #include "state/scheduling/plan_maker.h"
 

@@ -40,6 +40,7 @@ inline constexpr int64_t kAnswerMs = 45'000;
 inline constexpr int64_t kBindWithinMs = 300'000;
 inline constexpr int64_t kRepairMs = 30'000;
 inline constexpr int64_t kPlanIdleMs = 30'000;
+inline constexpr int64_t kFutureMemberMs = 600'000;
 
 class RoomsTest : public testing::Test {
  protected:
@@ -187,7 +188,8 @@ class RoomsTest : public testing::Test {
   WaitReasons reasons_{{&eligibility_, &backlog_, &plans_, &activations_, &sources_, &queues_, &backfill_}};
   PlanLifecycle plan_lifecycle_{{&cluster_, &gangs_, &eligibility_, &backlog_, &plans_, &activations_, &pod_lifecycle_,
                                  &clock_, &submissions_, &queues_},
-                                kPlanIdleMs};
+                                kPlanIdleMs,
+                                kFutureMemberMs};
   BrokenPlans broken_plans_{{&cluster_, &ledger_, &gangs_, &eligibility_, &backlog_, &plans_, &domains_, &nominations_,
                              &future_reservations_, &plan_lifecycle_}};
   Repair repair_{&gangs_, &eligibility_, &plans_, &plan_lifecycle_, kRepairMs};
@@ -199,7 +201,7 @@ class RoomsTest : public testing::Test {
                 &future_reservations_, &backfill_}};
   FuturePlacer future_placer_{{&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &queues_, &nominations_,
                                &future_reservations_, &backfill_, &placer_},
-                              64};
+                              {64, kFutureMemberMs}};
   PlanMaker plan_maker_;
   Planning planning_{{&gangs_, &eligibility_, &sources_, &backlog_, &queues_, &future_reservations_, &backfill_,
                       &waker_, &future_placer_, &plan_maker_}};

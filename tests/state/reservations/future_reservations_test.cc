@@ -86,9 +86,10 @@ TEST_F(FutureReservationsTest, ReservationOnRunning_YieldsToClaimsThatMayOvertak
   Put(high);
   future_reservations_.Reserve(GangAt("owner"), {{0, PodAt("a-1").cls, 1}}, kRunning, kT0 + 5, kT0);
   EXPECT_EQ(future_reservations_.Deadline(GangAt("owner")), kNever);
+  int64_t starved_since_ms = 0;
   const auto yields = [&](const char* to, Rank rank, int64_t ends_by_ms = kNever) {
     FutureReservations::Suspended suspended(future_reservations_);
-    future_reservations_.Suspend(GangAt(to), {ends_by_ms, rank}, &suspended);
+    future_reservations_.Suspend(GangAt(to), {ends_by_ms, rank, starved_since_ms}, &suspended);
     return !suspended.others.empty();
   };
   EXPECT_TRUE(yields("high", Rank::kAny));
@@ -97,6 +98,14 @@ TEST_F(FutureReservationsTest, ReservationOnRunning_YieldsToClaimsThatMayOvertak
   EXPECT_TRUE(yields("z", Rank::kBlocksQueueFirst));
   EXPECT_TRUE(yields("z", Rank::kAny, kT0 + 5));
   EXPECT_FALSE(yields("z", Rank::kAny, kT0 + 6));
+  // Past the starvation limit of its owner, it does not rely on the end that a claim declares.
+  starved_since_ms = kT0;
+  EXPECT_TRUE(yields("z", Rank::kAny, kT0 + 5)) << "its owner was not bypassed";
+  gangs_.SetBypassedSince(GangAt("owner"), kT0 + 1);
+  EXPECT_TRUE(yields("z", Rank::kAny, kT0 + 5)) << "not for long enough";
+  gangs_.SetBypassedSince(GangAt("owner"), kT0);
+  EXPECT_FALSE(yields("z", Rank::kAny, kT0 + 5));
+  EXPECT_TRUE(yields("high", Rank::kAny));
 }
 
 TEST_F(FutureReservationsTest, PodsTerminatingTooLong_GetNoReservation) {
