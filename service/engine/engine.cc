@@ -373,7 +373,9 @@ void Engine::Apply(const Command& command, Outcome* outcome) {
   outcome->reply_after_commit = true;
   const int64_t now_ms = NowMs();
   if (options_.recorder != nullptr) options_.recorder->BeforeApply(machine_, now_ms);
+  const auto begun = std::chrono::steady_clock::now();
   machine_.Apply(command, now_ms, outcome);
+  step_watch_.Record(command, std::chrono::steady_clock::now() - begun);
   if (options_.recorder != nullptr) options_.recorder->AfterApply(command, now_ms, *outcome);
   std::move(outcome->records.begin(), outcome->records.end(), std::back_inserter(records_));
   std::move(outcome->effects.begin(), outcome->effects.end(), std::back_inserter(batch_effects_));
@@ -420,6 +422,7 @@ EngineStats Engine::stats() const {
   stats.store_waiting = committer_.added() - committer_.delivered();
   stats.commits = committer_.commits();
   stats.spans_skipped = tracer_.skipped();
+  stats.long_steps = step_watch_.long_steps();
   MutexLock lock(&mutex_);
   stats.mailbox_depth = mailbox_.size();
   stats.rejected = rejected_;

@@ -19,6 +19,7 @@
 #include "service/engine/committer.h"
 #include "service/engine/read_view.h"
 #include "service/engine/refused_log.h"
+#include "service/engine/step_watch.h"
 #include "service/engine/tracer.h"
 #include "service/store/store.h"
 #include "state/api/port.h"
@@ -54,6 +55,7 @@ struct EngineStats {
   std::string store_error;    // why the store accepts nothing, so that answers wait; empty: it accepts
   int64_t store_waiting = 0;  // batches that wait for the store
   int64_t commits = 0;
+  int64_t long_steps = 0;     // commands that took longer than StepWatch::kLong
   int64_t spans_skipped = 0;  // decisions without a span: beyond the limit of spans per second
 };
 
@@ -207,6 +209,7 @@ class Engine : public DecisionPort {
   bool stores_answers_ = false;                // valid after Start
   std::vector<DurableAnswer> stored_answers_;  // not taken yet
   Tracer tracer_;
+  StepWatch step_watch_;
   std::shared_ptr<const ReadView> latest_view_;  // the newest one built; published when its batch is durable
   std::atomic<bool> fenced_notified_{false};
 

@@ -1,6 +1,7 @@
 // The engine's order: nothing leaves before its record is durable, and everything leaves in order (SPEC S-2, S-6). Also
 // built for ThreadSanitizer.
 #include "service/engine/engine.h"
+#include "service/engine/step_watch.h"
 
 #include <gtest/gtest.h>
 
@@ -526,6 +527,20 @@ TEST_F(GatedEngine, FencedEngine_StopsActing) {
   engine_->Stop();
   EXPECT_EQ(fenced, 1) << "reported once";
   EXPECT_TRUE(store_.TakeOver()->records.empty());
+}
+
+// SPEC S-11: what occupies the only writer for long is counted, by the command's name.
+TEST(StepWatch, LongStep_IsCounted) {
+  StepWatch watch;
+  watch.Record(Tick{}, std::chrono::milliseconds(4));
+  EXPECT_EQ(watch.long_steps(), 0);
+  watch.Record(Tick{}, std::chrono::microseconds(4'001));
+  EXPECT_EQ(watch.long_steps(), 1);
+  EXPECT_EQ(NameOf(Tick{}), "Tick");
+  EXPECT_EQ(NameOf(UpsertNode{}), "UpsertNode");
+  EXPECT_EQ(NameOf(RefreshExplanation{}), "RefreshExplanation");
+  EXPECT_EQ(NameOf(BindingOutcome{}), "BindingOutcome");
+  EXPECT_EQ(NameOf(SubmitGang{}), "SubmitGang");
 }
 
 }  // namespace
