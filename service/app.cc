@@ -26,8 +26,10 @@
 #include "service/recorder/recorder.h"
 #include "service/rpc/rpc_server.h"
 #include "service/security/access.h"
+#include "service/security/file_limit.h"
 #include "service/security/tls_context.h"
 #include "service/store/sqlite_store.h"
+#include "service/telemetry/free_memory.h"
 #include "service/tracing/otlp_exporter.h"
 #include "service/tracing/trace_log.h"
 #include "state/persistence/records.h"
@@ -42,6 +44,10 @@ constexpr std::chrono::seconds kDrain{5};
 constexpr absl::Duration kHealthPollInterval = absl::Milliseconds(500);
 
 constexpr size_t kTracesListed = 1'000;  // gangs
+
+// The largest bodies: a binding's few names, and a pod in its review (the API server accepts requests of 3 MiB).
+constexpr size_t kMaxBinding = 64 << 10;
+constexpr size_t kMaxReview = 4 << 20;
 
 HttpListenerOptions ListenerOptions(const ListenAddress& address, size_t connections) {
   HttpListenerOptions options;
@@ -144,7 +150,7 @@ absl::Status App::StartAccess() {
   if (absl::Status started = access_->Start(); !started.ok()) return started;
   if (!config_.tls.enabled()) return absl::OkStatus();
   TlsFiles files = config_.tls;
-  files.client_required = config_.access.tokens_file.empty() && !config_.access.token_review;
+  files.client_required = NeedsClientCertificate(config_);
   tls_ = std::make_shared<TlsContext>(files);
   return tls_->Load();
 }
@@ -156,16 +162,17 @@ absl::Status App::StartHttp() {
       });
   extender_->SetOwnerKinds(config_.owner_kinds);
   if (feed_ != nullptr) extender_->AnnounceUnknownPods([this](const Json& pod) { return feed_->OfferPod(pod); });
-  HttpListenerOptions decisions = ListenerOptions(config_.extender, 256);
-  HttpListenerOptions bind = ListenerOptions(config_.bind, static_cast<size_t>(config_.machine.max_holds) + 1024);
+  HttpListenerOptions decisions = ListenerOptions(config_.extender, connections_.extender);
+  HttpListenerOptions bind = ListenerOptions(config_.bind, connections_.bind);
   bind.one_request_per_connection = true;
+  bind.max_body_bytes = kMaxBinding;
   if (config_.tls_extender) {
     decisions.tls = bind.tls = tls_;
     decisions.access = bind.access = access_.get();
   }
   extender_listener_ = std::make_unique<HttpListener>("listen.extender", decisions);
   bind_listener_ = std::make_unique<HttpListener>("listen.bind", bind);
-  HttpListenerOptions admin = ListenerOptions(config_.admin, 64);
+  HttpListenerOptions admin = ListenerOptions(config_.admin, connections_.admin);
   admin.max_body_bytes = 0;  // the admin server is read-only
   admin_listener_ = std::make_unique<HttpListener>("listen.admin", admin);
   extender_->RegisterDecisions(&extender_listener_->server());
@@ -194,8 +201,10 @@ absl::Status App::MakeWebhook() {
   files.client_required = false;
   const auto tls = std::make_shared<TlsContext>(files);
   if (absl::Status loaded = tls->Load(); !loaded.ok()) return loaded;
-  HttpListenerOptions options = ListenerOptions(config_.webhook, 256);
+  HttpListenerOptions options = ListenerOptions(config_.webhook, connections_.webhook);
   options.tls = tls;
+  options.max_body_bytes = kMaxReview;
+  options.body_memory = 4 * kMaxReview;
   admission_ =
       std::make_unique<Admission>(AdmissionOptions{config_.machine.scheduler_names, config_.owner_kinds,
                                                    config_.webhook_exempt, config_.disruption_budgets},
@@ -225,7 +234,8 @@ absl::Status App::StartRpc() {
   options.host = config_.grpc.host;
   options.port = config_.grpc.port;
   options.tls = config_.tls;
-  options.tls.client_required = config_.access.tokens_file.empty() && !config_.access.token_review;
+  options.tls.client_required = NeedsClientCertificate(config_);
+  options.max_connections = connections_.grpc;
   options.access = access_.get();
   options.limits = config_.limits;
   options.max_message_bytes = config_.max_message_bytes;
@@ -243,7 +253,21 @@ absl::Status App::StartRpc() {
   return rpc_->Start();
 }
 
+void App::DivideConnections() {
+  const size_t files = RaiseFileLimit();
+  connections_ = DivideFiles(files, config_.machine.max_holds);
+  if (connections_.max_holds < config_.machine.max_holds) {
+    spdlog::warn(
+        "the limit of open files is {}: {} binds can be held at once instead of {} (holds.max), and {} gRPC "
+        "connections "
+        "be open; raise the limit (ulimit -n, or LimitNOFILE of systemd)",
+        files, connections_.max_holds, config_.machine.max_holds, connections_.grpc);
+  }
+  config_.machine.max_holds = connections_.max_holds;
+}
+
 absl::Status App::Start() {
+  DivideConnections();
   if (store_ == nullptr) {
     if (absl::Status started = StartStore(); !started.ok()) return started;
   }
@@ -335,7 +359,8 @@ absl::Status App::StartRecording(const MachineSettings& machine) {
   return absl::OkStatus();
 }
 
-// gRPC's health service follows /readyz. It also reports a stop before anything is drained.
+// gRPC's health service follows /readyz. It also reports a stop before anything is drained. The allocator's free memory
+// is looked after here as well.
 void App::RunHealthUpdates() {
   bool was_ready = true;  // gRPC's initial state
   bool budgets_begun = budgets_ == nullptr;
@@ -345,6 +370,7 @@ void App::RunHealthUpdates() {
     was_ready = ready;
     if (ready && !budgets_begun) budgets_->Start();
     budgets_begun = budgets_begun || ready;
+    ReleaseFreeMemory();
   } while (!stopping_.WaitForNotificationWithTimeout(kHealthPollInterval));
   rpc_->SetServing(false);
 }
@@ -389,111 +415,12 @@ void App::Stop() {
 
 std::string App::NotReadyReason() const {
   if (stopping_.HasBeenNotified()) return "stopping";
+  if (!CanOpenFile()) return "no connection can be accepted: as many files are open as the process may open";
   if (const std::string trouble = engine_->stats().store_error; !trouble.empty()) {
     return absl::StrCat("the store refuses commits: ", trouble);
   }
   if (feed_ != nullptr && !feed_->synced()) return "the cluster has not been read yet";
   return "";
-}
-
-namespace {
-
-// Converts to Prometheus units: CPU in cores, everything else unchanged.
-double Natural(const std::string& resource, int64_t amount) {
-  return resource == "cpu" ? static_cast<double>(amount) / 1000 : static_cast<double>(amount);
-}
-
-void ReadQueueGauges(Engine* engine, const Metrics::SetGauge& set) {
-  QueueTree tree;
-  std::vector<Queues::Figures> standings;
-  const absl::Status read = engine->ReadLatestSync([&](const Machine& machine) {
-    tree = machine.reader().queues.tree();
-    standings = machine.reader().queues.ComputeFigures();
-  });
-  if (!read.ok()) return;  // busy or stopping: report no figures rather than stale ones
-  for (QueueId id = 0; id < tree.size(); ++id) {
-    const QueueSpec& spec = tree.at(id).spec;
-    const Queues::Figures& standing = standings[static_cast<size_t>(id)];
-    const std::pair<const char*, const ResourceList*> lists[] = {{"muster_queue_quota", &spec.quota},
-                                                                 {"muster_queue_limit", &spec.limit},
-                                                                 {"muster_queue_share", &standing.share},
-                                                                 {"muster_queue_used", &standing.used},
-                                                                 {"muster_queue_pending", &standing.waiting}};
-    for (const auto& [name, list] : lists) {
-      for (const auto& [resource, amount] : *list) {
-        set(name, {{"queue", spec.name}, {"resource", resource}}, Natural(resource, amount));
-      }
-    }
-    set("muster_queue_running_gangs", "queue", spec.name, standing.running_gangs);
-    set("muster_queue_pending_gangs", "queue", spec.name, standing.waiting_gangs);
-  }
-}
-
-}  // namespace
-
-void App::ReadGauges(const Metrics::SetGauge& set) const {
-  const std::shared_ptr<const ReadView> view = engine_->view();
-  for (size_t phase = 0; phase < kGangPhases; ++phase) {
-    set("muster_gangs", "phase", ToString(static_cast<GangPhase>(phase)), static_cast<double>(view->phases[phase]));
-  }
-  set("muster_build_info", "version", MUSTER_VERSION, 1);
-  set("muster_nodes", "", "", static_cast<double>(view->present_nodes));
-  set("muster_stale_nodes", "", "", static_cast<double>(view->stale_nodes));
-  for (size_t kind = 0; kind < kFactKinds; ++kind) {
-    set("muster_refused_facts_total", "kind", ToString(static_cast<FactKind>(kind)),
-        static_cast<double>(view->refused[kind]));
-  }
-  set("muster_pods", "", "", static_cast<double>(view->pods));
-  ReadQueueGauges(engine_.get(), set);
-  set("muster_held_binds", "", "", view->held_binds);
-  set("muster_planner_gangs_placed_total", "", "", view->planning.placed);
-  set("muster_planner_tries_total", "", "", view->planning.tries);
-  set("muster_planner_abandoned_searches_total", "", "", view->planning.given_up);
-  set("muster_planner_reservations_total", "", "", view->planning.reservations);
-  set("muster_reserved_holds", "", "", view->promised_holds);
-  const EngineStats engine = engine_->stats();
-  set("muster_mailbox_depth", "", "", static_cast<double>(engine.mailbox_depth));
-  set("muster_commands_total", "", "", static_cast<double>(engine.commands));
-  set("muster_rejected_calls_total", "", "", static_cast<double>(engine.rejected));
-  set("muster_standby", "", "", 0);
-  set("muster_store_failing", "", "", engine.store_error.empty() ? 0 : 1);
-  set("muster_store_pending_batches", "", "", static_cast<double>(engine.store_waiting));
-  set("muster_store_commits_total", "", "", static_cast<double>(engine.commits));
-  set("muster_trace_spans_total", "", "", static_cast<double>(traces_->ended()));
-  set("muster_trace_spans_skipped_total", "", "", static_cast<double>(engine.spans_skipped));
-  if (exporter_ != nullptr) {
-    const OtlpExporter::Stats stats = exporter_->stats();
-    set("muster_trace_spans_exported_total", "", "", static_cast<double>(stats.exported));
-    set("muster_trace_spans_dropped_total", "", "", static_cast<double>(stats.dropped));
-  }
-  if (recorder_ != nullptr) {
-    const RecorderStats stats = recorder_->stats();
-    set("muster_recording_failing", "", "", stats.last_error.empty() ? 0 : 1);
-    set("muster_recording_bytes_total", "", "", static_cast<double>(stats.bytes));
-    set("muster_recording_dropped_commands_total", "", "", static_cast<double>(stats.lost));
-  }
-  if (actuator_ != nullptr) {
-    const ActuatorStats stats = actuator_->stats();
-    set("muster_bindings_total", "result", "bound", static_cast<double>(stats.bound));
-    set("muster_bindings_total", "result", "retried", static_cast<double>(stats.bind_retries));
-    set("muster_bindings_total", "result", "refused", static_cast<double>(stats.bind_refused));
-    set("muster_activations_total", "", "", static_cast<double>(stats.activations));
-    set("muster_effects_pending", "", "", static_cast<double>(stats.waiting));
-    set("muster_effects_failed_total", "", "", static_cast<double>(stats.failed));
-    set("muster_effect_retries_total", "", "", static_cast<double>(stats.retries));
-    set("muster_events_dropped_total", "", "", static_cast<double>(stats.dropped_events));
-  }
-  if (feed_ == nullptr) return;
-  const auto now_ms =
-      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
-          .count();
-  for (const auto& [path, stats] : feed_->stats()) {
-    set("muster_informer_synced", "path", path, stats.synced ? 1 : 0);
-    set("muster_informer_objects", "path", path, static_cast<double>(stats.objects));
-    set("muster_informer_errors_total", "path", path, static_cast<double>(stats.errors));
-    set("muster_informer_lag_seconds", "path", path,
-        stats.synced ? static_cast<double>(now_ms - stats.last_contact_ms) / 1000 : 0);
-  }
 }
 
 }  // namespace muster

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "service/config/config.h"
+#include "service/security/file_limit.h"
 #include "service/telemetry/metrics.h"
 #include "support/sync.h"
 
@@ -60,6 +61,8 @@ class App {
  private:
   [[nodiscard]] absl::Status StartStore();
   [[nodiscard]] absl::Status StartKubernetes();
+  // Raises the limit of open files and divides it among the listeners.
+  void DivideConnections();
   [[nodiscard]] absl::Status StartAccess();
   [[nodiscard]] absl::Status CanServe() const;
   [[nodiscard]] absl::Status StartHttp();
@@ -75,6 +78,7 @@ class App {
   void ReadGauges(const Metrics::SetGauge& set) const;
 
   Config config_;
+  ConnectionLimits connections_;
   Metrics metrics_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<KubeClient> watch_client_;

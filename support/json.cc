@@ -1,5 +1,7 @@
 #include "support/json.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 
 namespace muster {
@@ -8,9 +10,16 @@ namespace {
 
 constexpr int kMaxDepth = 200;
 
-// Whether brackets are nested deeper than kMaxDepth. Without this limit, an input with a few bytes per level would
-// become a tree of megabytes.
-bool TooDeep(absl::string_view text) {
+// The size of the tree that a text becomes. A few bytes of text can become a hundred bytes of the tree, or a level of
+// recursion.
+struct TreeSize {
+  int depth = 0;
+  size_t values = 0;  // at least as many as there are
+};
+
+TreeSize MeasureTree(absl::string_view text) {
+  TreeSize size;
+  size.values = 1;
   int depth = 0;
   bool quoted = false;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -21,11 +30,11 @@ bool TooDeep(absl::string_view text) {
       continue;
     }
     if (c == '"') quoted = true;
-    if (c == '[' || c == '{') ++depth;
+    if (c == '[' || c == '{') size.depth = std::max(size.depth, ++depth);
     if (c == ']' || c == '}') --depth;
-    if (depth > kMaxDepth) return true;
+    size.values += c == '[' || c == '{' || c == ',' ? 1 : 0;
   }
-  return false;
+  return size;
 }
 
 // Catches the parser's exceptions. The helpers below read values without throwing.
@@ -41,13 +50,17 @@ absl::StatusOr<Json> Parse(absl::string_view text, absl::string_view what, const
 
 }  // namespace
 
-absl::StatusOr<Json> ParseJson(absl::string_view text, absl::string_view what) {
-  if (TooDeep(text)) return absl::InvalidArgumentError(absl::StrCat(what, ": nested deeper than ", kMaxDepth));
+absl::StatusOr<Json> ParseJson(absl::string_view text, absl::string_view what, size_t max_values) {
+  const TreeSize size = MeasureTree(text);
+  if (size.depth > kMaxDepth) return absl::InvalidArgumentError(absl::StrCat(what, ": nested deeper than ", kMaxDepth));
+  if (size.values > max_values) {
+    return absl::InvalidArgumentError(absl::StrCat(what, ": more than ", max_values, " values"));
+  }
   return Parse(text, what, nullptr);
 }
 
 absl::StatusOr<Json> ParseJsonCut(absl::string_view text, absl::string_view what) {
-  if (!TooDeep(text)) return Parse(text, what, nullptr);
+  if (MeasureTree(text).depth <= kMaxDepth) return Parse(text, what, nullptr);
   return Parse(text, what, [](int depth, Json::parse_event_t, Json&) { return depth < kMaxDepth; });
 }
 

@@ -15,9 +15,13 @@ namespace muster {
 
 using Json = nlohmann::json;
 
-// Parses the text. InvalidArgument with the position if it is not JSON; also if a number does not fit or the nesting is
-// deeper than 200. `what` names the text in the message.
-[[nodiscard]] absl::StatusOr<Json> ParseJson(absl::string_view text, absl::string_view what);
+// A value takes up to some 100 bytes of memory, and two bytes of text.
+inline constexpr size_t kMaxJsonValues = 1'000'000;
+
+// Parses the text. InvalidArgument with the position if it is not JSON; also if a number does not fit, the nesting is
+// deeper than 200, or there are more than `max_values` values. `what` names the text in the message.
+[[nodiscard]] absl::StatusOr<Json> ParseJson(absl::string_view text, absl::string_view what,
+                                             size_t max_values = kMaxJsonValues);
 // As ParseJson, for objects that the API server has accepted: omits values that are nested deeper and reads the rest.
 [[nodiscard]] absl::StatusOr<Json> ParseJsonCut(absl::string_view text, absl::string_view what);
 

@@ -21,6 +21,20 @@ namespace {
 constexpr char kReview[] = "application/json; charset=utf-8";
 constexpr char kDefaultScheduler[] = "default-scheduler";
 constexpr int kUnprocessable = 422;
+// Every client of the network may send reviews. A document is a tree of values, some thirty times as large as its text.
+constexpr size_t kMaxValues = 50'000;
+constexpr int kConcurrentReviews = 4;
+
+class Turn {
+ public:
+  explicit Turn(std::counting_semaphore<>* turns) : turns_(turns) { turns_->acquire(); }
+  ~Turn() { turns_->release(); }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  std::counting_semaphore<>* const turns_;
+};
 
 // The decision about a pod.
 struct Verdict {
@@ -86,7 +100,7 @@ Verdict Judge(const Json& object, const std::string& name_space, const Admission
 }  // namespace
 
 Admission::Admission(AdmissionOptions options, DecisionObserver observer)
-    : options_(std::move(options)), observer_(std::move(observer)) {}
+    : options_(std::move(options)), observer_(std::move(observer)), reviews_(kConcurrentReviews) {}
 
 void Admission::Register(httplib::Server* server) {
   server->Post("/admit", [this](const httplib::Request& request, httplib::Response& response) {
@@ -99,7 +113,8 @@ void Admission::Register(httplib::Server* server) {
 
 std::string Admission::Review(const std::string& body, int* http_status) const {
   const absl::Time start = SteadyNow();
-  const absl::StatusOr<Json> review = ParseJson(body, "AdmissionReview");
+  const Turn turn(&reviews_);
+  const absl::StatusOr<Json> review = ParseJson(body, "AdmissionReview", kMaxValues);
   const Json& request = review.ok() ? Child(*review, "request") : Child(Json::object(), "request");
   const std::string uid = request.is_object() ? StringOrEmpty(request, "uid") : "";
   if (uid.empty()) {

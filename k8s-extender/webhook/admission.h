@@ -3,6 +3,7 @@
 #ifndef MUSTER_K8S_EXTENDER_WEBHOOK_ADMISSION_H_
 #define MUSTER_K8S_EXTENDER_WEBHOOK_ADMISSION_H_
 
+#include <semaphore>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ class Admission {
  private:
   const AdmissionOptions options_;
   const DecisionObserver observer_;
+  mutable std::counting_semaphore<> reviews_;  // limits the documents in memory
 };
 
 }  // namespace muster

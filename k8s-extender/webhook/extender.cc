@@ -86,11 +86,28 @@ std::string Extender::Filter(const std::string& body, int* http_status) {
       return FilterErrorJson(answer.status().message());
     }
     reply = std::get<FilterReply>(*std::move(answer));
-    if (last || reply.reason.code != ReasonCode::kUnknownPod || !announce_ || !announce_(PodOf(body))) break;
+    if (last || reply.reason.code != ReasonCode::kUnknownPod || !Announce(body)) break;
   }
-  std::string result = FilterResultJson(reply, *args, body);
+  std::string result = WriteFilterResult(reply, *args, body);
   observer_("filter", OutcomeOf(reply), SteadyNow() - start);
   return result;
+}
+
+bool Extender::Announce(const std::string& body) {
+  if (!announce_) return false;
+  MutexLock lock(&document_);
+  return announce_(PodOf(body));
+}
+
+std::string Extender::WriteFilterResult(const FilterReply& reply, const ExtenderArgs& args, const std::string& body) {
+  if (!args.whole_nodes) return FilterResultJson(reply, args, body);
+  MutexLock lock(&document_);
+  return FilterResultJson(reply, args, body);
+}
+
+absl::StatusOr<PreemptionArgs> Extender::ReadPreemption(const std::string& body) {
+  MutexLock lock(&document_);
+  return ParsePreemptionArgs(body, owner_kinds_);
 }
 
 std::string Extender::Prioritize(const std::string& body, int* http_status) {
@@ -108,7 +125,7 @@ std::string Extender::Prioritize(const std::string& body, int* http_status) {
 
 std::string Extender::Preempt(const std::string& body, int* http_status) {
   const absl::Time start = SteadyNow();
-  absl::StatusOr<PreemptionArgs> args = ParsePreemptionArgs(body, owner_kinds_);
+  absl::StatusOr<PreemptionArgs> args = ReadPreemption(body);
   PreemptReply reply;
   if (!args.ok()) {
     *http_status = 400;

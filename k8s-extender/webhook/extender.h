@@ -11,10 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "state/api/port.h"
 #include "support/json.h"
+#include "support/sync.h"
 
 namespace httplib {
 class Server;
@@ -23,6 +25,9 @@ struct Response;
 }  // namespace httplib
 
 namespace muster {
+
+struct ExtenderArgs;
+struct PreemptionArgs;
 
 // Called for every decision: verb ("filter"), outcome ("one-node", "refused", ...) and duration.
 using DecisionObserver = std::function<void(absl::string_view verb, absl::string_view outcome, absl::Duration took)>;
@@ -49,12 +54,18 @@ class Extender {
 
  private:
   void Bind(const httplib::Request& request, httplib::Response& response);
+  // Returns whether the pod of the request is announced now.
+  [[nodiscard]] bool Announce(const std::string& body);
+  [[nodiscard]] std::string WriteFilterResult(const FilterReply& reply, const ExtenderArgs& args,
+                                              const std::string& body);
+  [[nodiscard]] absl::StatusOr<PreemptionArgs> ReadPreemption(const std::string& body);
 
   DecisionPort* const port_;
   const DecisionObserver observer_;
   std::vector<std::string> owner_kinds_;
   std::function<bool(const Json& pod)> announce_;
   std::atomic<int> held_{0};  // calls at the barrier
+  Mutex document_;            // held while the body of a request is a document: at most one is in memory
 };
 
 }  // namespace muster

@@ -129,7 +129,7 @@ std::vector<Field> ListenerFields() {
       {"log.format", "json", "json or text", ReadText([](Config* c) -> std::string& { return c->log_format; })},
       {"listen.admin", "127.0.0.1:9090", "/healthz, /readyz, /metrics (read-only)",
        ReadAddress([](Config* c) -> ListenAddress& { return c->admin; })},
-      {"listen.grpc", "127.0.0.1:9091", "the gRPC API; loopback only unless tls and tls.clientCaFile or auth are set",
+      {"listen.grpc", "127.0.0.1:9091", "the gRPC API; loopback only unless tls.certFile and tls.clientCaFile are set",
        ReadAddress([](Config* c) -> ListenAddress& { return c->grpc; })},
       {"listen.extender", "127.0.0.1:8888", "filter, prioritize, preempt; loopback only unless tls.extender",
        ReadAddress([](Config* c) -> ListenAddress& { return c->extender; })},
@@ -141,6 +141,14 @@ std::vector<Field> ListenerFields() {
        ReadText([](Config* c) -> std::string& { return c->tls.key; })},
       {"tls.clientCaFile", "\"\"", "PEM: clients show a certificate of this CA (or, where auth allows it, a token)",
        ReadText([](Config* c) -> std::string& { return c->tls.client_ca; })},
+      {"tls.withoutClientCertificate", "\"\"",
+       "\"strangers may use up memory\": accept that risk, and gRPC clients away from loopback that present a token "
+       "only",
+       [](const YAML::Node& node, Config* c) -> std::string {
+         const std::string text = Text(node);
+         c->strangers_accepted = text == kStrangersAccepted;
+         return text.empty() || c->strangers_accepted ? "" : absl::StrCat("empty or \"", kStrangersAccepted, "\"");
+       }},
       {"tls.extender", "false",
        "TLS on filter, prioritize, preempt and bind too (enableHTTPS in the scheduler's configuration)",
        ReadBool([](Config* c) -> bool& { return c->tls_extender; })},
@@ -236,6 +244,9 @@ std::vector<Field> GangFields() {
        ReadInt(1, 100'000, [](Config* c, int64_t v) { c->machine.planner_tries = static_cast<int32_t>(v); })},
       {"gangs.planIdleTimeout", "30s", "a plan without a new arrival is withdrawn after this time",
        ReadDuration([](Config* c) -> int64_t& { return c->machine.plan_idle_ms; })},
+      {"gangs.futureMemberTimeout", "600s",
+       "the longest time for which capacity is reserved for members that do not exist yet",
+       ReadDuration([](Config* c) -> int64_t& { return c->machine.future_member_ms; })},
       {"gangs.repairTimeout", "30s", "how long the slot of a failed binding stays reserved",
        ReadDuration([](Config* c) -> int64_t& { return c->machine.repair_ms; })},
       {"gangs.refusedNodeBackoff", "60s", "how long a node that kube-scheduler refused is avoided",

@@ -18,6 +18,9 @@ inline constexpr char kInMemory[] = ":memory:";
 // Relative to the working directory.
 inline constexpr char kDefaultStore[] = "muster.db";
 
+// tls.withoutClientCertificate: the risk of a gRPC listener that every client of the network reaches.
+inline constexpr char kStrangersAccepted[] = "strangers may use up memory";
+
 struct ListenAddress {
   std::string host = "127.0.0.1";
   int port = 0;
@@ -39,6 +42,7 @@ struct Config {
   // tls, auth and limits
   TlsFiles tls;
   bool tls_extender = false;
+  bool strangers_accepted = false;  // gRPC clients need no certificate away from loopback; see kStrangersAccepted
   AccessOptions access;
   LimitOptions limits;
   int max_message_bytes = 4 << 20;
@@ -77,6 +81,10 @@ struct Config {
 // Parses YAML text over the defaults. The error lists every problem, one per line: field, value, expected value.
 [[nodiscard]] absl::StatusOr<Config> ParseConfig(const std::string& yaml);
 [[nodiscard]] absl::StatusOr<Config> LoadConfig(const std::string& path);
+// Whether only processes of this machine reach the address. A host name other than localhost may be anything.
+[[nodiscard]] bool IsLoopback(const std::string& host);
+// Whether gRPC clients must present a certificate.
+[[nodiscard]] bool NeedsClientCertificate(const Config& config);
 // Checks a configuration as a whole. Returns every problem; empty: none.
 [[nodiscard]] std::vector<std::string> FindProblems(const Config& config);
 // Checks the files that the configuration names: certificates, keys, tokens. Returns every problem; empty: none.

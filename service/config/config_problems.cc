@@ -1,6 +1,7 @@
 // Checks of a configuration as a whole, and of the files that it names.
+#include <arpa/inet.h>
+
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -15,9 +16,7 @@
 namespace muster {
 namespace {
 
-bool IsLoopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || absl::StartsWith(host, "127.");
-}
+bool HasTokens(const Config& config) { return !config.access.tokens_file.empty() || config.access.token_review; }
 
 void FindQueueProblems(const Config& config, std::vector<std::string>* out) {
   if (out->empty()) {
@@ -44,17 +43,23 @@ void FindListenerProblems(const Config& config, std::vector<std::string>* out) {
   if (!config.webhook.host.empty() && (config.webhook_certificate.empty() || config.webhook_key.empty())) {
     out->emplace_back("webhook.listen: the API server calls it over TLS; set webhook.certFile and webhook.keyFile");
   }
-  const bool shows_something =
-      !config.tls.client_ca.empty() || !config.access.tokens_file.empty() || config.access.token_review;
-  for (const auto& [name, address, tls] :
-       {std::tuple{"listen.grpc", config.grpc, config.tls.enabled()},
-        {"listen.extender", config.extender, config.tls.enabled() && config.tls_extender},
-        {"listen.bind", config.bind, config.tls.enabled() && config.tls_extender}}) {
-    if (IsLoopback(address.host) || (tls && shows_something)) continue;
+  // The gRPC library takes memory from what strangers send before the caller can be refused
+  // (docs/project/decisions/0036).
+  const bool tls = config.tls.enabled();
+  const bool identified = !config.tls.client_ca.empty() || HasTokens(config);
+  if (!IsLoopback(config.grpc.host) &&
+      !(tls && identified && (config.strangers_accepted || NeedsClientCertificate(config)))) {
+    out->push_back(absl::StrCat("listen.grpc: \"", config.grpc.host,
+                                "\" is not a loopback address; expected 127.0.0.1, or tls.certFile and "
+                                "tls.clientCaFile, or tls.certFile, one of auth.tokensFile and auth.tokenReview, and "
+                                "tls.withoutClientCertificate: ",
+                                kStrangersAccepted));
+  }
+  for (const auto& [name, address] : {std::pair{"listen.extender", config.extender}, {"listen.bind", config.bind}}) {
+    if (IsLoopback(address.host) || (tls && config.tls_extender && identified)) continue;
     out->push_back(absl::StrCat(name, ": \"", address.host,
-                                "\" is not a loopback address; expected 127.0.0.1, or tls.certFile, ",
-                                name == absl::string_view("listen.grpc") ? "" : "tls.extender, ",
-                                "and one of tls.clientCaFile, auth.tokensFile, auth.tokenReview"));
+                                "\" is not a loopback address; expected 127.0.0.1, or tls.certFile, tls.extender, and "
+                                "one of tls.clientCaFile, auth.tokensFile, auth.tokenReview"));
   }
   const std::pair<const char*, const ListenAddress*> listeners[] = {{"listen.admin", &config.admin},
                                                                     {"listen.grpc", &config.grpc},
@@ -100,6 +105,17 @@ void FindAccessProblems(const Config& config, std::vector<std::string>* out) {
 }
 
 }  // namespace
+
+bool IsLoopback(const std::string& host) {
+  in_addr v4{};
+  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
+  return host == "localhost" || host == "::1" || host == "[::1]";
+}
+
+bool NeedsClientCertificate(const Config& config) {
+  if (config.tls.client_ca.empty()) return false;
+  return !HasTokens(config) || (!IsLoopback(config.grpc.host) && !config.strangers_accepted);
+}
 
 std::vector<std::string> FindProblems(const Config& config) {
   std::vector<std::string> out = config.queue_problems;

@@ -4,19 +4,57 @@
 
 namespace muster {
 
+// `with_body`: only a connection that is sending its body. No second one is shut down before the first is gone.
+bool ConnectionTable::Shut(bool with_body) {
+  if (with_body) {
+    for (const auto& [id, connection] : connections_) {
+      if (connection.shut && connection.body > 0) return true;
+    }
+  }
+  for (const auto& [order, id] : waiting_) {
+    Connection& connection = connections_.find(id)->second;
+    if (connection.shut || (with_body && connection.body == 0)) continue;
+    connection.shut = true;
+    ::shutdown(connection.fd, SHUT_RDWR);
+    return true;
+  }
+  return false;
+}
+
+bool ConnectionTable::ShutLongestWaiting() {
+  MutexLock lock(&mutex_);
+  return Shut(/*with_body=*/false);
+}
+
 void ConnectionTable::Acquire() {
   MutexLock lock(&mutex_);
   while (taken_ >= limit_) {
-    for (const auto& [order, id] : waiting_) {
-      Connection& connection = connections_.find(id)->second;
-      if (connection.shut) continue;
-      connection.shut = true;
-      ::shutdown(connection.fd, SHUT_RDWR);
-      break;
-    }
+    Shut(/*with_body=*/false);
     changed_.Wait(&mutex_);
   }
   ++taken_;
+}
+
+void ConnectionTable::AcquireBody(int64_t id, size_t bytes) {
+  MutexLock lock(&mutex_);
+  while (bodies_ > 0 && bodies_ + bytes > body_limit_) {
+    Shut(/*with_body=*/true);
+    changed_.Wait(&mutex_);
+  }
+  connections_.find(id)->second.body = bytes;
+  bodies_ += bytes;
+}
+
+void ConnectionTable::ReleaseBody(int64_t id) {
+  MutexLock lock(&mutex_);
+  ReleaseBodyOf(&connections_.find(id)->second);
+}
+
+void ConnectionTable::ReleaseBodyOf(Connection* connection) {
+  if (connection->body == 0) return;
+  bodies_ -= connection->body;
+  connection->body = 0;
+  changed_.SignalAll();
 }
 
 void ConnectionTable::Release() {
@@ -28,7 +66,7 @@ void ConnectionTable::Release() {
 int64_t ConnectionTable::Add(int fd) {
   MutexLock lock(&mutex_);
   const int64_t id = next_++;
-  connections_[id] = Connection{fd, id, false};
+  connections_[id] = Connection{fd, id};
   waiting_[id] = id;
   changed_.SignalAll();
   return id;
@@ -41,13 +79,15 @@ void ConnectionTable::SetAnswering(int64_t id, bool answering) {
   connection.waits_since = answering ? 0 : next_++;
   if (answering) return;
   waiting_[connection.waits_since] = id;
-  if (taken_ >= limit_) changed_.SignalAll();  // Acquire may wait for a connection that can be shut
+  // Acquire and AcquireBody may wait for a connection that can be shut down.
+  if (taken_ >= limit_ || connection.body > 0) changed_.SignalAll();
 }
 
 void ConnectionTable::Remove(int64_t id) {
   MutexLock lock(&mutex_);
   const auto found = connections_.find(id);
   waiting_.erase(found->second.waits_since);
+  ReleaseBodyOf(&found->second);
   connections_.erase(found);
 }
 

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <functional>
 #include <utility>
 
@@ -28,6 +29,7 @@ namespace {
 
 constexpr size_t kStackBytes = 256 << 10;  // reserved address space; a held call uses a few pages of it
 constexpr int kBacklog = 4096;
+constexpr std::chrono::milliseconds kThreadPause(10);  // after a thread could not be started
 
 // At a stop, the longest wait for answers in progress.
 constexpr absl::Duration kStopPatience = absl::Seconds(2);
@@ -50,9 +52,12 @@ class ThreadPerConnection : public httplib::TaskQueue {
     pthread_attr_setstacksize(&attributes, kStackBytes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_t thread;
-    const bool started = pthread_create(&thread, &attributes, &ThreadPerConnection::Main, work) == 0;
+    // Without a free thread, the idle connections end first. The client of this one waits meanwhile.
+    while (pthread_create(&thread, &attributes, &ThreadPerConnection::Main, work) != 0) {
+      count_->ShutLongestWaiting();
+      std::this_thread::sleep_for(kThreadPause);
+    }
     pthread_attr_destroy(&attributes);
-    if (!started) Main(work);  // no thread available: serve it here rather than lose the connection
   }
   void shutdown() override {}  // HttpListener waits
 
@@ -126,10 +131,12 @@ class ListenerServer : public httplib::Server {
       ok = process_request(*stream, /*close_connection=*/left == 1, closed, [&](httplib::Request& request) {
         decision = BodyVerdict(request);
         if (decision.status == 0) decision = AccessVerdict(*stream, request);
-        stream->ExpectBody(request.get_header_value<size_t>("Content-Length"),
-                           [this, id] { connections_->SetAnswering(id, true); });
+        const auto length = request.get_header_value<size_t>("Content-Length");
+        if (decision.status == 0 && length > 0) connections_->AcquireBody(id, length);
+        stream->ExpectBody(length, [this, id] { connections_->SetAnswering(id, true); });
       });
       verdict = nullptr;
+      connections_->ReleaseBody(id);
       connections_->SetAnswering(id, false);
       closed = closed || decision.status != 0;
     }
@@ -192,7 +199,7 @@ class ListenerServer : public httplib::Server {
 HttpListener::HttpListener(std::string name, HttpListenerOptions options)
     : name_(std::move(name)),
       options_(std::move(options)),
-      connections_(std::make_shared<ConnectionTable>(options_.max_connections)),
+      connections_(std::make_shared<ConnectionTable>(options_.max_connections, options_.body_memory)),
       server_(std::make_unique<ListenerServer>(options_, connections_)) {
   server_->new_task_queue = [count = connections_] { return new ThreadPerConnection(count); };
   server_->set_socket_options([this](socket_t socket) {

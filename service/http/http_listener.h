@@ -33,6 +33,7 @@ struct HttpListenerOptions {
   int port = 0;  // 0: any free port
   size_t max_connections = 512;
   size_t max_body_bytes = 32 << 20;                  // longer bodies are answered 413; see docs/reference/security.md
+  size_t body_memory = 32 << 20;                     // bytes of all bodies at the same time; see ConnectionTable
   bool one_request_per_connection = false;           // close after the answer: see HttpListener
   absl::Duration idle_limit = absl::Seconds(120);    // longer than Go's clients keep idle connections (90 s)
   absl::Duration request_limit = absl::Seconds(15);  // from the first byte of a request, or a handshake, to the last

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
+#include "service/rpc/server_credentials.h"
 #include "state/base/hash.h"
 #include "support/trace_context.h"
 
@@ -19,8 +19,7 @@ namespace {
 std::string BearerOf(const grpc::CallbackServerContext& context) {
   const auto found = context.client_metadata().find("authorization");
   if (found == context.client_metadata().end()) return "";
-  absl::string_view value(found->second.data(), found->second.size());
-  return absl::ConsumePrefix(&value, "Bearer ") ? std::string(value) : "";
+  return BearerToken(absl::string_view(found->second.data(), found->second.size()));
 }
 
 // The caller's span of which this call is a part.
@@ -31,15 +30,15 @@ SpanRef CallerOf(const grpc::CallbackServerContext& context) {
 }
 
 std::vector<std::string> CertificateOf(const grpc::CallbackServerContext& context) {
-  std::vector<std::string> names;
   const auto peer = context.auth_context();
-  if (peer == nullptr || !peer->IsPeerAuthenticated()) return names;
-  for (const char* property : {"x509_common_name", "x509_subject_alternative_name"}) {
-    for (const grpc::string_ref& value : peer->FindPropertyValues(property))
-      names.emplace_back(value.data(), value.size());
-  }
-  if (names.empty()) names.emplace_back("(no name)");
-  return names;
+  if (peer == nullptr || !peer->IsPeerAuthenticated()) return {};
+  return CertificateNames([&peer](const char* property) {
+    std::vector<std::string> values;
+    for (const grpc::string_ref& value : peer->FindPropertyValues(property)) {
+      values.emplace_back(value.data(), value.size());
+    }
+    return values;
+  });
 }
 
 // "ipv4:10.0.0.1:4711" -> "ipv4:10.0.0.1": all connections from one address are one client.

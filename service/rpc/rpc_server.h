@@ -32,6 +32,7 @@ struct RpcOptions {
   Access* access = nullptr;  // callers that are allowed; nullptr: all
   LimitOptions limits;
   int max_message_bytes = 4 << 20;
+  size_t max_connections = 4'096;                            // at the same time; see ConnectionAcceptor
   absl::Duration stream_rights_checked = absl::Seconds(10);  // a PlaceGangs checks its caller again after this time
   absl::Duration snapshot_stall = absl::Seconds(10);         // a snapshot without a part for this long loses its permit
   bool facts_from_kubernetes = false;  // Kubernetes announces the facts: nodes, pods and submissions are refused here

@@ -19,6 +19,7 @@ namespace {
 
 constexpr size_t kMaxPendingReviews = 1'024;
 constexpr int kMaxPendingReviewsPerAddress = 64;
+constexpr int kReviewers = 8;
 constexpr size_t kMaxReviewed = 10'000;
 constexpr absl::Duration kAcceptedReviewAge = absl::Minutes(1);
 constexpr absl::Duration kRejectedReviewAge = absl::Seconds(10);
@@ -66,7 +67,7 @@ absl::Status Access::Start() {
     MutexLock lock(&mutex_);
     if (absl::Status read = ReadTokens(); !read.ok()) return read;
   }
-  if (options_.token_review) reviewing_ = std::thread([this] { Review(); });
+  for (int i = 0; options_.token_review && i < kReviewers; ++i) reviewers_.emplace_back([this] { Review(); });
   return absl::OkStatus();
 }
 
@@ -82,7 +83,7 @@ void Access::Stop() {
   for (const auto& [digest, question] : unanswered) {
     for (const Done& done : question.waiting) done(absl::UnavailableError("Muster is stopping"));
   }
-  if (reviewing_.joinable()) reviewing_.join();
+  for (std::thread& reviewer : std::exchange(reviewers_, {})) reviewer.join();
 }
 
 bool Access::required() const {
@@ -159,6 +160,7 @@ void Access::Identify(const std::string& bearer, const std::vector<std::string>&
       answer = known->second;
     } else if (options_.token_review) {
       const auto reviewed = reviewed_.find(digest);
+      const bool known_before = reviewed != reviewed_.end() && reviewed->second.identity.ok();
       if (reviewed != reviewed_.end() && reviewed->second.until > SteadyNow()) {
         answer = reviewed->second.identity;
       } else if (stopping_) {
@@ -169,13 +171,13 @@ void Access::Identify(const std::string& bearer, const std::vector<std::string>&
           return;
         }
         answer = absl::ResourceExhaustedError("too many calls wait for this token's review; try again in a moment");
-      } else if (pending_reviews_.size() >= kMaxPendingReviews ||
-                 reviews_by_address_[address] >= kMaxPendingReviewsPerAddress) {
+      } else if (!known_before && (pending_reviews_.size() >= kMaxPendingReviews ||
+                                   ReviewsOf(address) >= kMaxPendingReviewsPerAddress)) {
         answer = absl::ResourceExhaustedError("too many tokens are being reviewed; try again in a moment");
       } else {
         ++reviews_by_address_[address];
         pending_reviews_[digest] = PendingReview{bearer, address, {done}};
-        queue_.push_back(digest);
+        queue_.insert(known_before ? queue_.begin() : queue_.end(), digest);
         asked_.Signal();
         return;
       }
@@ -213,13 +215,19 @@ void Access::Review() {
   }
 }
 
-// Valid answers are not evicted by invalid tokens, which any client can produce.
+int Access::ReviewsOf(const std::string& address) const {
+  const auto found = reviews_by_address_.find(address);
+  return found == reviews_by_address_.end() ? 0 : found->second;
+}
+
+// Valid answers are not evicted by invalid tokens, which any client can produce. An expired one still tells that the
+// token was accepted before.
 void Access::CacheIdentity(const std::string& digest, const absl::StatusOr<Identity>& identity) {
   const absl::Time now = SteadyNow();
   if (reviewed_.size() >= kMaxReviewed)
-    absl::erase_if(reviewed_, [&](const auto& entry) { return entry.second.until <= now; });
-  if (reviewed_.size() >= kMaxReviewed)
     absl::erase_if(reviewed_, [](const auto& entry) { return !entry.second.identity.ok(); });
+  if (reviewed_.size() >= kMaxReviewed)
+    absl::erase_if(reviewed_, [&](const auto& entry) { return entry.second.until <= now; });
   if (reviewed_.size() >= kMaxReviewed) reviewed_.clear();
   reviewed_.insert_or_assign(digest,
                              Reviewed{identity, now + (identity.ok() ? kAcceptedReviewAge : kRejectedReviewAge)});

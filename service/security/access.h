@@ -67,8 +67,8 @@ class Access {
   // too many tokens are being reviewed.
   //
   // `bearer`: what follows "Bearer " in the authorization header; empty: none. `certificate`: common and alternative
-  // names of the verified client certificate. `address`: the client's address; each has a limit for concurrent reviews
-  // of unknown tokens.
+  // names of the verified client certificate. `address`: of the client, or its connection; each has a limit for
+  // concurrent reviews of unknown tokens.
   void Identify(const std::string& bearer, const std::vector<std::string>& certificate, const std::string& address,
                 const Done& done);
 
@@ -87,6 +87,7 @@ class Access {
   [[nodiscard]] absl::StatusOr<Identity> OfUser(const ReviewedUser& user) const;
   [[nodiscard]] absl::StatusOr<Identity> OfCertificate(const std::vector<std::string>& names) const;
   void Review();
+  [[nodiscard]] int ReviewsOf(const std::string& address) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CacheIdentity(const std::string& digest, const absl::StatusOr<Identity>& identity)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -100,9 +101,10 @@ class Access {
   absl::Time tokens_checked_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::flat_hash_map<std::string, Reviewed> reviewed_ ABSL_GUARDED_BY(mutex_);              // by digest
   absl::flat_hash_map<std::string, PendingReview> pending_reviews_ ABSL_GUARDED_BY(mutex_);  // by digest
-  std::deque<std::string> queue_ ABSL_GUARDED_BY(mutex_);                                    // digests to review
+  // Digests to review; those that were accepted before come first.
+  std::deque<std::string> queue_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, int> reviews_by_address_ ABSL_GUARDED_BY(mutex_);  // reviews in progress, by address
-  std::thread reviewing_;
+  std::vector<std::thread> reviewers_;
 };
 
 }  // namespace muster

@@ -32,6 +32,7 @@ const std::map<std::string, std::string>& Help() {
       {"muster_refused_facts_total", "Announcements that were refused, by kind, since the start"},
       {"muster_mailbox_depth", "Commands that wait for the engine"},
       {"muster_commands_total", "Commands applied since the start"},
+      {"muster_long_steps_total", "Commands that occupied the single writer for more than 4 ms"},
       {"muster_rejected_calls_total", "Calls rejected because the mailbox is full"},
       {"muster_held_binds", "Bind calls held at the barrier"},
       {"muster_planner_gangs_placed_total", "Gangs, or groups of them, that the planner placed since the start"},

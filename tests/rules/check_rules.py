@@ -37,6 +37,7 @@ MAY_INCLUDE = {
     "service/rpc": ["state", "service/engine", "service/tracing", "support", "service/security", "muster/v1", "google/rpc"],
     "service/demo": ["state", "service/engine", "service/rpc", "support"],
     "service/app": ["support", "state", "service", "k8s-extender"],
+    "service/gauges": ["support", "state", "service", "k8s-extender"],
     "service/main": ["service", "k8s-extender"],
     "tools": [],
     "clients/musterctl/store_commands": ["clients", "service/store", "state/api", "state/persistence", "muster/store"],

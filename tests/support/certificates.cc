@@ -60,10 +60,12 @@ TestAuthority::TestAuthority(const std::string& folder, const std::string& name)
   WriteCertificate(ca_file_, certificate_.get());
 }
 
-void TestAuthority::Issue(const std::string& name, const std::string& common, long seconds_left) const {
+void TestAuthority::Issue(const std::string& name, const std::string& common, long seconds_left,
+                          const std::string& email) const {
   const std::shared_ptr<EVP_PKEY> key = NewKey();
   const std::shared_ptr<X509> out = NewCertificate(key.get(), common, seconds_left, certificate_.get());
-  Extend(out.get(), NID_subject_alt_name, "DNS:localhost,IP:127.0.0.1");
+  const std::string names = "DNS:localhost,IP:127.0.0.1" + (email.empty() ? "" : ",email:" + email);
+  Extend(out.get(), NID_subject_alt_name, names.c_str());
   X509_sign(out.get(), key_.get(), EVP_sha256());
   WriteFile(key_file(name),
             [&](std::FILE* file) { PEM_write_PrivateKey(file, key.get(), nullptr, nullptr, 0, nullptr, nullptr); });

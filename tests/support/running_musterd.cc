@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,7 +18,7 @@
 
 namespace muster {
 
-RunningMusterd::RunningMusterd(const std::string& yaml, const std::string& kubernetes) {
+RunningMusterd::RunningMusterd(const std::string& yaml, const std::string& kubernetes, size_t files) : files_(files) {
   std::string folder = "/tmp/muster-test-XXXXXX";
   if (mkdtemp(folder.data()) == nullptr) return;
   folder_ = folder;
@@ -40,6 +41,8 @@ void RunningMusterd::Start() {
     const int out = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     dup2(out, STDOUT_FILENO);
     dup2(out, STDERR_FILENO);
+    const rlimit limit{files_, files_};
+    if (files_ > 0 && setrlimit(RLIMIT_NOFILE, &limit) != 0) _exit(127);
     if (chdir(folder_.c_str()) != 0) _exit(127);  // where its store will be
     execl(MUSTERD_PATH, "musterd", "--config", config.c_str(), static_cast<char*>(nullptr));
     _exit(127);

@@ -11,8 +11,10 @@ namespace muster {
 
 class RunningMusterd {
  public:
-  // `yaml` is added to a configuration with free ports. `kubernetes`: that section.
-  explicit RunningMusterd(const std::string& yaml = "", const std::string& kubernetes = "{enabled: false}");
+  // `yaml` is added to a configuration with free ports. `kubernetes`: that section. `files`: the number of files that
+  // the process may open; 0: as this process.
+  explicit RunningMusterd(const std::string& yaml = "", const std::string& kubernetes = "{enabled: false}",
+                          size_t files = 0);
   ~RunningMusterd();
   RunningMusterd(const RunningMusterd&) = delete;
   RunningMusterd& operator=(const RunningMusterd&) = delete;
@@ -42,6 +44,7 @@ class RunningMusterd {
   void Await(bool standing_by);
   // The port after `word` in the line that starts with `beginning`; 0 if there is no such line yet.
   [[nodiscard]] static int PortAfter(const std::string& beginning, const std::string& word, const std::string& text);
+  const size_t files_;
   std::string folder_;
   pid_t pid_ = -1;
   int grpc_port_ = 0;

@@ -45,6 +45,11 @@ TEST(Json, NumbersAndDepth_AreBounded) {
   EXPECT_TRUE(ParseJson(R"({"text":"[[[[\"{{{"})", "x").ok()) << "brackets in strings do not count";
   EXPECT_TRUE(ParseJson(std::string(200, '[') + std::string(200, ']'), "x").ok());
   EXPECT_FALSE(ParseJson("{\"a\":", "x").ok());
+  // The size of the tree is limited, not only that of the text.
+  EXPECT_TRUE(ParseJson(R"([1,{"a":[]}])", "x", /*max_values=*/5).ok());
+  EXPECT_TRUE(ParseJson(R"([",,,,[[[["])", "x", /*max_values=*/3).ok());
+  const absl::Status many = ParseJson(R"([[],[],[]])", "x", /*max_values=*/5).status();
+  EXPECT_EQ(many.message(), "x: more than 5 values");
   const absl::StatusOr<Json> cut =
       ParseJsonCut(R"({"a":1,"b":)" + std::string(1000, '[') + std::string(1000, ']') + "}", "x");
   ASSERT_TRUE(cut.ok()) << cut.status();

@@ -119,6 +119,39 @@ TEST(Config, SeveralProblems_AllNamed) {
   }
 }
 
+// SPEC S-6: a caller that reaches the gRPC listener over a network has a certificate, or the risk is accepted in words.
+TEST(Config, ListenersBeyondLoopback_NeedCredentials) {
+  constexpr char kTls[] = "tls: {certFile: a, keyFile: b";
+  const auto problems = [&](const std::string& yaml) { return std::string(ParseConfig(yaml).status().message()); };
+  for (const char* host :
+       {"0.0.0.0", "10.0.0.1", "127.0.0.1.evil.example", "localhost.example", "[::]", "127.1.evil"}) {
+    for (const char* listener : {"grpc", "extender", "bind"}) {
+      const std::string text = problems(absl::StrCat("listen: {", listener, ": '", host, ":1'}\n"));
+      EXPECT_NE(text.find(absl::StrCat("listen.", listener, ": \"", host, "\" is not a loopback address")),
+                std::string::npos)
+          << text;
+    }
+  }
+  for (const char* host : {"127.0.0.1", "127.8.8.8", "[::1]", "localhost"}) {
+    EXPECT_EQ(problems(absl::StrCat("listen: {grpc: '", host, ":1', extender: '", host, ":2'}\n")), "") << host;
+  }
+  const std::string anywhere = "listen: {grpc: '0.0.0.0:1'}\n";
+  EXPECT_NE(problems(absl::StrCat(anywhere, kTls, "}\nauth: {tokensFile: t}\n")).find("tls.withoutClientCertificate"),
+            std::string::npos)
+      << "tokens alone";
+  EXPECT_NE(problems(absl::StrCat(anywhere, kTls, ", withoutClientCertificate: 'yes'}\nauth: {tokensFile: t}\n"))
+                .find("expected empty or \"strangers may use up memory\""),
+            std::string::npos)
+      << "a risk that is not accepted in words";
+  const auto needs = [&](const std::string& yaml) { return NeedsClientCertificate(ExpectOk(ParseConfig(yaml))); };
+  const std::string accepted = ", withoutClientCertificate: strangers may use up memory";
+  EXPECT_FALSE(needs(absl::StrCat(anywhere, kTls, accepted, "}\nauth: {tokensFile: t}\n")));
+  EXPECT_FALSE(needs(absl::StrCat(anywhere, kTls, accepted, ", clientCaFile: c}\nauth: {tokensFile: t}\n")));
+  EXPECT_TRUE(needs(absl::StrCat(anywhere, kTls, ", clientCaFile: c}\nauth: {tokensFile: t}\n")));
+  EXPECT_TRUE(needs(absl::StrCat(anywhere, kTls, ", clientCaFile: c}\n")));
+  EXPECT_FALSE(needs(absl::StrCat(kTls, ", clientCaFile: c}\nauth: {tokensFile: t}\n"))) << "on loopback";
+}
+
 // The YAML parser uses one of two equal keys and drops the other silently.
 TEST(Config, DuplicateKey_IsNamed) {
   const absl::StatusOr<Config> config = ParseConfig(
