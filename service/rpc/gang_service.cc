@@ -130,6 +130,7 @@ class GangReading : public std::enable_shared_from_this<GangReading> {
   }
   bool See(const Reader& reader, const Gang& gang) {
     view_ = reader.gangs.View(gang, /*with_members=*/false);
+    if (with_why_) view_.waits = reader.gangs.ViewWaitingMembers(gang);
     return true;
   }
   void End() {

@@ -75,6 +75,25 @@ std::string Describe(const QueuePositionView& line) {
                       Names(line.first, 0, line.place - 1), ".");
 }
 
+// ": 2 members have a node, the minimum is 2"; empty if the reason of the gang has these figures.
+std::string Placed(const GangView& view) {
+  const int32_t with_node = view.bound + view.committed;
+  const bool in_reason = view.planned == 0 && with_node > 0 && with_node + view.succeeded < view.rules.min_member;
+  if (in_reason) return "";
+  return absl::StrCat(": ", WriteCount(with_node, "member"), with_node == 1 ? " has" : " have", " a node",
+                      view.succeeded > 0 ? absl::StrCat(", ", view.succeeded, " succeeded") : "", ", the minimum is ",
+                      view.rules.min_member);
+}
+
+// "2 members wait, the first is a-1: insufficient cpu [NoRoom]."
+std::string Describe(const WaitingMembers& waits) {
+  const std::string subject = waits.count == 1 ? absl::StrCat("Member ", waits.first, " waits")
+                                               : absl::StrCat(waits.count, " members wait, the first is ", waits.first);
+  if (waits.reason.none())
+    return absl::StrCat(subject, ": some node can take it, its scheduler has not placed it yet.");
+  return absl::StrCat(subject, ": ", waits.reason.text, " [", ReasonName(waits.reason.code), "].");
+}
+
 }  // namespace
 
 void FillReason(const Reason& from, v1::Reason* to) {
@@ -216,9 +235,7 @@ std::string ExplainText(const GangView& view, int64_t now_ms, const Unconfirmed&
   if (view.reason.none()) {
     absl::StrAppend(&out, "has no minimum, so nothing holds it.");
   } else if (view.reason.code == ReasonCode::kSatisfied) {
-    absl::StrAppend(&out, view.reason.text, ": ", view.bound + view.committed, " members have a node",
-                    view.succeeded > 0 ? absl::StrCat(", ", view.succeeded, " succeeded") : "", ", the minimum is ",
-                    view.rules.min_member, "; since ", Ago(view.reason_since_ms, now_ms), ".");
+    absl::StrAppend(&out, view.reason.text, Placed(view), "; since ", Ago(view.reason_since_ms, now_ms), ".");
   } else {
     const std::string since = Ago(WaitsSince(view), now_ms);
     const std::string reason_since = Ago(view.reason_since_ms, now_ms);
@@ -231,6 +248,7 @@ std::string ExplainText(const GangView& view, int64_t now_ms, const Unconfirmed&
                     since == reason_since ? "" : absl::StrCat(", for this reason since ", reason_since), ": ",
                     view.reason.text, " [", ReasonName(view.reason.code), "].");
   }
+  if (view.waits.has_value()) absl::StrAppend(&out, " ", Describe(*view.waits));
   if (!view.would_help.empty()) absl::StrAppend(&out, " Suggestion: ", view.would_help, ".");
   if (view.planned > 0 && view.asked == 0 && now_ms - view.planned_ms >= kUnaskedWarningAge) {
     absl::StrAppend(

@@ -29,6 +29,11 @@ namespace muster {
 // invalid bytes become "?".
 [[nodiscard]] std::string Plain(absl::string_view text);
 
+// "1 member", "2 members"; `noun` without its plural ending.
+[[nodiscard]] inline std::string WriteCount(int64_t count, absl::string_view noun) {
+  return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
+}
+
 // "700 ms", "40 s".
 [[nodiscard]] inline std::string WriteDuration(int64_t ms) {
   if (ms < 1000) return absl::StrCat(ms, " ms");

@@ -12,7 +12,6 @@
 #include "state/cluster/class_index.h"
 #include "state/cluster/topology.h"
 #include "state/gangs/gangs.h"
-#include "state/planner/explain_no_room.h"
 #include "state/queueing/queues.h"
 #include "state/reservations/domains.h"
 #include "state/reservations/plans.h"
@@ -92,7 +91,7 @@ NodesReply FindFreeNodes(const NodeSearchRooms& r, const Pod& pod, const std::ve
   }
   // Scores are reported as non-negative; nodes that would have a negative score keep their position in the order.
   for (NodesReply::Scored& node : reply.nodes) node.score = std::max(0, node.score);
-  if (reply.nodes.empty()) reply.reason = {ReasonCode::kNoRoom, ExplainNoRoom(*r.cluster, pod.cls).text};
+  if (reply.nodes.empty()) reply.reason = {ReasonCode::kNoRoom, ExplainNoNode(pod, *r.cluster, *r.domains).text};
   return reply;
 }
 

@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "state/base/resources.h"
 #include "state/cluster/cluster.h"
+#include "state/cluster/topology.h"
 #include "state/model/facts.h"
 #include "state/model/pod_template.h"
 
@@ -123,15 +124,17 @@ bool MayEverTake(const Node& node, const PodClass& cls) {
 
 }  // namespace
 
-Explanation ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together) {
+Explanation ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together, const Region* region) {
   const PodClass& wanted = cluster.pod_class(cls);
   std::array<Excluded, kObstacles> excluded;     // by obstacle
   absl::btree_map<std::string, int32_t> counts;  // nodes by reason
   int64_t when_empty = 0;                        // pods that fit on empty nodes, counted up to `together`
   absl::btree_map<ResourceId, Lacking> lacking;
+  int32_t nodes = 0;
   for (NodeId id = 0; id < cluster.node_limit(); ++id) {
     const Node& node = cluster.node(id);
-    if (!node.present) continue;
+    if (!node.present || (region != nullptr && !region->Has(id))) continue;
+    ++nodes;
     const Obstacle obstacle = cluster.FindObstacle(id, cls);
     if (when_empty < together && (obstacle == Obstacle::kNone || MayEverTake(node, wanted))) {
       when_empty += wanted.request.CountFitting(node.allocatable, together);
@@ -169,7 +172,7 @@ Explanation ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together)
   for (const auto& [count, text] : order) {
     absl::StrAppend(&out, out.empty() ? "" : "; ", -count, count == -1 ? " node: " : " nodes: ", text);
   }
-  if (cluster.present_nodes() == 0) out = "there are no nodes";
+  if (nodes == 0) out = "there are no nodes";
   for (const auto& [resource, of] : lacking) {
     const std::string never = of.possible ? "" : ExplainImpossible(cluster, cls, resource);  // short cut
     if (!never.empty()) absl::StrAppend(&out, "; ", never);

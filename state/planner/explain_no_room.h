@@ -11,6 +11,8 @@
 
 namespace muster {
 
+class Region;
+
 // Why there is no room.
 struct Explanation {
   std::string text;
@@ -20,9 +22,10 @@ struct Explanation {
 };
 
 // Why nodes cannot take a pod of `cls`, most common reason first: "4 nodes: insufficient nvidia.com/gpu; 2 nodes: node
-// selector (zone)". With `together`, also whether that many pods could never run at once. Checks every node: for
-// explanations, not for decisions.
-[[nodiscard]] Explanation ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together = 0);
+// selector (zone)". With `together`, also whether that many pods could never run at once. `region`: the nodes in
+// question; nullptr: all. Checks every node: for explanations, not for decisions.
+[[nodiscard]] Explanation ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together = 0,
+                                        const Region* region = nullptr);
 
 }  // namespace muster
 

@@ -4,6 +4,8 @@
 #include <string>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "state/cluster/ledger.h"
 #include "state/gangs/types.h"
 #include "state/reservations/plans.h"
@@ -71,12 +73,13 @@ void Domains::ForEachRequiredDomain(const Claim& claim, int32_t leaf, const std:
   const SubgroupTree& tree = claim.rules.tree;
   const auto visit_label = [&](int32_t subgroup, const std::string& key) {
     if (key.empty() || (leaf >= 0 && !IsUnder(tree, leaf, subgroup))) return;
-    const std::vector<DomainId>& domain_of = topology_->At(key).domain_of;
+    const Topology::Level& level = topology_->At(key);
+    const std::vector<DomainId>& domain_of = level.domain_of;
     // A removed node is in no domain: the next place determines the domain.
     const auto first = std::find_if(places.begin(), places.end(), [&](const Place& place) {
       return IsUnder(tree, place.leaf, subgroup) && domain_of[static_cast<size_t>(place.node)] != kNoDomain;
     });
-    visit(subgroup, domain_of, first == places.end() ? kNoDomain : domain_of[static_cast<size_t>(first->node)]);
+    visit(subgroup, level, first == places.end() ? kNoDomain : domain_of[static_cast<size_t>(first->node)]);
   };
   visit_label(kWholeGang, claim.rules.topology.required);
   for (size_t i = 0; i < tree.nodes.size(); ++i) visit_label(static_cast<int32_t>(i), tree.nodes[i].topology.required);
@@ -86,10 +89,22 @@ Region Domains::For(const Claim& claim, int32_t leaf, int32_t excluded_slot) con
   Region region;
   if (!claim.rules.domains) return region;
   ForEachRequiredDomain(claim, leaf, OccupiedPlaces(claim, excluded_slot),
-                        [&](int32_t /*subgroup*/, const std::vector<DomainId>& domain_of, DomainId domain) {
-                          region = region.Inside(&domain_of, domain);
+                        [&](int32_t /*subgroup*/, const Topology::Level& level, DomainId domain) {
+                          region = region.Inside(&level.domain_of, domain);
                         });
   return region;
+}
+
+std::string Domains::Describe(const Claim& claim, int32_t leaf) const {
+  std::vector<std::string> names;
+  if (!claim.rules.domains) return "";
+  ForEachRequiredDomain(
+      claim, leaf, OccupiedPlaces(claim, -1), [&](int32_t /*subgroup*/, const Topology::Level& level, DomainId domain) {
+        names.push_back(domain == kNoDomain
+                            ? absl::StrCat("a domain of ", level.key)
+                            : absl::StrCat("domain ", level.names[static_cast<size_t>(domain)], " of ", level.key));
+      });
+  return absl::StrJoin(names, ", ");
 }
 
 bool Domains::AreSatisfiedByPlan(const Claim& claim) const {
@@ -97,15 +112,24 @@ bool Domains::AreSatisfiedByPlan(const Claim& claim) const {
   if (!claim.rules.domains || plan == nullptr) return true;
   bool satisfied = true;
   ForEachRequiredDomain(claim, -1, OccupiedPlaces(claim, -1),
-                        [&](int32_t subgroup, const std::vector<DomainId>& domain_of, DomainId domain) {
+                        [&](int32_t subgroup, const Topology::Level& level, DomainId domain) {
                           for (const Slot& slot : plan->slots) {
                             if (slot.state == SlotState::kCommitted || !IsUnder(claim.rules.tree, slot.leaf, subgroup))
                               continue;
-                            const DomainId at = domain_of[static_cast<size_t>(slot.node)];
+                            const DomainId at = level.domain_of[static_cast<size_t>(slot.node)];
                             satisfied = satisfied && at != kNoDomain && (domain == kNoDomain || at == domain);
                           }
                         });
   return satisfied;
+}
+
+Explanation ExplainNoNode(const Pod& pod, const Cluster& cluster, const Domains& domains) {
+  const std::string only = pod.gang == nullptr ? "" : domains.Describe(*pod.gang, pod.leaf);
+  if (only.empty()) return ExplainNoRoom(cluster, pod.cls);
+  const Region region = domains.For(*pod.gang, pod.leaf);
+  Explanation why = ExplainNoRoom(cluster, pod.cls, /*together=*/0, &region);
+  why.text = absl::StrCat("it may use only ", only, ": ", why.text);
+  return why;
 }
 
 }  // namespace muster

@@ -6,11 +6,13 @@
 #define MUSTER_STATE_RESERVATIONS_DOMAINS_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "state/base/components.h"
 #include "state/cluster/topology.h"
+#include "state/planner/explain_no_room.h"
 
 namespace muster {
 
@@ -29,6 +31,8 @@ class Domains {
   // The nodes that a member of the leaf may use. `excluded_slot`: index of a slot of the claim's plan that is about to
   // be released; -1: none. The result is valid until the cluster changes.
   [[nodiscard]] Region For(const Claim& claim, int32_t leaf, int32_t excluded_slot = -1) const;
+  // The domains of For as text: "domain b of block, a domain of rack"; empty: all nodes.
+  [[nodiscard]] std::string Describe(const Claim& claim, int32_t leaf) const;
   // All slots of the claim's plan that are not committed are in the domains that it requires.
   [[nodiscard]] bool AreSatisfiedByPlan(const Claim& claim) const;
 
@@ -39,7 +43,7 @@ class Domains {
   };
   // Calls `visit` for each required topology label with its domain; kNoDomain: any domain of the label will do.
   // `leaf`: only the labels of the subgroups that contain it; -1: of all subgroups.
-  using Visit = absl::FunctionRef<void(int32_t subgroup, const std::vector<DomainId>& domain_of, DomainId domain)>;
+  using Visit = absl::FunctionRef<void(int32_t subgroup, const Topology::Level& level, DomainId domain)>;
   void ForEachRequiredDomain(const Claim& claim, int32_t leaf, const std::vector<Place>& places, Visit visit) const;
   [[nodiscard]] std::vector<Place> OccupiedPlaces(const Claim& claim, int32_t excluded_slot) const;
 
@@ -47,6 +51,9 @@ class Domains {
   const Ledger* ledger_;
   const Plans* plans_;
 };
+
+// Why no node that the pod may use can take it. REQUIRES: its class is known. For explanations.
+[[nodiscard]] Explanation ExplainNoNode(const Pod& pod, const Cluster& cluster, const Domains& domains);
 
 }  // namespace muster
 

@@ -37,7 +37,6 @@ struct GangReaderRooms {
   const WaitClock* clock;
   const Queues* queues;
   const Backlog* backlog;
-  const Sources* sources;
   const WaitReasons* reasons;
 };
 
@@ -61,6 +60,9 @@ class GangReader {
   // Appends at most `limit` members to `out`. A member that changes its state between two calls may be appended twice,
   // or not at all if it returned to an earlier state.
   bool ViewMembers(const Gang& gang, size_t limit, MembersCursor* read, std::vector<MemberView>* out) const;
+  // The members without a node of a gang that has started or needs no quorum; nullopt: there are none, or the gang
+  // waits itself. Checks every node: for explanations.
+  [[nodiscard]] std::optional<WaitingMembers> ViewWaitingMembers(const Gang& gang) const;
 
   // nullptr: not known.
   [[nodiscard]] const Pod* FindPod(absl::string_view uid) const { return r_.gangs->FindPod(uid); }
@@ -78,7 +80,6 @@ class GangReader {
  private:
   [[nodiscard]] MemberView ViewMember(const Pod& pod) const;
   [[nodiscard]] Reason WhyMemberWaits(const Pod& pod) const;
-  [[nodiscard]] Reason WhyNoRoom(const Pod& pod) const;
 
   const GangReaderRooms r_;
   const int64_t* now_ms_;

@@ -8,7 +8,6 @@
 #include "state/binding/activations.h"
 #include "state/binding/wait_clock.h"
 #include "state/gangs/sources.h"
-#include "state/planner/explain_no_room.h"
 #include "state/reservations/submissions.h"
 #include "state/views/reader.h"
 #include "state/views/wait_reasons.h"
@@ -252,15 +251,15 @@ MemberView GangReader::ViewMember(const Pod& pod) const {
   return member;
 }
 
-// Why a pod that is scheduled individually has no feasible node; none: it has one, or it does not wait.
-Reason GangReader::WhyNoRoom(const Pod& pod) const {
-  if (pod.state != MemberState::kPending || pod.cls == kNoClass) return {};
-  if (!r_.sources->complete()) return r_.sources->Reading();
-  const Cluster& cluster = *r_.cluster;
-  for (NodeId id = 0; id < cluster.node_limit(); ++id) {
-    if (cluster.FindObstacle(id, pod.cls) == Obstacle::kNone && cluster.HasRoom(id, pod.cls)) return {};
-  }
-  return {ReasonCode::kNoRoom, ExplainNoRoom(cluster, pod.cls).text};
+std::optional<WaitingMembers> GangReader::ViewWaitingMembers(const Gang& gang) const {
+  if (!gang.reason.none() && gang.reason.code != ReasonCode::kSatisfied) return std::nullopt;
+  const MemberSet& pending = gang.in(MemberState::kPending);
+  const MemberSet& waiting = gang.in(MemberState::kWaiting);
+  if (pending.empty() && waiting.empty()) return std::nullopt;
+  const Pod& first = pending.empty() ? **waiting.begin() : **pending.begin();
+  Reason reason = WhyMemberWaits(first);
+  if (reason.none()) reason = r_.reasons->WhyNoNode(first);
+  return WaitingMembers{static_cast<int32_t>(pending.size() + waiting.size()), first.facts.name, std::move(reason)};
 }
 
 PodView GangReader::ViewPod(const Pod& pod) const {
@@ -271,7 +270,7 @@ PodView GangReader::ViewPod(const Pod& pod) const {
   view.in_gang = pod.gang != nullptr;
   if (view.in_gang) {
     view.gang = View(*pod.gang, /*with_members=*/false);
-    if (view.pod.reason.none()) view.pod.reason = WhyNoRoom(pod);
+    if (view.pod.reason.none()) view.pod.reason = r_.reasons->WhyNoNode(pod);
   } else if (pod.state == MemberState::kPending) {
     view.pod.reason = r_.eligibility->PodReason(pod);
     if (view.pod.reason.none()) {

@@ -47,6 +47,13 @@ struct MemberView {
   Binding binding;
 };
 
+// The members of a started gang that wait for a node, or at the barrier for other gangs of its group.
+struct WaitingMembers {
+  int32_t count = 0;
+  std::string first;  // the name of the first of them
+  Reason reason;      // why it waits; none: some node can take it
+};
+
 // A gang, or all lone pods together, that holds capacity which another gang waits for.
 struct HolderView {
   std::string gang;                    // "namespace/name"; empty: lone pods
@@ -112,6 +119,7 @@ struct GangView {
   std::vector<MemberView> members;
   std::vector<MemberCounts> leaves;           // of rules.tree
   std::vector<int32_t> future_slots_by_leaf;  // of rules.tree: the future slots of each leaf (P-7)
+  std::optional<WaitingMembers> waits;        // set only in explanations
   HoldersView holders;                        // set only in explanations
   QueuePositionView queue_position;           // set only in explanations
 };

@@ -10,6 +10,7 @@
 #include "state/queueing/backlog.h"
 #include "state/queueing/queues.h"
 #include "state/reservations/backfill.h"
+#include "state/reservations/domains.h"
 #include "state/reservations/plans.h"
 
 namespace muster {
@@ -120,6 +121,17 @@ Reason WaitReasons::BehindHeadReason(absl::string_view head) const {
   return {ReasonCode::kQueued,
           absl::StrCat(head, " is the head of the queue and waits for room; no gang behind it starts (",
                        r_.backfill->BlockingRule(), ")")};
+}
+
+Reason WaitReasons::WhyNoNode(const Pod& pod) const {
+  if (pod.state != MemberState::kPending || pod.cls == kNoClass) return {};
+  if (!r_.sources->complete()) return r_.sources->Reading();
+  const Region region = r_.domains->For(*pod.gang, pod.leaf);
+  for (NodeId id = 0; id < r_.cluster->node_limit(); ++id) {
+    const bool allowed = region.Has(id) && r_.cluster->FindObstacle(id, pod.cls) == Obstacle::kNone;
+    if (allowed && r_.cluster->HasRoom(id, pod.cls)) return {};
+  }
+  return {ReasonCode::kNoRoom, ExplainNoNode(pod, *r_.cluster, *r_.domains).text};
 }
 
 Reason WaitReasons::WithCurrentFigures(const Gang& gang, const Reason& reason) const {

@@ -17,6 +17,8 @@ struct WaitReasonsRooms {
   const Sources* sources;
   const Queues* queues;
   const Backfill* backfill;
+  const Cluster* cluster;
+  const Domains* domains;
 };
 
 class WaitReasons {
@@ -28,6 +30,9 @@ class WaitReasons {
   // A reason returned by Of, with the current figures of the gang's queue and the name of the head that blocks it. Of
   // has neither, so that a start does not change the reasons of all gangs in the queue.
   [[nodiscard]] Reason WithDetails(const Gang& gang, const Reason& reason) const;
+  // Why no node can take a pending member that is scheduled individually; none: some node can. Checks every node: for
+  // explanations.
+  [[nodiscard]] Reason WhyNoNode(const Pod& pod) const;
 
  private:
   [[nodiscard]] Reason WithCurrentFigures(const Gang& gang, const Reason& reason) const;

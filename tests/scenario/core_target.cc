@@ -140,6 +140,7 @@ std::string CoreTarget::Other(const Words& words) {
     return DeclareQueues(words);
   if (verb == "queues") return ShowQueues();
   if (verb == "members") return ShowMembers("default/" + words.at(1));
+  if (verb == "why") return ShowWhy(words.at(1));
   if (verb == "records") {
     std::vector<std::string> names;
     for (const auto& [name, record] : records_) {
@@ -297,6 +298,18 @@ std::string CoreTarget::ShowMembers(const std::string& gang) {
                                  member.node, Why(member.reason)));
   }
   return WriteLines(lines);
+}
+
+std::string CoreTarget::ShowWhy(const std::string& name) {
+  const GangReader& reader = machine_->reader().gangs;
+  if (const Pod* pod = reader.FindPod(UidOf(name)); pod != nullptr) {
+    return absl::StrCat(name, ": ", ToString(pod->state), Why(reader.ViewPod(*pod).pod.reason), "\n");
+  }
+  const Gang* gang = reader.FindGang("default/" + name);
+  if (gang == nullptr) return absl::StrCat("no pod or gang ", name, "\n");
+  const std::optional<WaitingMembers> waits = reader.ViewWaitingMembers(*gang);
+  if (!waits.has_value()) return absl::StrCat(name, ": no member waits\n");
+  return absl::StrCat(name, ": members that wait: ", waits->count, ", first ", waits->first, Why(waits->reason), "\n");
 }
 
 std::string CoreTarget::Print(const Outcome& outcome) {

@@ -185,7 +185,8 @@ class RoomsTest : public testing::Test {
   Backfill backfill_{&gangs_, &cluster_, &backlog_, &queues_, &future_reservations_};
   WaitClock clock_{&gangs_};
   Submissions submissions_{&gangs_, &gang_deadlines_};
-  WaitReasons reasons_{{&eligibility_, &backlog_, &plans_, &activations_, &sources_, &queues_, &backfill_}};
+  WaitReasons reasons_{
+      {&eligibility_, &backlog_, &plans_, &activations_, &sources_, &queues_, &backfill_, &cluster_, &domains_}};
   PlanLifecycle plan_lifecycle_{{&cluster_, &gangs_, &eligibility_, &backlog_, &plans_, &activations_, &pod_lifecycle_,
                                  &clock_, &submissions_, &queues_},
                                 kPlanIdleMs,

@@ -163,6 +163,27 @@ TEST_F(Rpc, ExplainWaitingGang_NamesCapacityHolders) {
   EXPECT_EQ(client_->ExplainGang("d", "train")->text().find("held by"), std::string::npos) << "it lacks pods, not room";
 }
 
+// S-5, P-4: a started gang whose next member finds no room in the domain of the gang.
+TEST_F(Rpc, ExplainStartedGang_NamesWaitingMember) {
+  for (const char* rack : {"r1", "r2"}) AddNode(NodeWith(rack, {{"cpu", 1'000}, {"pods", 10}}, {{"rack", rack}}));
+  for (const char* name : {"x-1", "x-2"}) {
+    PodDescription pod = Member(name, "started", 1, 1'000);
+    pod.gang.declaration.Mutable().topology = TopologyRule{.required = "rack"};
+    if (absl::EndsWith(name, "1")) {
+      pod.node_name = "r1";
+      pod.phase = PodPhase::kRunning;
+    }
+    EXPECT_TRUE(engine_.Announce(UpsertPod{pod}).ok());
+  }
+  const auto pod = ExpectOk(client_->ExplainPod("d", "x-2"));
+  const char kFull[] = "it may use only domain r1 of rack: 1 node: insufficient cpu [NoRoom].";
+  EXPECT_NE(pod.text().find(absl::StrCat("(Pending): ", kFull)), std::string::npos) << pod.text();
+  const auto gang = ExpectOk(client_->ExplainGang("d", "started"));
+  EXPECT_NE(gang.text().find("the minimum is placed: 1 member has a node, the minimum is 1; since "), std::string::npos)
+      << gang.text();
+  EXPECT_NE(gang.text().find(absl::StrCat(" Member x-2 waits: ", kFull)), std::string::npos) << gang.text();
+}
+
 // S-5: capacity that is planned and not confirmed needs no further member.
 TEST_F(Rpc, ExplainUnconfirmedPlan_ReportsPlannedCapacity) {
   ASSERT_EQ(client_->SubmitGang(SubmitOf("first", 2, "1"))->state(), v1::Submission::STATE_PLANNED);

@@ -91,6 +91,12 @@ TEST(TextTest, Quoted_EscapesControlsAndTruncates) {
   EXPECT_EQ(Quoted(std::string(63, 'x') + "\xc3\xb6"), "\"" + std::string(63, 'x') + "...\"");
 }
 
+TEST(TextTest, WriteCount_OnlyOneIsSingular) {
+  EXPECT_EQ(WriteCount(0, "member"), "0 members");
+  EXPECT_EQ(WriteCount(1, "member"), "1 member");
+  EXPECT_EQ(WriteCount(2, "member"), "2 members");
+}
+
 TEST(TextTest, WriteDuration_UsesSecondsFromOneSecond) {
   const std::vector<std::pair<int64_t, const char*>> cases = {
       {0, "0 ms"},        {999, "999 ms"},      {1'000, "1 s"},  {1'001, "1.001 s"},

@@ -172,6 +172,61 @@ TEST_F(MachineView, PodReason_NoGangOrNoMinimum_NamesObstacle) {
   EXPECT_EQ(why(free), "d/free d/z None: ");
 }
 
+// S-5, P-4: the domain of a started gang is full, another one is empty. The reason of a member beyond the minimum names
+// the domain and what is missing there; the view of the gang names the member.
+TEST_F(MachineView, StartedGang_DomainIsFull_MemberReasonNamesDomain) {
+  for (const char* name : {"a", "b"}) {
+    NodeDescription node = SmallNode(name, 2);
+    node.labels = {{"rack", absl::StrCat("r-", name)}};
+    Apply(UpsertNode{node});
+  }
+  const auto put = [&](const std::string& uid, const std::string& node) {
+    PodDescription pod = Member(uid, "g", 2);
+    Rules(&pod).topology = TopologyRule{.required = "rack"};
+    pod.node_name = node;
+    if (!node.empty()) pod.phase = PodPhase::kRunning;
+    Apply(UpsertPod{pod});
+  };
+  for (const char* uid : {"g-1", "g-2"}) put(uid, "a");
+  EXPECT_FALSE(machine_.reader().gangs.ViewWaitingMembers(GangAt("g")).has_value());
+  put("g-3", "");
+  EXPECT_EQ(View("g").reason.code, ReasonCode::kSatisfied) << View("g").reason.text;
+  const Reason full{ReasonCode::kNoRoom, "it may use only domain r-a of rack: 1 node: insufficient cpu"};
+  EXPECT_EQ(machine_.reader().gangs.ViewPod(PodAt("g-3")).pod.reason, full);
+  const auto waits = machine_.reader().gangs.ViewWaitingMembers(GangAt("g"));
+  ASSERT_TRUE(waits.has_value());
+  EXPECT_EQ(waits->count, 1);
+  EXPECT_EQ(waits->first, "g-3");
+  EXPECT_EQ(waits->reason, full);
+  Apply(UpsertNode{NodeWith("a", {{"cpu", 3}, {"pods", 10}}, {{"rack", "r-a"}})});
+  EXPECT_TRUE(machine_.reader().gangs.ViewPod(PodAt("g-3")).pod.reason.none()) << "a node of its domain has room";
+  EXPECT_TRUE(machine_.reader().gangs.ViewWaitingMembers(GangAt("g"))->reason.none()) << "it waits for its scheduler";
+}
+
+// S-5, D-10: the minimum of the gang is placed, and a member waits at the barrier for another gang of its group.
+TEST_F(MachineView, PlacedGang_MemberWaitsForGroup_IsNamed) {
+  Apply(UpsertNode{SmallNode("n", 9)});
+  const auto put = [&](const std::string& uid, const std::string& gang, int32_t min, const std::string& node) {
+    PodDescription pod = Member(uid, gang, min);
+    Rules(&pod).groups = {"d/f", "d/h"};
+    pod.scheduler_name = "mine";
+    pod.node_name = node;
+    if (!node.empty()) pod.phase = PodPhase::kRunning;
+    Apply(UpsertPod{pod});
+  };
+  for (const char* uid : {"h-1", "h-2"}) put(uid, "h", 2, "");
+  put("f-1", "f", 1, "n");
+  put("f-2", "f", 1, "");
+  Apply(Permit{"f-2", "n", 1, 0});
+  EXPECT_EQ(View("f").reason.text, "the minimum is placed");
+  const auto waits = machine_.reader().gangs.ViewWaitingMembers(GangAt("f"));
+  ASSERT_TRUE(waits.has_value());
+  EXPECT_EQ(waits->first, "f-2");
+  EXPECT_EQ(waits->reason.code, ReasonCode::kBarrier);
+  EXPECT_NE(waits->reason.text.find("gang d/h of its group: 0 of 2"), std::string::npos) << waits->reason.text;
+  EXPECT_FALSE(machine_.reader().gangs.ViewWaitingMembers(GangAt("h")).has_value()) << "the gang waits itself";
+}
+
 TEST_F(MachineView, WouldHelp_NamesTheCorrection) {
   const auto help = [&](const std::string& uid, void (*change)(PodDescription*)) {
     PodDescription pod = Member(uid, uid.substr(0, 1), 1);

@@ -77,7 +77,8 @@ TEST_F(WaitReasonsTest, GangWithoutPlan_ShowsWhyItWasNotPlanned) {
 TEST_F(WaitReasonsTest, FactsNotRead_ReasonIsStarting) {
   PutGang("g", 1);
   Sources unread;
-  WaitReasons reasons({&eligibility_, &backlog_, &plans_, &activations_, &unread, &queues_, &backfill_});
+  WaitReasons reasons(
+      {&eligibility_, &backlog_, &plans_, &activations_, &unread, &queues_, &backfill_, &cluster_, &domains_});
   EXPECT_EQ(reasons.Of(GangAt("g"), kT0).code, ReasonCode::kStarting);
 }
 
