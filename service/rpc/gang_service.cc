@@ -215,6 +215,7 @@ class PodReading : public std::enable_shared_from_this<PodReading> {
     response_->set_text(ExplainText(*view_, ProcessClock().NowMs(), why_.unconfirmed()));
     response_->set_namespace_(view_->name_space);
     *response_->mutable_pod() = ToMessage(view_->pod);
+    if (!view_->would_help.empty()) response_->mutable_pod()->mutable_reason()->set_suggestion(view_->would_help);
     if (view_->in_gang) *response_->mutable_gang() = ToMessage(view_->gang);
     finish_(grpc::Status::OK);
   }

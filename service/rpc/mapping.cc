@@ -279,6 +279,7 @@ std::string ExplainText(const PodView& view, int64_t now_ms, const Unconfirmed& 
   } else {
     absl::StrAppend(&out, "nothing holds it back.");
   }
+  if (!view.would_help.empty()) absl::StrAppend(&out, " Suggestion: ", view.would_help, ".");
   for (const std::string& ignored : view.ignored) absl::StrAppend(&out, "\nWarning: ", ignored, ".");
   if (view.in_gang) absl::StrAppend(&out, "\n", ExplainText(view.gang, now_ms, unconfirmed));
   return out;

@@ -165,6 +165,8 @@ class Cluster {
   // An upper bound of Room that changes only with the charges on the node. Of pod affinity, it considers only whether
   // two pods of the class exclude each other on one node.
   [[nodiscard]] int32_t RoomIgnoringOtherNodes(NodeId node, ClassId cls, int32_t limit) const;
+  // The first host port of the class that a charge on the node uses; nullptr: none.
+  [[nodiscard]] const HostPort* FindTakenPort(NodeId node, ClassId cls) const;
   // Whether one pod of `cls` would fit the node's amounts if `regained` were free too.
   [[nodiscard]] bool FitsAfterRelease(NodeId node, ClassId cls, const ResourceSum& regained) const {
     return RoomAfterRelease(node, cls, regained, 1) > 0;

@@ -8,11 +8,12 @@
 namespace muster {
 namespace {
 
-// Whether a charge on the node uses one of the ports.
-bool AnyTaken(const std::vector<HostPort>& ports, const Node& node) {
-  return absl::c_any_of(ports, [&](const HostPort& port) {
+// The first of the ports that a charge on the node uses; nullptr: none.
+const HostPort* FirstTaken(const std::vector<HostPort>& ports, const Node& node) {
+  const auto taken = absl::c_find_if(ports, [&](const HostPort& port) {
     return absl::c_any_of(node.ports, [&](const PortCharges& held) { return Conflicts(held.port, port); });
   });
+  return taken == ports.end() ? nullptr : &*taken;
 }
 
 }  // namespace
@@ -61,12 +62,16 @@ int32_t Cluster::RoomIgnoringOtherNodes(NodeId id, ClassId cls, int32_t limit) c
   const Node& node = this->node(id);
   const PodClass& c = pod_class(cls);
   if (!c.shape->host_ports.empty()) {
-    if (AnyTaken(c.shape->host_ports, node)) return 0;
+    if (FirstTaken(c.shape->host_ports, node) != nullptr) return 0;
     limit = std::min(limit, 1);
   }
   if (limit > 1 && c.has_pod_affinity && pod_affinity_.AtMostOneOn(id, cls)) limit = 1;
   if (limit == 1) return c.request.FitsIn(node.free) ? 1 : 0;  // avoids a division
   return static_cast<int32_t>(c.request.CountFitting(node.free, limit));
+}
+
+const HostPort* Cluster::FindTakenPort(NodeId id, ClassId cls) const {
+  return FirstTaken(pod_class(cls).shape->host_ports, node(id));
 }
 
 int32_t Cluster::RoomAfterRelease(NodeId id, ClassId cls, const ResourceSum& regained, int32_t limit) const {
@@ -83,8 +88,7 @@ bool Cluster::FitsReplacing(NodeId id, ClassId cls, ClassId gone) const {
   ResourceSum regained;
   regained.AddTimes(pod_class(gone).request, 1);
   if (!FitsAfterRelease(id, cls, regained)) return false;
-  return !AnyTaken(pod_class(cls).shape->host_ports, node(id)) &&
-         (!pod_class(cls).has_pod_affinity || pod_affinity_.Room(id, cls, 1) > 0);
+  return FindTakenPort(id, cls) == nullptr && (!pod_class(cls).has_pod_affinity || pod_affinity_.Room(id, cls, 1) > 0);
 }
 
 int32_t Cluster::SoftTaints(NodeId id, ClassId cls) const {

@@ -53,8 +53,9 @@ Reason Refusal(const NodeSearchRooms& r, NodeId node, const Pod& pod) {
   const ResourceVector& request = r.cluster->pod_class(pod.cls).request;
   const ResourceId lacking = request.FirstInsufficient(at.free);
   if (lacking < 0) {
-    const bool alone = r.cluster->RoomIgnoringOtherNodes(node, pod.cls, 1) > 0;
-    return {ReasonCode::kNoRoom, alone ? r.cluster->pod_affinity().Obstacle(node, pod.cls) : "a host port is taken"};
+    const HostPort* port = r.cluster->FindTakenPort(node, pod.cls);
+    return {ReasonCode::kNoRoom, port == nullptr ? r.cluster->pod_affinity().Obstacle(node, pod.cls)
+                                                 : absl::StrCat("host port taken (", ToString(*port), ")")};
   }
   const std::string& name = r.cluster->names().Name(lacking);
   if (request.Get(lacking) <= at.free.Get(lacking) + at.reserved.Get(lacking)) {

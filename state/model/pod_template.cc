@@ -104,6 +104,12 @@ bool Conflicts(const HostPort& a, const HostPort& b) {
   return a.ip == b.ip || a.ip == "0.0.0.0" || b.ip == "0.0.0.0";
 }
 
+std::string ToString(const HostPort& port) {
+  static constexpr EnumNames<Protocol, 3> kSuffix{{"", "/UDP", "/SCTP"}};
+  const std::string address = port.ip == "0.0.0.0" ? "" : absl::StrCat(port.ip, ":");
+  return absl::StrCat(address, port.port, kSuffix.Of(port.protocol));
+}
+
 std::string NamespaceKey(absl::string_view key) { return absl::StrCat("\x01", key); }
 
 bool Matches(const PodSelector& selector, absl::string_view name_space, const Labels& labels) {

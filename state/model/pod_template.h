@@ -80,6 +80,8 @@ struct HostPort {
 };
 
 [[nodiscard]] bool Conflicts(const HostPort& a, const HostPort& b);
+// "8080", "53/UDP", "10.0.0.7:8080".
+[[nodiscard]] std::string ToString(const HostPort& port);
 
 // --- relations to other pods (plugins InterPodAffinity and PodTopologySpread) ---
 // Selects pods with labels that meet every requirement (In, NotIn, Exists, DoesNotExist) in the selected namespaces.

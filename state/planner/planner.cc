@@ -176,7 +176,10 @@ GroupPlacement PlaceInTurn(absl::Span<const Demand> demands, const Trial& trial,
   }
   out.placed = out.parts.size() == demands.size() && PodAffinitySatisfied(*trial.statement, start, trial.cluster);
   if (out.placed) return out;
-  if (out.parts.size() == demands.size()) out.explanation = {"where there is room, they exclude each other"};
+  if (out.parts.size() == demands.size()) {
+    out.explanation = {.text = "where there is room, they exclude each other",
+                       .limit = {RoomLimit::Kind::kPodAffinity, ""}};
+  }
   trial.statement->Rollback(start);
   out.parts.clear();
   return out;

@@ -35,6 +35,11 @@ bool Flat(const TreeDemand& demand) {
          absl::c_all_of(demand.children, [](const TreeDemand& child) { return child.topology.none() && Flat(child); });
 }
 
+bool AllRequired(const TreeDemand& demand) {
+  if (IsLeaf(demand)) return true;
+  return demand.needed == static_cast<int32_t>(demand.children.size()) && absl::c_all_of(demand.children, AllRequired);
+}
+
 std::vector<const TreeDemand*> LeavesOf(const TreeDemand& demand) {
   if (IsLeaf(demand)) return {&demand};
   std::vector<const TreeDemand*> leaves;

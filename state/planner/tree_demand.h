@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -27,6 +28,8 @@ struct TreeDemand {
 [[nodiscard]] inline bool IsLeaf(const TreeDemand& demand) { return demand.children.empty(); }
 // True if nothing below it chooses a domain or a child: its leaves are placed together.
 [[nodiscard]] bool Flat(const TreeDemand& demand);
+// True if it needs all of its children, and each of them all of theirs.
+[[nodiscard]] bool AllRequired(const TreeDemand& demand);
 // Its leaves, in order.
 [[nodiscard]] std::vector<const TreeDemand*> LeavesOf(const TreeDemand& demand);
 // Its children in the order of placement: those that require a domain first. If all must be placed, larger ones come
@@ -47,7 +50,10 @@ struct TreeDemand {
 // itself.
 class DomainRooms {
  public:
+  using ByClass = absl::flat_hash_map<ClassId, std::vector<int64_t>>;  // by DomainId
   DomainRooms(const TreeDemand& demand, const std::string& key, Topology* topology);
+  // REQUIRES: there is an entry for each class of a demand that is asked about.
+  explicit DomainRooms(ByClass rooms) : rooms_(std::move(rooms)) {}
   // The number of needed pods with room in the domain, each leaf counted by itself.
   [[nodiscard]] int64_t Pods(const TreeDemand& demand, DomainId domain) const;
   // False if the domain cannot hold the demand.
@@ -59,7 +65,7 @@ class DomainRooms {
   [[nodiscard]] int64_t Of(ClassId cls, DomainId domain) const { return rooms_.at(cls)[static_cast<size_t>(domain)]; }
   [[nodiscard]] bool CanForm(const TreeDemand& demand, DomainId domain) const;
 
-  absl::flat_hash_map<ClassId, std::vector<int64_t>> rooms_;
+  ByClass rooms_;
 };
 
 }  // namespace muster

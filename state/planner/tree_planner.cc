@@ -29,6 +29,7 @@ class TreePlanner {
   // Places all that `root` needs, or nothing; the statement is then unchanged. REQUIRES: called once.
   TreePlacement Place(const TreeDemand& root) {
     const Statement::Checkpoint start = trial_.statement->Mark();
+    all_required_ = AllRequired(root);
     out_.placed = PlaceAll(root, {}, [] { return true; });
     if (!out_.placed) {
       trial_.statement->Rollback(start);
@@ -106,7 +107,7 @@ class TreePlanner {
       out_.explanation = {
           absl::StrCat("room for ", placement.placed_pods, " of ", failed.needed, " members",
                        failed.name.empty() ? "" : absl::StrCat(" of ", failed.name), "; ", placement.explanation.text),
-          /*counts_members=*/true, placement.explanation.stale_nodes};
+          /*counts_members=*/true, placement.explanation.limit};
     }
     return false;
   }
@@ -331,24 +332,36 @@ class TreePlanner {
   }
 
   void ExplainDomains(const TreeDemand& demand, const std::string& key, const Region& region) {
-    const DomainRooms rooms(demand, key, topology_);
     const Topology::Level& level = topology_->At(key);
     std::vector<DomainId> domains = Within(level, region);
     const std::string subject = demand.name.empty() ? "the gang" : demand.name;
-    const int64_t needed = MinPods(demand);
     if (demand.home != kNoNode) {
       const DomainId home = topology_->DomainOf(key, demand.home);
       if (home == kNoDomain) {
         out_.explanation = {
-            absl::StrCat("members of ", subject, " are on a node without label ", key, ", which it requires")};
+            .text = absl::StrCat("members of ", subject, " are on a node without label ", key, ", which it requires"),
+            .limit = {RoomLimit::Kind::kMemberLacksLabel, key}};
         return;
       }
       domains = {home};
     }
     if (domains.empty()) {
-      out_.explanation = {absl::StrCat("no node has label ", key, ", which ", subject, " requires")};
+      const std::string similar = SimilarLabel(trial_.cluster, key);
+      out_.explanation = {.text = absl::StrCat("no node has label ", key, ", which ", subject, " requires",
+                                               similar.empty() ? "" : absl::StrCat("; did you mean ", similar, "?")),
+                          .limit = {RoomLimit::Kind::kNoLabel, key}};
       return;
     }
+    ExplainRooms(demand, key, region, domains);
+  }
+
+  // Explains which of the domains came closest, and whether they can ever hold the demand.
+  void ExplainRooms(const TreeDemand& demand, const std::string& key, const Region& region,
+                    const std::vector<DomainId>& domains) {
+    const DomainRooms rooms(demand, key, topology_);
+    const Topology::Level& level = topology_->At(key);
+    const std::string subject = demand.name.empty() ? "the gang" : demand.name;
+    const int64_t needed = MinPods(demand);
     std::vector<std::pair<int64_t, absl::string_view>> closest;  // pods without room, and the domain's name
     closest.reserve(domains.size());
     for (const DomainId domain : domains) {
@@ -361,12 +374,75 @@ class TreePlanner {
       parts.push_back(missing > 0 ? absl::StrCat(name, ": ", needed - missing, " of ", needed)
                                   : absl::StrCat(name, ": not all together"));
     }
-    out_.explanation = {absl::StrCat(demand.home != kNoNode ? "its domain" : "no domain", " of ", key,
-                                     demand.home != kNoNode ? " has no room for the rest of " : " has room for ",
-                                     subject, ": ", absl::StrJoin(parts, ", "))};
+    const bool has_home = demand.home != kNoNode;
+    out_.explanation = {
+        .text = absl::StrCat(has_home ? "its domain" : "no domain", " of ", key,
+                             has_home ? " has no room for the rest of " : " has room for ", subject, ": ",
+                             absl::StrJoin(parts, ", ")),
+        .limit = {RoomLimit::Kind::kDomains, has_home ? absl::StrCat("domain ", closest[0].second, " of ", key)
+                                                      : absl::StrCat("a domain of ", key)}};
+    std::string* const text = &out_.explanation.text;
     if (closest.size() > kNamedDomains) {
-      absl::StrAppend(&out_.explanation.text, " and ", closest.size() - kNamedDomains, " more with no more room");
+      absl::StrAppend(text, " and ", closest.size() - kNamedDomains, " more with no more room");
     }
+    // Within a region, this says nothing about the others.
+    const int64_t when_empty = region.everywhere() ? MostWhenEmpty(demand, needed, level, domains) : needed;
+    if (when_empty > 0 && when_empty < needed) {
+      absl::StrAppend(text, "; can never fit: no such domain holds more than ", when_empty, " of ", needed,
+                      " when empty");
+      if (all_required_) out_.explanation.limit = {RoomLimit::Kind::kDomainsTooSmall, key};
+      return;
+    }
+    Explanation of_class = ExplainClassWithoutNode(demand, /*any=*/when_empty == 0);
+    if (of_class.empty()) return;
+    absl::StrAppend(text, "; ", of_class.text);
+    out_.explanation.limit = std::move(of_class.limit);
+  }
+
+  // An upper bound of the pods of the demand that one of the domains could hold without other pods; at most `needed`.
+  [[nodiscard]] int64_t MostWhenEmpty(const TreeDemand& demand, int64_t needed, const Topology::Level& level,
+                                      const std::vector<DomainId>& domains) const {
+    int64_t most = 0;
+    for (const DomainId domain : domains) {
+      DomainRooms::ByClass rooms;
+      for (const TreeDemand* leaf : LeavesOf(demand)) {
+        for (const Candidates& run : leaf->candidates) rooms[run.cls] = {0};
+      }
+      for (auto& [cls, room] : rooms) {
+        for (const NodeId node : level.nodes[static_cast<size_t>(domain)]) {
+          if (room[0] >= needed) break;  // short cut
+          room[0] += RoomWhenEmpty(trial_.cluster, node, cls, needed);
+        }
+      }
+      most = std::max(most, DomainRooms(std::move(rooms)).Pods(demand, 0));
+      if (most >= needed) break;
+    }
+    return most;
+  }
+
+  // Why no node at all takes pods of a class of the demand, if not because capacity is in use; empty: some node takes
+  // each class. `any`: the first class takes no node, whatever is free.
+  [[nodiscard]] Explanation ExplainClassWithoutNode(const TreeDemand& demand, bool any) const {
+    for (const TreeDemand* leaf : LeavesOf(demand)) {
+      for (const Candidates& run : leaf->candidates) {
+        if (!any && HasUsableNode(run.cls)) continue;
+        Explanation why = ExplainNoRoom(trial_.cluster, run.cls);
+        if (!why.limit.EndsWithCapacity()) return why;
+      }
+    }
+    return {};
+  }
+
+  // Whether some node can take a pod of the class, whatever capacity is free.
+  [[nodiscard]] bool HasUsableNode(ClassId cls) const {
+    const Cluster& cluster = trial_.cluster;
+    const PodClass& of = cluster.pod_class(cls);
+    const bool by_pods = !of.shape->host_ports.empty() || of.has_pod_affinity;
+    for (NodeId node = 0; node < cluster.node_limit(); ++node) {
+      const bool allowed = cluster.FindObstacle(node, cls) == Obstacle::kNone;
+      if (allowed && (!by_pods || cluster.HasRoom(node, cls))) return true;
+    }
+    return false;
   }
 
   // The largest number of node checks while leaves are placed jointly: about 20 ms.
@@ -378,6 +454,7 @@ class TreePlanner {
   const Choice choice_;
   TreePlacement out_;
   int32_t limit_ = max_tries_;              // of out_.tries
+  bool all_required_ = false;               // no part can be left out
   bool undecided_ = false;                  // a part failed without a proof, or was placed and the rest failed
   bool jointly_ = false;                    // each choice is placed as a whole
   std::vector<Demand> chosen_;              // leaves, with their regions
@@ -394,7 +471,9 @@ TreePlacement PlaceTree(const TreeDemand& root, int32_t max_tries, Topology* top
   if (!out.placed && absl::c_any_of(LeavesOf(root), prefers)) out = place(Choice::kTightest);
   if (!out.placed || PodAffinitySatisfied(*trial.statement, start, trial.cluster)) return out;
   trial.statement->Rollback(start);
-  return {false, {}, {"where there is room, its members exclude each other"}, out.tries, /*out_of_tries=*/true};
+  Explanation why{.text = "where there is room, its members exclude each other",
+                  .limit = {RoomLimit::Kind::kPodAffinity, ""}};
+  return {false, {}, std::move(why), out.tries, /*out_of_tries=*/true};
 }
 
 }  // namespace muster

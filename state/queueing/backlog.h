@@ -25,6 +25,7 @@
 #include "state/base/reason.h"
 #include "state/model/ids.h"
 #include "state/model/queue.h"
+#include "state/planner/explain_no_room.h"
 
 namespace muster {
 
@@ -42,7 +43,7 @@ struct WakeCondition {
 // What the reason of a blocked item is about, for decisions and hints.
 struct BlockDetails {
   std::optional<QueueBound> queue_bound;  // the bound that its queue would exceed
-  bool stale_nodes = false;               // there is no room, and facts of some nodes are stale
+  RoomLimit room_limit;                   // kNoRoom and kNoPlaceFound: what mainly prevents a placement
   friend bool operator==(const BlockDetails&, const BlockDetails&) = default;
 };
 

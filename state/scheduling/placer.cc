@@ -223,7 +223,7 @@ Placer::Placed Placer::PlaceWithoutTree(const Claims& claims, const Demands& dem
         absl::StrCat("room for ", placement.placed_pods, " of ", demands[placement.failed_demand].needed, " members",
                      gang_name, unexplained ? "" : "; ", unexplained ? "" : placement.explanation.text);
     out.why.counts_members = true;
-    out.why.stale_nodes = !unexplained && placement.explanation.stale_nodes;
+    if (!unexplained) out.why.limit = placement.explanation.limit;
     return out;
   }
   auto begin = statement->operations().begin();

@@ -8,6 +8,7 @@
 #include "state/binding/activations.h"
 #include "state/binding/wait_clock.h"
 #include "state/gangs/sources.h"
+#include "state/planner/explain_no_room.h"
 #include "state/reservations/submissions.h"
 #include "state/views/reader.h"
 #include "state/views/wait_reasons.h"
@@ -81,9 +82,7 @@ std::string BarrierHint(const Gang& gang, const Group& together) {
 
 // HintFor, adapted to how this gang was declared.
 std::string HintForGang(const Gang& gang, ReasonCode code, const Eligibility& eligibility, const Backlog& backlog) {
-  if (code == ReasonCode::kNoRoom && backlog.details(eligibility.LeaderOf(gang).id).stale_nodes) {
-    return "announce the nodes again: their source has sent nothing since musterd started";
-  }
+  if (code == ReasonCode::kNoRoom) return HintFor(backlog.details(eligibility.LeaderOf(gang).id).room_limit);
   if (code == ReasonCode::kGroupDisagrees) return eligibility.GroupHint(gang);
   if (code == ReasonCode::kBarrier) return BarrierHint(gang, eligibility.Unplaced(gang));
   if (code == ReasonCode::kNotServed && absl::c_any_of(eligibility.Unplaced(gang), PlacedByCaller)) {
@@ -96,6 +95,7 @@ std::string HintForGang(const Gang& gang, ReasonCode code, const Eligibility& el
 }  // namespace
 
 std::string HintFor(ReasonCode code) {
+  if (code == ReasonCode::kNoRoom) return HintFor(RoomLimit());
   static constexpr std::pair<ReasonCode, absl::string_view> kHints[] = {
       {ReasonCode::kNotEnoughPods, "create the missing pods, or lower the minimum"},
       {ReasonCode::kUninitialised, "correct the declaration"},
@@ -104,7 +104,6 @@ std::string HintFor(ReasonCode code) {
       {ReasonCode::kConflict, "declare the gang in one place only"},
       {ReasonCode::kPriorityMismatch, "give all pods of the gang one priority"},
       {ReasonCode::kTimedOut, "delete the marked pods"},
-      {ReasonCode::kNoRoom, "free or add capacity that its pods can use, or lower the minimum"},
       {ReasonCode::kNoPlaceFound, "wait: Muster tries again; free or add capacity, or raise gangs.planTries"},
       {ReasonCode::kMinResources, "free or add capacity, or lower minResources"},
       {ReasonCode::kTooManyHolds, "wait for other gangs to start, or raise holds.max"},
@@ -270,7 +269,11 @@ PodView GangReader::ViewPod(const Pod& pod) const {
   view.in_gang = pod.gang != nullptr;
   if (view.in_gang) {
     view.gang = View(*pod.gang, /*with_members=*/false);
-    if (view.pod.reason.none()) view.pod.reason = r_.reasons->WhyNoNode(pod);
+    if (view.pod.reason.none()) {
+      RoomLimit limit;
+      view.pod.reason = r_.reasons->WhyNoNode(pod, &limit);
+      if (view.pod.reason.code == ReasonCode::kNoRoom) view.would_help = HintFor(limit, /*below_minimum=*/false);
+    }
   } else if (pod.state == MemberState::kPending) {
     view.pod.reason = r_.eligibility->PodReason(pod);
     if (view.pod.reason.none()) {

@@ -142,6 +142,7 @@ struct HoldersCursor {
 struct PodView {
   std::string name_space;
   MemberView pod;
+  std::string would_help;  // what can end the wait of a member of a started gang for room; empty: it does not wait
   bool in_gang = false;
   GangView gang;
   std::vector<std::string> ignored;  // a sentence for each of its labels and annotations that has no effect

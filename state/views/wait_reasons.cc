@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -123,7 +124,7 @@ Reason WaitReasons::BehindHeadReason(absl::string_view head) const {
                        r_.backfill->BlockingRule(), ")")};
 }
 
-Reason WaitReasons::WhyNoNode(const Pod& pod) const {
+Reason WaitReasons::WhyNoNode(const Pod& pod, RoomLimit* limit) const {
   if (pod.state != MemberState::kPending || pod.cls == kNoClass) return {};
   if (!r_.sources->complete()) return r_.sources->Reading();
   const Region region = r_.domains->For(*pod.gang, pod.leaf);
@@ -131,7 +132,9 @@ Reason WaitReasons::WhyNoNode(const Pod& pod) const {
     const bool allowed = region.Has(id) && r_.cluster->FindObstacle(id, pod.cls) == Obstacle::kNone;
     if (allowed && r_.cluster->HasRoom(id, pod.cls)) return {};
   }
-  return {ReasonCode::kNoRoom, ExplainNoNode(pod, *r_.cluster, *r_.domains).text};
+  Explanation why = ExplainNoNode(pod, *r_.cluster, *r_.domains);
+  if (limit != nullptr) *limit = std::move(why.limit);
+  return {ReasonCode::kNoRoom, std::move(why.text)};
 }
 
 Reason WaitReasons::WithCurrentFigures(const Gang& gang, const Reason& reason) const {

@@ -4,6 +4,7 @@
 
 #include "state/base/components.h"
 #include "state/base/reason.h"
+#include "state/planner/explain_no_room.h"
 
 namespace muster {
 
@@ -31,8 +32,8 @@ class WaitReasons {
   // has neither, so that a start does not change the reasons of all gangs in the queue.
   [[nodiscard]] Reason WithDetails(const Gang& gang, const Reason& reason) const;
   // Why no node can take a pending member that is scheduled individually; none: some node can. Checks every node: for
-  // explanations.
-  [[nodiscard]] Reason WhyNoNode(const Pod& pod) const;
+  // explanations. `limit`, unless nullptr, becomes what mainly prevents it.
+  [[nodiscard]] Reason WhyNoNode(const Pod& pod, RoomLimit* limit = nullptr) const;
 
  private:
   [[nodiscard]] Reason WithCurrentFigures(const Gang& gang, const Reason& reason) const;

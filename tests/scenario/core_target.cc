@@ -308,6 +308,8 @@ std::string CoreTarget::ShowWhy(const std::string& name) {
   const Gang* gang = reader.FindGang("default/" + name);
   if (gang == nullptr) return absl::StrCat("no pod or gang ", name, "\n");
   const std::optional<WaitingMembers> waits = reader.ViewWaitingMembers(*gang);
+  const std::string help = reader.View(*gang, /*with_members=*/false).would_help;
+  if (!help.empty()) return absl::StrCat(name, ": suggestion: ", help, "\n");
   if (!waits.has_value()) return absl::StrCat(name, ": no member waits\n");
   return absl::StrCat(name, ": members that wait: ", waits->count, ", first ", waits->first, Why(waits->reason), "\n");
 }

@@ -11,8 +11,8 @@
 //   head hold | head backfill [STARVATION LIMIT]      what gangs behind a head may do.
 //   queues                                            usage, pending requests and bounds of each queue.
 //   members GANG                                      state, node and reason of each member.
-//   why POD | why GANG                                why the pod waits, as explained to users; the number of members
-//                                                     of a started gang that wait, and the first of them.
+//   why POD | why GANG                                why the pod waits, as explained to users; the suggestion for a
+//                                                     gang that waits, the members that wait of a started one.
 //   records | due                                     the durable records; the time to the next deadline.
 //   stop | start | read                               the process ends; the next one loads the records and gets the
 //                                                     facts, as they changed meanwhile; it has read everything.

@@ -113,7 +113,10 @@ void Situations(Vocabulary* out) {
   Note(tries.Gang("d/g"), out);
   // One situation for each kind of reason whose text scenarios show, for its suggestion.
   Situation room;
-  for (const char* name : {"a", "b", "c"}) room.Apply(UpsertPod{PodOf(name, "g", 3, 1)});
+  PodDescription running = PodOf("r", "", 0, 1);
+  running.node_name = "n1";
+  room.Apply(UpsertPod{running});
+  for (const char* name : {"a", "b"}) room.Apply(UpsertPod{PodOf(name, "g", 2, 1)});
   Note(room.Gang("d/g"), out);
   Situation missing;
   missing.Apply(UpsertPod{PodOf("a", "g", 2, 1)});

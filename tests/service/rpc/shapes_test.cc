@@ -75,7 +75,9 @@ TEST_F(Shapes, NoFittingDomain_ReportsCounts) {
   AddMembers("", 2, &request);
   const auto waiting = ExpectOk(client_->SubmitGang(request));
   EXPECT_EQ(waiting.state(), v1::Submission::STATE_WAITING);
-  EXPECT_EQ(waiting.reason().text(), "no domain of rack has room for the gang: r1: 1 of 2, r2: 1 of 2");
+  EXPECT_EQ(waiting.reason().text(),
+            "no domain of rack has room for the gang: r1: 1 of 2, r2: 1 of 2; can never fit: no such domain holds more "
+            "than 1 of 2 when empty");
 }
 
 // S-6: the field, its value, and what was expected.

@@ -137,6 +137,12 @@ TEST(ConstraintsTest, HostPorts_ConflictByProtocolPortAndAddress) {
   EXPECT_TRUE(Conflicts(at_any, {Protocol::kTcp, 80, "10.0.0.2"}));
 }
 
+TEST(ConstraintsTest, HostPort_TextNamesWhatIsNotTheDefault) {
+  EXPECT_EQ(ToString(HostPort{Protocol::kTcp, 80, "0.0.0.0"}), "80");
+  EXPECT_EQ(ToString(HostPort{Protocol::kUdp, 53, "0.0.0.0"}), "53/UDP");
+  EXPECT_EQ(ToString(HostPort{Protocol::kSctp, 9, "10.0.0.1"}), "10.0.0.1:9/SCTP");
+}
+
 TEST(ConstraintsTest, PodSelector_MatchesNamespaceByItsLabelsOnlyIfItSaysSo) {
   PodSelector selector;
   const Labels labels = {{NamespaceKey(""), ""}, {NamespaceKey("team"), "a"}};

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -134,32 +135,34 @@ TEST_F(PlannerTest, Explanation_CountsNodesPerReason) {
   Put("small-2", 1);
   const NodeId taken = Put("taken", 9);
   Use(taken, cls);
-  EXPECT_EQ(ExplainNoRoom(cluster_, cls).text, "2 nodes: insufficient cpu; 1 node: host port taken");
+  EXPECT_EQ(ExplainNoRoom(cluster_, cls).text, "2 nodes: insufficient cpu; 1 node: host port taken (80)");
   Put("full", 9, 0);
   Put("free", 9);
   EXPECT_EQ(ExplainNoRoom(cluster_, cls).text,
-            "2 nodes: insufficient cpu; 1 node: host port taken; 1 node: insufficient pods")
+            "2 nodes: insufficient cpu; 1 node: host port taken (80); 1 node: insufficient pods")
       << "equally common ones in order of their words; a node with room is not a reason";
   for (int i = 0; i < 3; ++i) {
     NodeDescription node = NodeWith(absl::StrCat("cordoned-", i), {});
     node.unschedulable = true;
     Put(node);
   }
-  EXPECT_EQ(ExplainNoRoom(cluster_, cls).text,
-            "3 nodes: marked unschedulable; 2 nodes: insufficient cpu; 1 node: host port taken; 1 node: insufficient "
-            "pods");
+  EXPECT_EQ(
+      ExplainNoRoom(cluster_, cls).text,
+      "3 nodes: marked unschedulable (cordoned-0, cordoned-1, cordoned-2); 2 nodes: insufficient cpu; 1 node: host "
+      "port taken (80); 1 node: insufficient pods");
 }
 
 TEST_F(PlannerTest, Explanation_TellsStaleNodesAndCountsApart) {
   const ClassId cls = Acquire(Wants({{"cpu", 2}}));
+  const RoomLimit stale{RoomLimit::Kind::kStaleNodes, ""};
   Put("small", 1);
-  EXPECT_FALSE(ExplainNoRoom(cluster_, cls).stale_nodes);
+  EXPECT_NE(ExplainNoRoom(cluster_, cls).limit, stale);
   cluster_.SetFreshness(Put("stale", 9), Freshness::kExpired);
-  EXPECT_TRUE(ExplainNoRoom(cluster_, cls).stale_nodes);
+  EXPECT_EQ(ExplainNoRoom(cluster_, cls).limit, stale);
   EXPECT_FALSE(ExplainNoRoom(cluster_, cls).counts_members);
   const GroupPlacement result = Place({{cls, 0, 1}}, 1);
   EXPECT_FALSE(result.placed);
-  EXPECT_TRUE(result.explanation.stale_nodes);
+  EXPECT_EQ(result.explanation.limit, stale);
 }
 
 // S-5: the explanation says so if no freed capacity can help.
@@ -223,6 +226,87 @@ TEST_F(PlannerTest, Explanation_NamesMostFrequentTaints) {
   EXPECT_EQ(why("c", 3), "4 nodes: a taint the pod does not tolerate (c on 3, b on 1)");
   EXPECT_EQ(why("a", 2), "6 nodes: a taint the pod does not tolerate (c on 3, a on 2, b on 1)");
   EXPECT_EQ(why("d", 2), "8 nodes: a taint the pod does not tolerate (c on 3, a on 2, d on 2, ...)");
+}
+
+// S-5: what mainly prevents a placement: what a person can change to let the pods start.
+TEST_F(PlannerTest, Limit_CapacityInUse_IsTheResource) {
+  const ClassId two = Acquire(2);
+  NodeDescription tainted = NodeWith("tainted", {{"cpu", 9}, {"pods", 9}});
+  tainted.taints = {{"dedicated", "", TaintEffect::kNoSchedule}};
+  Put(tainted);
+  EXPECT_EQ(ExplainNoRoom(cluster_, two).limit, (RoomLimit{RoomLimit::Kind::kTaint, "dedicated"}));
+  Use(Put("full", 2), Acquire(1));
+  EXPECT_EQ(ExplainNoRoom(cluster_, two).limit, (RoomLimit{RoomLimit::Kind::kCapacity, "cpu"}))
+      << "released capacity helps, however many nodes are excluded";
+  EXPECT_TRUE(ExplainNoRoom(cluster_, two).limit.EndsWithCapacity());
+  EXPECT_EQ(Place({{two, 0, 3}}, 3).explanation.limit, (RoomLimit{RoomLimit::Kind::kTooSmall, ""}));
+  EXPECT_FALSE((RoomLimit{RoomLimit::Kind::kTooSmall, ""}).EndsWithCapacity());
+}
+
+TEST_F(PlannerTest, Limit_WrongNamesAndSizes_ArePermanent) {
+  const auto limit = [&](ResourceList requests) {
+    return ExplainNoRoom(cluster_, Acquire(Wants(std::move(requests)))).limit;
+  };
+  Use(Put("a", 4), Acquire(4));
+  EXPECT_EQ(limit({{"cpu", 5}}), (RoomLimit{RoomLimit::Kind::kTooLarge, "cpu"}));
+  EXPECT_EQ(limit({{"gpus", 1}}), (RoomLimit{RoomLimit::Kind::kNotOffered, "gpus"}));
+  NodeDescription gpus = NodeWith("g", {{"cpu", 9}, {"pods", 9}, {"gpu", 1}});
+  gpus.taints = {{"gpu", "", TaintEffect::kNoSchedule}};
+  Put(gpus);
+  EXPECT_EQ(limit({{"gpu", 1}}), (RoomLimit{RoomLimit::Kind::kTaint, "gpu"}))
+      << "the nodes that the pod may use never offer it, a tainted node does";
+}
+
+TEST_F(PlannerTest, Limit_OtherPodsOnUsableNodes_NamesPortOrRule) {
+  PodTemplate shape = Wants({{"cpu", 1}});
+  shape.host_ports = {{Protocol::kUdp, 53, "0.0.0.0"}};
+  const ClassId port = Acquire(shape);
+  Use(Put("a", 4), port);
+  EXPECT_EQ(ExplainNoRoom(cluster_, port).limit, (RoomLimit{RoomLimit::Kind::kHostPort, "53/UDP"}));
+  EXPECT_EQ(Place({{port, 0, 2}}, 2).explanation.limit, (RoomLimit{RoomLimit::Kind::kTooSmall, ""}))
+      << "an empty node holds one pod with the port";
+}
+
+TEST_F(PlannerTest, Limit_ExcludedNodes_NamesWhatExcludesThem) {
+  PodTemplate chosen = Wants({{"cpu", 1}});
+  chosen.node_selector = {{"zone", "a"}};
+  const ClassId selects = Acquire(chosen);
+  for (const char* name : {"b", "c"}) Put(NodeWith(name, {{"cpu", 4}, {"pods", 9}}, {{"zone", "b"}}));
+  EXPECT_EQ(ExplainNoRoom(cluster_, selects).limit, (RoomLimit{RoomLimit::Kind::kNodeSelector, "zone"}));
+  NodeDescription cordoned = NodeWith("z", {{"cpu", 4}, {"pods", 9}}, {{"zone", "b"}});
+  cordoned.unschedulable = true;
+  Put(cordoned);
+  EXPECT_EQ(ExplainNoRoom(cluster_, selects).limit.kind, RoomLimit::Kind::kNodeSelector)
+      << "the selector excludes the marked node too";
+  cordoned.labels = {{"zone", "a"}};
+  const NodeId z = Put(cordoned);
+  EXPECT_EQ(ExplainNoRoom(cluster_, selects).limit, (RoomLimit{RoomLimit::Kind::kUnschedulable, "z"}))
+      << "one node that must only be schedulable again, of three";
+  cordoned.unschedulable = false;
+  Put(cordoned);
+  cluster_.Exclude(selects, z, 1000);
+  for (const char* name : {"b", "c"}) cluster_.RemoveNode(name);
+  EXPECT_EQ(ExplainNoRoom(cluster_, selects).limit.kind, RoomLimit::Kind::kLearned);
+  PodTemplate affine = Wants({{"cpu", 1}});
+  affine.has_affinity = true;
+  EXPECT_EQ(ExplainNoRoom(cluster_, Acquire(affine)).limit.kind, RoomLimit::Kind::kNodeAffinity);
+}
+
+// S-5: each kind of limit has a suggestion of its own, which names its subject.
+TEST(RoomLimitTest, Hints_DifferAndNameSubject) {
+  std::set<std::string> hints;
+  constexpr auto kLast = RoomLimit::Kind::kMemberLacksLabel;
+  for (int kind = 0; kind <= static_cast<int>(kLast); ++kind) {
+    const std::string hint = HintFor(RoomLimit{static_cast<RoomLimit::Kind>(kind), "SUBJECT"});
+    EXPECT_NE(hint, "");
+    EXPECT_TRUE(hints.insert(hint).second) << hint;
+  }
+  const auto named = std::count_if(hints.begin(), hints.end(),
+                                   [](const std::string& hint) { return absl::StrContains(hint, "SUBJECT"); });
+  EXPECT_EQ(named, 11) << "all but capacity, size, stale nodes, node affinity and learned refusals";
+  const RoomLimit capacity{RoomLimit::Kind::kCapacity, "cpu"};
+  EXPECT_EQ(HintFor(capacity), "free or add capacity that its pods can use, or lower the minimum");
+  EXPECT_EQ(HintFor(capacity, /*below_minimum=*/false), "free or add capacity that its pods can use");
 }
 
 // A gang may still fit if it only waits for an administrator, another try of kube-scheduler, or a node to recover.

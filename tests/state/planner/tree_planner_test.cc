@@ -453,10 +453,12 @@ TEST(TreePlannerTest, NoDomainFits_NamesClosestDomains) {
   EXPECT_EQ(
       PlanIt(world).placement.explanation.text,
       "no domain of rack has room for the gang: b/r5: 5 of 6, b/r4: 4 of 6, b/r3: 3 of 6, b/r2: 2 of 6 and 2 more with "
-      "no more room");
+      "no more room; can never fit: no such domain holds more than 5 of 6 when empty");
   world.demand.home = 4;
-  EXPECT_EQ(PlanIt(world).placement.explanation.text,
-            "its domain of rack has no room for the rest of the gang: b/r4: 4 of 6");
+  EXPECT_EQ(
+      PlanIt(world).placement.explanation.text,
+      "its domain of rack has no room for the rest of the gang: b/r4: 4 of 6; can never fit: no such domain holds "
+      "more than 4 of 6 when empty");
   world.demand.topology.required = "row";
   EXPECT_EQ(PlanIt(world).placement.explanation.text,
             "members of the gang are on a node without label row, which it requires");

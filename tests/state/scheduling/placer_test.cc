@@ -211,6 +211,58 @@ TEST_F(PlacerDomains, MutualAffinity_SharesDomainBesideOwnRule) {
   EXPECT_THAT(Place({&GangAt("rest")}), testing::StartsWith("room for 1 of 2 members; ")) << "zone a has one cpu left";
 }
 
+// S-5, P-4: a gang that no domain holds even when it is empty, one that waits for running pods, and one whose pods are
+// kept off every node.
+TEST_F(PlacerDomains, NoDomainFits_LimitIsWhatWouldHelp) {
+  const auto why = [&](const std::string& gang, int32_t pods, const Labels& selector = {}) {
+    GangDeclaration declared;
+    declared.min_member = pods;
+    declared.topology = TopologyRule{.required = "zone"};
+    for (int32_t i = 0; i < pods; ++i) {
+      PodDescription facts = Facts(absl::StrCat(gang, "-", i), 1, gang, pods);
+      facts.gang.declaration.Mutable() = declared;
+      facts.shape.Mutable().node_selector = selector;
+      Put(facts);
+    }
+    Statement statement(&cluster_);
+    Placer::Placed placed;
+    EXPECT_TRUE(placer_.FindPlacement({&GangAt(gang)}, 64, &statement, &placed).none());
+    EXPECT_FALSE(placed.placed);
+    return placed.why;
+  };
+  PutIn("a1", "a", "", 2);
+  PutIn("a2", "a", "", 2);
+  PutIn("b1", "b", "", 3);
+  EXPECT_EQ(why("large", 6).text,
+            "no domain of zone has room for the gang: a: 4 of 6, b: 3 of 6; can never fit: no such domain holds more "
+            "than 4 of 6 when empty");
+  EXPECT_EQ(why("larger", 7).limit, (RoomLimit{RoomLimit::Kind::kDomainsTooSmall, "zone"}));
+  PutOne("runs", GangDeclaration{.min_member = 1}, "", "a1");
+  EXPECT_EQ(why("waits", 4).text, "no domain of zone has room for the gang: a: 3 of 4, b: 3 of 4");
+  EXPECT_EQ(why("queued", 4).limit, (RoomLimit{RoomLimit::Kind::kDomains, "a domain of zone"}));
+  const Explanation excluded = why("choosy", 2, {{"disk", "ssd"}});
+  EXPECT_EQ(excluded.text,
+            "no domain of zone has room for the gang: a: 0 of 2, b: 0 of 2; 3 nodes: node selector (disk)");
+  EXPECT_EQ(excluded.limit, (RoomLimit{RoomLimit::Kind::kNodeSelector, "disk"}));
+}
+
+// S-5, P-5: a subgroup that can be left out says nothing about the gang.
+TEST_F(PlacerDomains, OptionalSubgroupTooLarge_IsNoLimitOfGang) {
+  PutIn("a1", "a", "", 2);
+  PutOne("runs", GangDeclaration{.min_member = 1}, "", "a1");
+  GangDeclaration declared;
+  declared.min_member = 1;
+  declared.subgroups = {{"large", "", 4}, {"small", "", 2}};
+  for (SubgroupDeclaration& each : declared.subgroups) each.topology.required = "zone";
+  for (int i = 0; i < 4; ++i) PutOne("g", declared, "large");
+  for (int i = 0; i < 2; ++i) PutOne("g", declared, "small");
+  Statement statement(&cluster_);
+  Placer::Placed placed;
+  EXPECT_TRUE(placer_.FindPlacement({&GangAt("g")}, 64, &statement, &placed).none());
+  EXPECT_FALSE(placed.placed);
+  EXPECT_TRUE(placed.why.limit.EndsWithCapacity()) << placed.why.text;
+}
+
 // P-4, P-5: what is missing of a subgroup, and of a gang with domains, goes where their running members are.
 TEST_F(PlacerDomains, RunningMembers_DecideDomain) {
   PutIn("a1", "a", "a1", 2);
