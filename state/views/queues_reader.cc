@@ -23,7 +23,8 @@ const Gang* FindQueued(const Gang& gang, const Eligibility& eligibility, const B
   return nullptr;
 }
 
-// Whether a pod of a class fits anywhere, and the resource that limits it on most of the nodes that it may use.
+// Whether a pod of a class fits anywhere, and the resource that limits it on most of the nodes that it may use. Nodes
+// where host ports or pod affinity exclude the pod do not count.
 struct Scarcity {
   bool none_has_room = true;
   std::string resource;  // empty: the class may use no node
@@ -34,7 +35,9 @@ Scarcity ComputeScarcity(const Cluster& cluster, ClassId cls) {
   absl::btree_map<std::string, int32_t> nodes;
   for (NodeId id = 0; id < cluster.node_limit(); ++id) {
     if (!cluster.node(id).present || cluster.FindObstacle(id, cls) != Obstacle::kNone) continue;
-    out.none_has_room = out.none_has_room && !cluster.HasRoom(id, cls);
+    const bool has_room = cluster.HasRoom(id, cls);
+    out.none_has_room = out.none_has_room && !has_room;
+    if (!has_room && cluster.pod_class(cls).request.FitsIn(cluster.node(id).free)) continue;
     ResourceId scarce = -1;
     int64_t least = 0;
     for (const auto& [resource, amount] : cluster.pod_class(cls).request.entries()) {
@@ -126,6 +129,7 @@ void QueuesReader::FindMemberWithoutRoom(const Gang& gang, HoldersCursor* read) 
 bool QueuesReader::ViewHolders(const Gang& gang, int32_t limit, HoldersCursor* read, HoldersView* out) const {
   const ReasonCode why = gang.reason.code;
   if (why != ReasonCode::kNoRoom && why != ReasonCode::kNoPlaceFound) return true;
+  if (!r_.backlog->details(r_.eligibility->LeaderOf(gang).id).room_limit.EndsWithCapacity()) return true;
   const bool begins = read->uid.empty();
   if (begins) FindMemberWithoutRoom(gang, read);
   const Pod* roomless = r_.gangs->FindPod(read->uid);

@@ -146,7 +146,7 @@ class QueuesReader {
   bool ViewPosition(const Gang* gang, QueueId queue, int32_t limit, QueuePositionCursor* read,
                     QueuePositionView* out) const;
 
-  // The holders of the capacity that the gang waits for; none if it waits for something else. Reads at most
+  // The holders of the capacity that the gang waits for; none if released capacity does not help it. Reads at most
   // `limit` pods; `out` is complete when the function returns true.
   bool ViewHolders(const Gang& gang, int32_t limit, HoldersCursor* read, HoldersView* out) const;
 

@@ -176,6 +176,52 @@ TEST_F(HoldersTest, Resource_LackedByMostNodes_IsListed) {
   EXPECT_EQ(Holders("g"), Lines{" gpu=7 3+0"});
 }
 
+// A gang that waits for something other than capacity has no holders, whatever other pods use beside that.
+TEST_F(HoldersTest, GangWithoutNeedOfCapacity_HasNone) {
+  for (const char* name : {"a", "b"}) {
+    NodeDescription node = SmallNode(name, 4);
+    node.allocatable["gpu"] = 4;
+    Apply(UpsertNode{node});
+  }
+  const auto with = [](PodDescription pod, int64_t gpu, int32_t port) {
+    pod.shape.Mutable().requests = {{"gpu", gpu}};
+    if (port > 0) pod.shape.Mutable().host_ports = {{Protocol::kTcp, port, "0.0.0.0"}};
+    return pod;
+  };
+  const auto expect_none = [this](const std::string& gang, RoomLimit::Kind kind) {
+    EXPECT_EQ(View(gang).reason.code, ReasonCode::kNoRoom) << View(gang).reason.text;
+    EXPECT_EQ(machine_.rooms().backlog.details(GangAt(gang).id).room_limit.kind, kind) << View(gang).reason.text;
+    EXPECT_EQ(Holders(gang), Lines()) << View(gang).reason.text;
+  };
+  for (const char* name : {"a", "b"}) PutOn(name, with(Lone(absl::StrCat("on-", name), 1), 3, 80));
+  Apply(UpsertPod{with(Member("p-1", "p", 1), 1, 80)});
+  expect_none("p", RoomLimit::Kind::kHostPort);
+  PodDescription typo = Member("t-1", "t", 1);
+  typo.gang.declaration.Mutable().topology = TopologyRule{.required = "rak"};
+  Apply(UpsertPod{with(typo, 1, 0)});
+  expect_none("t", RoomLimit::Kind::kNoLabel);
+  for (const char* uid : {"n-1", "n-2", "n-3"}) Apply(UpsertPod{with(Member(uid, "n", 3), 4, 0)});
+  expect_none("n", RoomLimit::Kind::kTooSmall);
+  Apply(UpsertPod{with(Member("g-1", "g", 1), 2, 0)});
+  EXPECT_EQ(Holders("g"), Lines{" gpu=6 2+0"}) << "it lacks capacity";
+}
+
+// Of nodes without room, those where a port is taken say nothing about the resource.
+TEST_F(HoldersTest, NodeWithTakenPort_DoesNotDecideResource) {
+  for (const char* name : {"a", "b", "c", "d"})
+    Apply(UpsertNode{NodeWith(name, {{"acc", 1}, {"cpu", 4}, {"pods", 9}})});
+  const auto with = [](PodDescription pod, ResourceList requests, int32_t port) {
+    pod.shape.Mutable().requests = std::move(requests);
+    pod.shape.Mutable().host_ports = {{Protocol::kTcp, port, "0.0.0.0"}};
+    return pod;
+  };
+  for (const char* name : {"a", "b"}) PutOn(name, with(Lone(absl::StrCat("on-", name), 1), {{"cpu", 1}}, 80));
+  for (const char* name : {"c", "d"}) PutOn(name, with(Lone(absl::StrCat("on-", name), 1), {{"cpu", 4}}, 81));
+  Apply(UpsertPod{with(Member("g-1", "g", 1), {{"acc", 1}, {"cpu", 1}}, 80)});
+  EXPECT_EQ(View("g").reason.code, ReasonCode::kNoRoom) << View("g").reason.text;
+  EXPECT_EQ(Holders("g"), Lines{" cpu=10 4+0"}) << "and not of acc, the scarcest where the port is taken";
+}
+
 // SPEC section 1: a sum never wraps.
 TEST_F(HoldersTest, Amounts_PastMaximum_Saturate) {
   Apply(UpsertNode{SmallNode("n", 4)});
