@@ -250,6 +250,9 @@ std::string ExplainText(const GangView& view, int64_t now_ms, const Unconfirmed&
   }
   if (view.waits.has_value()) absl::StrAppend(&out, " ", Describe(*view.waits));
   if (!view.would_help.empty()) absl::StrAppend(&out, " Suggestion: ", view.would_help, ".");
+  if (view.backoff_until_ms > now_ms) {
+    absl::StrAppend(&out, " Its back-off ends in ", WriteDuration(view.backoff_until_ms - now_ms), ".");
+  }
   if (view.planned > 0 && view.asked == 0 && now_ms - view.planned_ms >= kUnaskedWarningAge) {
     absl::StrAppend(
         &out, " Its pods were activated ", Ago(view.planned_ms, now_ms),

@@ -88,6 +88,9 @@ std::string HintForGang(const Gang& gang, ReasonCode code, const Eligibility& el
   if (code == ReasonCode::kNotServed && absl::c_any_of(eligibility.Unplaced(gang), PlacedByCaller)) {
     return "call Permit for each member, with a node (DecisionService)";
   }
+  if (code == ReasonCode::kBackoff && absl::c_any_of(eligibility.Unplaced(gang), PlacedByCaller)) {
+    return "try its members again, from PreFilter on, when the back-off has ended";
+  }
   if (code == ReasonCode::kUnknownGang && FromApi(gang)) return "submit or create the gang";
   return HintFor(code);
 }
@@ -157,6 +160,10 @@ GangView GangReader::View(const Gang& gang, bool with_members) const {
   view.reason_since_ms = gang.reason_since_ms;
   // A submission has a TTL instead (S-1).
   view.wait_left_ms = gang.submitted ? 0 : r_.clock->RemainingMs(gang, *now_ms_);
+  if (view.reason.code == ReasonCode::kBackoff) {
+    for (const Gang* each : r_.eligibility->Unplaced(gang))
+      view.backoff_until_ms = std::max(view.backoff_until_ms, each->retry_at_ms);
+  }
   if (plan != nullptr) {
     view.planned = plan->size();
     view.held = plan->held;

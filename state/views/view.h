@@ -110,6 +110,7 @@ struct GangView {
   int64_t reason_since_ms = 0;
   int64_t waits_since_ms = kNever;  // GangReader::WaitsSince; set only in explanations
   int64_t wait_left_ms = 0;         // G-6: the rest of its wait time
+  int64_t backoff_until_ms = 0;     // G-6: when its back-off, or that of its group, ends; 0: it is in none
   int32_t planned = 0;              // slots of its plan
   int32_t asked = 0;                // slots that a scheduler or caller has asked for
   int64_t planned_ms = 0;           // when the plan was made; 0: no plan

@@ -227,6 +227,37 @@ TEST_F(MachineView, PlacedGang_MemberWaitsForGroup_IsNamed) {
   EXPECT_FALSE(machine_.reader().gangs.ViewWaitingMembers(GangAt("h")).has_value()) << "the gang waits itself";
 }
 
+// S-5, G-6: after its wait time, a gang whose caller places it pod by pod is in back-off, and its pods say so until the
+// back-off ends.
+TEST_F(MachineView, RequeuedGangOfCaller_PodsShowBackoffAndItsEnd) {
+  Apply(UpsertNode{SmallNode("n", 4)});
+  for (const char* uid : {"g-1", "g-2"}) {
+    PodDescription pod = Member(uid, "g", 2);
+    pod.scheduler_name = "";
+    Rules(&pod).wait_time_ms = 3'000;
+    Rules(&pod).on_timeout = OnTimeout::kRequeue;
+    Apply(UpsertPod{pod});
+  }
+  const auto view = [&] { return machine_.reader().gangs.ViewPod(PodAt("g-1")); };
+  EXPECT_EQ(view().pod.reason.code, ReasonCode::kNotServed);
+  Apply(Permit{"g-1", "n", 1, 0});
+  EXPECT_EQ(view().gang.backoff_until_ms, 0);
+  now_ms_ += 3'000;
+  Apply(Tick{});
+  const int64_t end_ms = now_ms_ + 1'000;
+  for (; now_ms_ < end_ms; now_ms_ += 500) {
+    Apply(Tick{});
+    EXPECT_EQ(view().pod.reason.code, ReasonCode::kBackoff) << view().pod.reason.text;
+    EXPECT_EQ(view().gang.backoff_until_ms, end_ms);
+    EXPECT_EQ(view().gang.would_help, "try its members again, from PreFilter on, when the back-off has ended");
+    Apply(PreFilter{"g-1"});
+    EXPECT_EQ(std::get<PreFilterReply>(out_.reply).reason.code, ReasonCode::kBackoff) << "as the explanation";
+  }
+  Apply(Tick{});
+  EXPECT_EQ(view().pod.reason.code, ReasonCode::kNotServed);
+  EXPECT_EQ(view().gang.backoff_until_ms, 0);
+}
+
 TEST_F(MachineView, WouldHelp_NamesTheCorrection) {
   const auto help = [&](const std::string& uid, void (*change)(PodDescription*)) {
     PodDescription pod = Member(uid, uid.substr(0, 1), 1);
