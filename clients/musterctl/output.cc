@@ -65,7 +65,7 @@ std::string Age(const google::protobuf::Timestamp& time) {
 }
 
 std::string Members(const v1::Gang& gang) {
-  return absl::StrCat(gang.counts().bound() + gang.counts().binding(), "/",
+  return absl::StrCat(gang.counts().bound(), "/",
                       gang.rules().min_member() < 0 ? "?" : absl::StrCat(gang.rules().min_member()));
 }
 

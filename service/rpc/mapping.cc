@@ -1,8 +1,11 @@
 #include "service/rpc/mapping.h"
 
 #include <algorithm>
+#include <iterator>
 
+#include "absl/container/btree_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "service/rpc/enums.h"
 #include "service/rpc/times.h"
@@ -20,9 +23,13 @@ void WriteAmounts(const Amounts& from, google::protobuf::Map<std::string, std::s
 // Time after which a scheduler should have asked for an activated pod.
 constexpr int64_t kUnaskedWarningAge = 10'000;
 
-// The age, at least one second: "40s", "1h2m3s".
+// The age, at least one second: "40s", "1h2m3s"; from two days on in days and hours: "330d10h".
 std::string Ago(int64_t then_ms, int64_t now_ms) {
-  return absl::FormatDuration(absl::Seconds(std::max<int64_t>(1, (now_ms - then_ms) / 1000)));
+  const absl::Duration age = absl::Seconds(std::max<int64_t>(1, (now_ms - then_ms) / 1000));
+  const absl::Duration day = absl::Hours(24);
+  if (age < 2 * day) return absl::FormatDuration(age);
+  const int64_t hours = (age % day) / absl::Hours(1);
+  return absl::StrCat(age / day, "d", hours == 0 ? "" : absl::StrCat(hours, "h"));
 }
 
 // "gang default/a nvidia.com/gpu: 16 (2 pods, created 40m ago)"
@@ -92,6 +99,24 @@ std::string Describe(const WaitingMembers& waits) {
   if (waits.reason.none())
     return absl::StrCat(subject, ": some node can take it, its scheduler has not placed it yet.");
   return absl::StrCat(subject, ": ", waits.reason.text, " [", ReasonName(waits.reason.code), "].");
+}
+
+// " 2 members are on nodes that are gone: n-1, n-2."; empty: none is.
+std::string DescribeGoneNodes(const std::vector<MemberView>& members) {
+  constexpr size_t kMost = 3;
+  int64_t lost = 0;
+  absl::btree_set<absl::string_view> nodes;
+  for (const MemberView& member : members) {
+    if (!member.node_gone) continue;
+    ++lost;
+    nodes.insert(member.node);
+  }
+  if (lost == 0) return "";
+  const size_t more = nodes.size() > kMost ? nodes.size() - kMost : 0;
+  while (nodes.size() > kMost) nodes.erase(std::prev(nodes.end()));
+  return absl::StrCat(" ", WriteCount(lost, "member"), lost == 1 ? " is" : " are",
+                      " on nodes that are gone: ", absl::StrJoin(nodes, ", "),
+                      more > 0 ? absl::StrCat(" and ", more, " more") : "", ".");
 }
 
 }  // namespace
@@ -240,7 +265,7 @@ std::string ExplainText(const GangView& view, int64_t now_ms, const Unconfirmed&
     const std::string since = Ago(WaitsSince(view), now_ms);
     const std::string reason_since = Ago(view.reason_since_ms, now_ms);
     if (view.phase == GangPhase::kFailed) {
-      absl::StrAppend(&out, "it has ended: ", view.failed, view.failed == 1 ? " member" : " members", " failed",
+      absl::StrAppend(&out, "it has ended: ", WriteCount(view.failed, "member"), " failed",
                       view.succeeded > 0 ? absl::StrCat(", ", view.succeeded, " succeeded") : "",
                       ". To start again it ");
     }
@@ -249,6 +274,7 @@ std::string ExplainText(const GangView& view, int64_t now_ms, const Unconfirmed&
                     view.reason.text, " [", ReasonName(view.reason.code), "].");
   }
   if (view.waits.has_value()) absl::StrAppend(&out, " ", Describe(*view.waits));
+  absl::StrAppend(&out, DescribeGoneNodes(view.members));
   if (!view.would_help.empty()) absl::StrAppend(&out, " Suggestion: ", view.would_help, ".");
   if (view.backoff_until_ms > now_ms) {
     absl::StrAppend(&out, " Its back-off ends in ", WriteDuration(view.backoff_until_ms - now_ms), ".");
@@ -278,7 +304,7 @@ std::string ExplainText(const PodView& view, int64_t now_ms, const Unconfirmed& 
   if (!view.pod.reason.none()) {
     absl::StrAppend(&out, view.pod.reason.text, " [", ReasonName(view.pod.reason.code), "].");
   } else if (!view.pod.node.empty()) {
-    absl::StrAppend(&out, "is on node ", view.pod.node, ".");
+    absl::StrAppend(&out, "is on node ", view.pod.node, view.pod.node_gone ? ", which is gone." : ".");
   } else {
     absl::StrAppend(&out, "nothing holds it back.");
   }

@@ -37,6 +37,7 @@ struct GangReaderRooms {
   const WaitClock* clock;
   const Queues* queues;
   const Backlog* backlog;
+  const Sources* sources;
   const WaitReasons* reasons;
 };
 

@@ -246,6 +246,10 @@ MemberView GangReader::ViewMember(const Pod& pod) const {
   member.name = pod.facts.name;
   member.state = pod.state;
   member.node = pod.facts.node_name;
+  if (pod.on_node() && r_.sources->complete()) {
+    const NodeId at = r_.cluster->FindNode(member.node);
+    member.node_gone = at == kNoNode || !r_.cluster->node(at).present;
+  }
   const bool held = pod.state == MemberState::kWaiting || pod.state == MemberState::kCommitted;
   NodeId target = held ? r_.pod_lifecycle->Of(pod).node : kNoNode;
   if (const Slot* slot = r_.plans->SlotOf(pod); slot != nullptr) target = slot->node;

@@ -41,7 +41,8 @@ struct MemberView {
   std::string subgroup;  // as the pod declares it
   std::string name;
   MemberState state = MemberState::kPending;
-  std::string node;  // its node, or the node of its slot; empty: not known
+  std::string node;        // its node, or the node of its slot; empty: not known
+  bool node_gone = false;  // it is on a node that is gone
   int32_t priority = 0;
   Reason reason;  // why it waits
   Binding binding;

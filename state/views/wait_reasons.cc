@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "state/base/text.h"
 #include "state/binding/activations.h"
 #include "state/gangs/sources.h"
 #include "state/queueing/backlog.h"
@@ -24,7 +25,7 @@ Reason SatisfiedReason(const Gang& gang) {
   if (gang.count(MemberState::kPending) + gang.count(MemberState::kWaiting) > 0 || gang.rules.min_member <= 0)
     return {};
   if (gang.active() == 0 && succeeded >= gang.rules.min_member) {
-    return {ReasonCode::kSatisfied, absl::StrCat("it has ended: ", succeeded, " members succeeded")};
+    return {ReasonCode::kSatisfied, absl::StrCat("it has ended: ", WriteCount(succeeded, "member"), " succeeded")};
   }
   const bool runs = gang.durable.satisfied && gang.whole();
   return runs && gang.active() > 0 ? Reason{ReasonCode::kSatisfied, "the minimum is placed"} : Reason();
@@ -34,7 +35,7 @@ Reason SatisfiedReason(const Gang& gang) {
 // confirmed.
 std::string PlanAwaits(const Gang& gang, const Plan& plan) {
   constexpr size_t kMaxListed = 3;
-  if (!gang.submitted) return "which are being activated";
+  if (!gang.submitted) return plan.present() == 1 ? "which is being activated" : "which are being activated";
   if (plan.peers.empty()) return "until the plan is confirmed";
   const size_t listed = std::min(plan.peers.size(), kMaxListed);
   const std::string names = absl::StrJoin(plan.peers.begin(), plan.peers.begin() + static_cast<int64_t>(listed), ", ");
@@ -56,15 +57,16 @@ Reason WaitReasons::ReasonWithPlan(const Gang& gang, const Plan& plan) const {
   }
   if (plan.committed) {
     const std::string cause = gang.root_cause.empty() ? "" : absl::StrCat("; ", gang.root_cause);
+    const absl::string_view beside = gang.active() > slots ? " more" : "";  // members that started before
     return {ReasonCode::kBinding,
-            absl::StrCat("permitted: ", plan.bound, " of ", slots, " members are bound", more, cause)};
+            absl::StrCat("permitted: ", plan.bound, " of ", slots, beside, " members are bound", more, cause)};
   }
   Reason reason;
   if (plan.held > 0) {
     reason = {ReasonCode::kBarrier, absl::StrCat(plan.held, " of ", slots, " members are at the barrier", more)};
   } else {
     reason = {ReasonCode::kPlanned,
-              absl::StrCat("room is reserved for ", slots, " members, ", PlanAwaits(gang, plan), more)};
+              absl::StrCat("room is reserved for ", WriteCount(slots, "member"), ", ", PlanAwaits(gang, plan), more)};
   }
   const std::string gated = plan.reactivated() ? r_.activations->StillGated(gang, plan.id) : "";
   if (!gated.empty()) absl::StrAppend(&reason.text, "; ", gated);

@@ -118,11 +118,24 @@ TEST_F(MachineView, FutureSlots_AreCountedForEachLeaf) {
   Apply(UpsertPod{pod});
   EXPECT_EQ(View("g").future_slots_by_leaf, (std::vector<int32_t>{1, 2}));
   EXPECT_EQ(View("g").reason.text,
-            "room is reserved for 1 members, which are being activated; slots are reserved for 3 future members");
+            "room is reserved for 1 member, which is being activated; slots are reserved for 3 future members");
   AskAndBind("a-1", 1);
   EXPECT_EQ(View("g").reason.text, "permitted: 0 of 1 members are bound; slots are reserved for 3 future members");
   Apply(BindingOutcome{"a-1", "n", BindingResult::kBound, ""});
   EXPECT_EQ(View("g").reason.text, "it has started; slots are reserved for 3 future members");
+}
+
+// S-5: a node that is gone does not make its members wait, but they are no longer where the gang needs them.
+TEST_F(MachineView, BoundMember_NodeRemoved_IsShown) {
+  Apply(UpsertNode{SmallNode("n", 2)});
+  for (const char* uid : {"a", "b"}) Put(uid, 2, "n", PodPhase::kRunning);
+  for (const MemberView& member : View("g").members) EXPECT_FALSE(member.node_gone);
+  Apply(RemoveNode{"n"});
+  ASSERT_EQ(View("g").members.size(), 2U);
+  for (const MemberView& member : View("g").members) EXPECT_TRUE(member.node_gone) << member.name;
+  EXPECT_TRUE(machine_.reader().gangs.ViewPod(PodAt("a")).pod.node_gone);
+  Apply(UpsertNode{SmallNode("n", 2)});
+  EXPECT_FALSE(machine_.reader().gangs.ViewPod(PodAt("a")).pod.node_gone);
 }
 
 // S-5: members are read in steps of one. Two members may differ only in the UID.

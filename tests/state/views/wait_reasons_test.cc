@@ -45,7 +45,7 @@ TEST_F(WaitReasonsTest, SubmittedPlan_WaitsForConfirmation) {
   Put(Facts("g-1", 1, "g", 1), true);
   submissions_.Open(GangAt("g"), "s", 1'000, 0);
   PlanNow(GangAt("g"));
-  ExpectWhy("g", ReasonCode::kPlanned, "room is reserved for 1 members, until the plan is confirmed");
+  ExpectWhy("g", ReasonCode::kPlanned, "room is reserved for 1 member, until the plan is confirmed");
 }
 
 TEST_F(WaitReasonsTest, Reason_ObstacleToStart_ComesFirst) {
