@@ -319,10 +319,19 @@ NodeView FactReader::ViewNode(NodeId id) const {
   view.unschedulable = node.facts.unschedulable;
   view.allocatable = names.ToList<NodeView::NamedAmounts>(node.allocatable);
   view.used = names.ToList<NodeView::NamedAmounts>(node.used);
-  ResourceSum promised = node.reserved;
-  promised.AddTimes(node.future_reserved, 1);
-  view.reserved = names.ToList<NodeView::NamedAmounts>(promised);
-  view.free = names.ToList<NodeView::NamedAmounts>(node.free);
+  ResourceSum reserved = node.reserved;
+  ResourceSum awaited;
+  for (const auto& [id, amount] : node.future_reserved.entries()) {
+    const WideSum unused = WideSum{node.allocatable.Get(id)} - node.used.Get(id) - node.reserved.Get(id);
+    const WideSum now = std::min(amount, std::max<WideSum>(unused, 0));
+    reserved.Add(id, now);
+    awaited.Set(id, amount - now);
+  }
+  ResourceSum free = awaited;
+  free.AddTimes(node.free, 1);
+  view.reserved = names.ToList<NodeView::NamedAmounts>(reserved);
+  view.awaited = names.ToList<NodeView::NamedAmounts>(awaited);
+  view.free = names.ToList<NodeView::NamedAmounts>(free);
   if (node.freshness != Freshness::kCurrent) view.stale_since_ms = sources_->stale_since_ms();
   view.expired = node.freshness == Freshness::kExpired;
   view.refused = refused_->NodeRefusalReason(view.name);

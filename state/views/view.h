@@ -158,8 +158,9 @@ struct NodeView {
   bool unschedulable = false;
   NamedAmounts allocatable;
   NamedAmounts used;
-  NamedAmounts reserved;
-  NamedAmounts free;
+  NamedAmounts reserved;            // not used, and reserved for gangs
+  NamedAmounts awaited;             // used, and reserved for gangs until it is released (P-8, Q-6)
+  NamedAmounts free;                // allocatable, less used and reserved; negative if facts exceed the capacity
   int64_t stale_since_ms = kNever;  // since when its facts are those of an earlier process; kNever: they are current
   bool expired = false;             // it is stale for too long: nothing new is placed on it
   std::string refused;              // why its last announcement was refused; empty: it was not

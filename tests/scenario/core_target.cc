@@ -436,8 +436,10 @@ std::string CoreTarget::Usage() {
   for (NodeId id = 0; id < machine_->rooms().cluster.node_limit(); ++id) {
     if (!machine_->rooms().cluster.node(id).known) continue;
     const NodeView view = machine_->reader().facts.ViewNode(id);
+    ResourceList reserved(view.reserved.begin(), view.reserved.end());
+    for (const auto& [name, amount] : view.awaited) reserved[name] += amount;
     lines.push_back(absl::StrCat(view.name, ": used {", FormatResources({view.used.begin(), view.used.end()}),
-                                 "} reserved {", FormatResources({view.reserved.begin(), view.reserved.end()}), "}"));
+                                 "} reserved {", FormatResources(reserved), "}"));
   }
   std::sort(lines.begin(), lines.end());
   return WriteLines(lines);

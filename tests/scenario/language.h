@@ -23,7 +23,7 @@
 //   `hang-up POD`                   the caller of its bind or permit goes away.
 //   `wait DURATION`                 advances the time.
 //   `gang NAME... | explain NAME...`   shows gangs (NAME or NAMESPACE/NAME).
-//   `usage [NODE]`                  shows every node's charges.
+//   `usage [NODE]`                  shows every node's charges; reservations include what other pods still use.
 //
 // A name with a range, "a-1..3", stands for the same command for a-1, a-2 and a-3.
 //

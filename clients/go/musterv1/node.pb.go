@@ -33,11 +33,12 @@ type Node struct {
 	Unschedulable bool `protobuf:"varint,2,opt,name=unschedulable,proto3" json:"unschedulable,omitempty"`
 	// What pods may use.
 	Allocatable map[string]string `protobuf:"bytes,3,rep,name=allocatable,proto3" json:"allocatable,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// What pods use.
+	// What pods use, terminating ones included.
 	Used map[string]string `protobuf:"bytes,4,rep,name=used,proto3" json:"used,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Promised to gangs that have not started.
+	// Reserved for gangs, and not in use. Capacity that is reserved for a gang until the pods that use it end counts as
+	// used.
 	Reserved map[string]string `protobuf:"bytes,5,rep,name=reserved,proto3" json:"reserved,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// What is left.
+	// What is left of the allocatable amounts. Negative if pods use more than the node offers.
 	Free map[string]string `protobuf:"bytes,6,rep,name=free,proto3" json:"free,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Why the last announcement of the node was refused; the previous one, if any, stays in force. Empty: it was
 	// accepted.

@@ -125,6 +125,35 @@ TEST_F(StarvingHoldersTest, ReservationOnRunningWork_IsAwaited) {
   EXPECT_EQ(Holders("late"), Lines({"d/head cpu=0 0+0 awaits 2", " cpu=3 2+0", "d/small cpu=1 1+0"}));
 }
 
+// The figures of a node add up while capacity is reserved that pods still use, and when a part of it is released.
+TEST_F(StarvingHoldersTest, ReservationOnRunningWork_FiguresOfNodeAddUp) {
+  Apply(UpsertNode{SmallNode("n", 5)});
+  PutOn("n", Lone("one", 1));
+  PutOn("n", Lone("two", 2));
+  PutGang("head", 4);
+  now_ms_ = kT0 + 1000;
+  PutGang("small", 1);
+  AskAndBind("small-1", 1);
+  Apply(BindingOutcome{"small-1", "n", BindingResult::kBound, ""});
+  now_ms_ = kT0 + 62'000;
+  Apply(Tick{});
+  const auto cpu = [this](const NodeView::NamedAmounts& amounts) {
+    const ResourceList list(amounts.begin(), amounts.end());
+    const auto found = list.find("cpu");
+    return found == list.end() ? 0 : found->second;
+  };
+  const auto figures = [&] {
+    const NodeView node = *machine_.reader().facts.ViewNode("n");
+    EXPECT_EQ(cpu(node.allocatable), cpu(node.used) + cpu(node.reserved) + cpu(node.free));
+    return absl::StrCat("used ", cpu(node.used), " reserved ", cpu(node.reserved), " awaited ", cpu(node.awaited),
+                        " free ", cpu(node.free));
+  };
+  ASSERT_GT(machine_.rooms().cluster.node(0).future_reserved.Get(kCpu), 0) << View("head").reason.text;
+  EXPECT_EQ(figures(), "used 4 reserved 1 awaited 3 free 0");
+  Apply(RemovePod{"one"});
+  EXPECT_EQ(figures(), "used 3 reserved 2 awaited 2 free 0");
+}
+
 // There is room for the driver but not for the executor: pods on the driver's nodes are not listed.
 TEST_F(HoldersTest, OnlyMembersWithoutRoom_DetermineHolders) {
   Apply(UpsertNode{SmallNode("n", 4)});
