@@ -30,6 +30,7 @@ constexpr int kMaxObjects = 100'000;
 // Limit for the warnings of one step.
 constexpr int kMaxWarnings = 100;
 
+constexpr char kTwice[] = " is announced twice in this step, with different facts; expected each object once";
 constexpr char kSendSnapshot[] = "SEND_SNAPSHOT";
 constexpr char kElsewhere[] =
     "musterd reads nodes and pods from Kubernetes (kubernetes.enabled); apply them there, or start musterd with "
@@ -53,16 +54,24 @@ void ReadManifests(const RpcGate& gate, const google::protobuf::RepeatedPtrField
   }
 }
 
-// A UID belongs to one pod.
-void CompareUids(const Facts& facts, Violations* violations) {
-  absl::flat_hash_map<absl::string_view, const PodDescription*> seen;
+// A UID belongs to one pod, and no object has two sets of facts.
+void CheckDuplicates(const Facts& facts, Violations* violations) {
+  absl::flat_hash_map<absl::string_view, const NodeDescription*> nodes;
+  for (size_t i = 0; i < facts.nodes.size() && !violations->full(); ++i) {
+    const NodeDescription& node = facts.nodes[i];
+    if (*nodes.emplace(node.name, &node).first->second == node) continue;
+    violations->Add(absl::StrCat("nodes[", i, "].name"), absl::StrCat(Quoted(node.name), kTwice));
+  }
+  absl::flat_hash_map<absl::string_view, const PodDescription*> pods;
   for (size_t i = 0; i < facts.pods.size() && !violations->full(); ++i) {
     const PodDescription& pod = facts.pods[i];
-    const PodDescription& first = *seen.emplace(pod.uid, &pod).first->second;
-    if (first.name == pod.name && first.name_space == pod.name_space) continue;
+    const PodDescription& first = *pods.emplace(pod.uid, &pod).first->second;
+    if (first == pod) continue;
+    const bool same = first.name == pod.name && first.name_space == pod.name_space;
     violations->Add(absl::StrCat("pods[", i, "].uid"),
-                    absl::StrCat(Quoted(pod.uid), "; it is the UID of pod ", first.name_space, "/", first.name,
-                                 " of the same step; expected a different UID"));
+                    same ? absl::StrCat(Quoted(pod.uid), kTwice)
+                         : absl::StrCat(Quoted(pod.uid), "; it is the UID of pod ", first.name_space, "/", first.name,
+                                        " of the same step; expected a different UID"));
   }
 }
 
@@ -81,7 +90,7 @@ void ReadFacts(const RpcGate& gate, const Message& message, Violations* violatio
   for (int i = 0; i < message.pods_size() && !violations->full(); ++i) {
     ReadPod(message.pods(i), absl::StrCat("pods[", i, "]"), now_ms, violations, &facts->pods.emplace_back());
   }
-  if (violations->none()) CompareUids(*facts, violations);
+  if (violations->none()) CheckDuplicates(*facts, violations);
   ReadManifests(gate, message.manifests(), "manifests", now_ms, violations, facts);
 }
 

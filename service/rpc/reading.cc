@@ -38,44 +38,45 @@ void ReadNamespace(const std::string& from, const std::string& field, Violations
   ReadName(*out, field, violations);
 }
 
-void CheckLabels(const google::protobuf::Map<std::string, std::string>& labels, const std::string& path,
-                 Violations* violations) {
-  for (const auto& [key, value] : labels) {
-    if (!IsLabelKey(key)) violations->Add(path, absl::StrCat(Quoted(key), "; expected the key of a label"));
-    if (value.size() > kMaxText || value.find('\0') != std::string::npos) {
-      violations->Add(path, absl::StrCat(Quoted(key), " has a value that is longer than 253 bytes or has a NUL in it"));
-    }
-  }
+// True for text without control characters that is not empty.
+bool IsIdentity(const std::string& text) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
+  return !text.empty() && text.size() <= kMaxText && absl::c_none_of(text, is_control);
 }
 
 std::string ReadLabels(const google::protobuf::Map<std::string, std::string>& labels, const std::string& path,
                        Violations* violations) {
-  CheckLabels(labels, path, violations);
-  return PackLabels(Labels(labels.begin(), labels.end()));
-}
-
-// Broader than Kubernetes' keys: nodes from other systems have labels of their own.
-bool IsShown(const std::string& key) {
-  const auto visible = [](char c) { return static_cast<unsigned char>(c) >= ' ' && c != '\x7f'; };
-  return !key.empty() && key.size() <= kMaxText && absl::c_all_of(key, visible);
-}
-
-// Broader than Kubernetes' resource names: anything without blanks and control characters.
-bool IsResourceName(const std::string& name) {
-  const auto visible = [](char c) { return static_cast<unsigned char>(c) > ' ' && c != '\x7f'; };
-  return !name.empty() && name.size() <= kMaxText && absl::c_all_of(name, visible);
+  return PackLabels(ReadLabelMap(labels, path, violations));
 }
 
 }  // namespace
+
+void CheckLabelValue(const std::string& value, const std::string& field, Violations* violations) {
+  if (IsLabelValue(value)) return;
+  violations->Add(field, absl::StrCat(Quoted(value),
+                                      "; expected the value of a label: at most 63 letters, digits, '-', "
+                                      "'_' and '.', with a letter or digit at both ends"));
+}
+
+Labels ReadLabelMap(const google::protobuf::Map<std::string, std::string>& labels, const std::string& path,
+                    Violations* violations) {
+  for (const auto& [key, value] : labels) {
+    if (IsLabelKey(key)) {
+      CheckLabelValue(value, At(path, key), violations);
+    } else {
+      violations->Add(path, absl::StrCat(Quoted(key), "; expected the key of a label"));
+    }
+  }
+  return Labels(labels.begin(), labels.end());
+}
 
 ResourceList ReadAmounts(const google::protobuf::Map<std::string, std::string>& amounts, const std::string& path,
                          Violations* violations, Rounding rounding) {
   ResourceList out;
   for (const auto& [name, text] : amounts) {
-    if (!IsResourceName(name)) {
-      violations->Add(path, absl::StrCat(Quoted(name),
-                                         "; expected the name of a resource, like cpu or nvidia.com/gpu, "
-                                         "without blanks and at most 253 bytes long"));
+    if (!IsLabelKey(name)) {
+      violations->Add(path,
+                      absl::StrCat(Quoted(name), "; expected the name of a resource, like cpu or nvidia.com/gpu"));
       continue;
     }
     const absl::StatusOr<int64_t> amount =
@@ -255,9 +256,10 @@ void CheckGroup(const GangDeclaration& gang, const std::string& id, const std::s
 
 void ReadPod(const v1::PodFacts& pod, const std::string& path, int64_t now_ms, Violations* violations,
              PodDescription* out, absl::string_view name_space) {
-  if (pod.uid().empty() || pod.uid().size() > kMaxText) {
+  if (!IsIdentity(pod.uid())) {
     violations->Add(At(path, "uid"),
-                    "is empty or longer than 253 bytes; expected an identity that is never used again");
+                    absl::StrCat(Quoted(pod.uid()), "; expected an identity that is never used again, of 1 to ",
+                                 kMaxText, " bytes without control characters"));
   }
   out->uid = pod.uid();
   ReadNamespace(pod.namespace_(), At(path, "namespace"), violations, &out->name_space, name_space);
@@ -305,25 +307,19 @@ void ReadPod(const v1::PodFacts& pod, const std::string& path, int64_t now_ms, V
 void ReadNode(const v1::NodeFacts& node, const std::string& path, Violations* violations, NodeDescription* out) {
   ReadName(node.name(), At(path, "name"), violations);
   out->name = node.name();
-  for (const auto& [key, value] : node.labels()) {
-    if (!IsShown(key)) violations->Add(At(path, "labels"), absl::StrCat(Quoted(key), "; expected the key of a label"));
-    if (value.size() > kMaxText || value.find('\0') != std::string::npos) {
-      violations->Add(At(path, "labels"),
-                      absl::StrCat(Quoted(key), " has a value that is longer than 253 bytes or has a NUL in it"));
-    }
-  }
-  out->labels = Labels(node.labels().begin(), node.labels().end());
+  out->labels = ReadLabelMap(node.labels(), At(path, "labels"), violations);
   for (int i = 0; i < node.taints_size(); ++i) {
-    const std::string at = absl::StrCat(At(path, "taints"), "[", i, "].effect");
-    const std::optional<TaintEffect> effect = Read(node.taints(i).effect(), at, violations);
+    const std::string at = absl::StrCat(At(path, "taints"), "[", i, "]");
+    const std::optional<TaintEffect> effect = Read(node.taints(i).effect(), At(at, "effect"), violations);
     if (node.taints(i).effect() == v1::TAINT_EFFECT_UNSPECIFIED) {
-      violations->Add(at, "is missing; expected TAINT_EFFECT_NO_SCHEDULE or another effect");
+      violations->Add(At(at, "effect"), "is missing; expected TAINT_EFFECT_NO_SCHEDULE or another effect");
     }
     if (!effect.has_value()) continue;
-    if (!IsShown(node.taints(i).key())) {
-      violations->Add(absl::StrCat(At(path, "taints"), "[", i, "].key"),
-                      absl::StrCat(Quoted(node.taints(i).key()), "; expected a name, like that of a label"));
+    if (!IsLabelKey(node.taints(i).key())) {
+      violations->Add(At(at, "key"),
+                      absl::StrCat(Quoted(node.taints(i).key()), "; expected a name, like the key of a label"));
     }
+    CheckLabelValue(node.taints(i).value(), At(at, "value"), violations);
     out->taints.push_back({node.taints(i).key(), node.taints(i).value(), *effect});
   }
   out->unschedulable = node.unschedulable();

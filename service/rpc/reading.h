@@ -40,6 +40,10 @@ void ReadPod(const v1::PodFacts& pod, const std::string& path, int64_t now_ms, V
 [[nodiscard]] ResourceList ReadAmounts(const google::protobuf::Map<std::string, std::string>& amounts,
                                        const std::string& path, Violations* violations,
                                        Rounding rounding = Rounding::kUp);
+// Checks the value of a label, and that of a taint.
+void CheckLabelValue(const std::string& value, const std::string& field, Violations* violations);
+[[nodiscard]] Labels ReadLabelMap(const google::protobuf::Map<std::string, std::string>& labels,
+                                  const std::string& path, Violations* violations);
 // Reads one queue by itself; the core checks the tree.
 [[nodiscard]] QueueSpec ReadQueue(const v1::QueueSpec& queue, const std::string& path, Violations* violations);
 void ReadNode(const v1::NodeFacts& node, const std::string& path, Violations* violations, NodeDescription* out);

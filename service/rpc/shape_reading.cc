@@ -99,6 +99,8 @@ void CheckToleration(const v1::Toleration& from, const std::string& path, Violat
   }
   if (exists && !from.value().empty()) {
     violations->Add(At(path, "value"), absl::StrCat(Quoted(from.value()), "; with OPERATOR_EXISTS, expected none"));
+  } else {
+    CheckLabelValue(from.value(), At(path, "value"), violations);
   }
 }
 
@@ -223,11 +225,7 @@ Preferences ReadPreferences(const v1::PodShape& shape, const std::string& path, 
 void ReadShape(const v1::PodShape& shape, const std::string& path, const std::string& name_space,
                Violations* violations, PodTemplate* out) {
   out->requests = ReadAmounts(shape.requests(), At(path, "requests"), violations);
-  for (const auto& [key, value] : shape.node_selector()) {
-    if (IsLabelKey(key)) continue;
-    violations->Add(At(path, "node_selector"), absl::StrCat(Quoted(key), "; expected the key of a label"));
-  }
-  out->node_selector = Labels(shape.node_selector().begin(), shape.node_selector().end());
+  out->node_selector = ReadLabelMap(shape.node_selector(), At(path, "node_selector"), violations);
   out->has_affinity = shape.affinity_size() > 0;
   for (int i = 0; i < shape.affinity_size(); ++i) {
     const std::string term = absl::StrCat(At(path, "affinity"), "[", i, "]");

@@ -50,8 +50,12 @@ namespace muster {
 // True for a name of at most 63 letters, digits, '-', '_' and '.' that begins and ends with a letter or a digit.
 [[nodiscard]] bool IsLabelName(absl::string_view name);
 
-// True for a label key: an optional subdomain with a slash (as in "topology.kubernetes.io/zone"), then a label name.
+// True for a label key, and for the name of a resource: an optional subdomain with a slash (as in
+// "topology.kubernetes.io/zone"), then a label name.
 [[nodiscard]] bool IsLabelKey(absl::string_view key);
+
+// True for the value of a label: a label name, or nothing.
+[[nodiscard]] inline bool IsLabelValue(absl::string_view value) { return value.empty() || IsLabelName(value); }
 
 }  // namespace muster
 

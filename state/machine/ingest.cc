@@ -81,10 +81,14 @@ absl::Status Ingest::RemoveObject(const RemoveGangObject& command, ApplyContext*
 }
 
 absl::Status Ingest::Check(const std::vector<NodeDescription>& nodes, const std::vector<PodDescription>& pods) const {
+  constexpr absl::string_view kTwice = " is announced twice in one step, with different facts";
+  absl::flat_hash_map<absl::string_view, const NodeDescription*> named;
   for (const NodeDescription& node : nodes) {
     if (const absl::Status amounts = CheckAmounts(node.allocatable); !amounts.ok()) {
       return InvalidArgument({{Subject::kNode, node.name, absl::StrCat("node ", node.name, ": ", amounts.message())}});
     }
+    if (*named.emplace(node.name, &node).first->second == node) continue;
+    return InvalidArgument({{Subject::kNode, node.name, absl::StrCat("node ", node.name, kTwice)}});
   }
   absl::flat_hash_map<absl::string_view, const PodDescription*> seen;
   for (const PodDescription& pod : pods) {
@@ -93,8 +97,12 @@ absl::Status Ingest::Check(const std::vector<NodeDescription>& nodes, const std:
     }
     const Pod* known = r_.gangs->FindPod(pod.uid);
     const PodDescription* other = known == nullptr ? nullptr : &known->facts;
-    if (const auto [at, fresh] = seen.emplace(pod.uid, &pod); !fresh) other = at->second;
-    if (other == nullptr || (other->name == pod.name && other->name_space == pod.name_space)) continue;
+    const auto [at, fresh] = seen.emplace(pod.uid, &pod);
+    if (!fresh) other = at->second;
+    if (other == nullptr) continue;
+    const bool same = other->name == pod.name && other->name_space == pod.name_space;
+    if (same && (fresh || pod == *other)) continue;
+    if (same) return InvalidArgument({{Subject::kPod, pod.uid, absl::StrCat("pod uid ", pod.uid, kTwice)}});
     return InvalidArgument(
         {{Subject::kPod, pod.uid,
           absl::StrCat("pod uid ", pod.uid, ": is ", other->name_space, "/", other->name, ", announced as ",

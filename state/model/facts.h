@@ -21,6 +21,7 @@ struct NodeDescription {
   std::vector<Taint> taints;
   bool unschedulable = false;
   ResourceList allocatable;  // with "pods", the pod-count limit
+  friend bool operator==(const NodeDescription&, const NodeDescription&) = default;
 };
 
 enum class PodPhase : uint8_t { kPending, kRunning, kSucceeded, kFailed };
@@ -46,6 +47,7 @@ struct PodDescription {
   std::string activation_mark;  // annotation muster.dev/called: the last activation by Muster; empty: none
   std::string invalid;          // why the pod cannot be planned (unreadable or overflowing requests), or empty
   bool permanent = false;       // stays as long as its node: from a DaemonSet, or run by the node itself
+  friend bool operator==(const PodDescription&, const PodDescription&) = default;
 };
 
 // The facts of one announcement.

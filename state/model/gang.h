@@ -112,6 +112,7 @@ struct GangMembership {
     return dialect == GangDialect::kKoordinator || dialect == GangDialect::kSigsPods ||
            (dialect == GangDialect::kApi && declares);
   }
+  friend bool operator==(const GangMembership&, const GangMembership&) = default;
 };
 
 // A PodGroup object.

@@ -110,6 +110,49 @@ TEST_F(RefusedFactsShown, InvalidRpcFacts_NameField) {
   const std::vector<std::pair<std::string, Edit>> wrong = {
       {"nodes[0].labels: \"\"", node([](v1::NodeFacts* facts) { (*facts->mutable_labels())[""] = "x"; })},
       {"nodes[0].labels: \"a\\x01\"", node([](v1::NodeFacts* facts) { (*facts->mutable_labels())["a\x01"] = "x"; })},
+      {"nodes[0].labels: \"a b\"", node([](v1::NodeFacts* facts) { (*facts->mutable_labels())["a b"] = "x"; })},
+      {"nodes[0].labels.zone: \"a b\"; expected the value of a label",
+       node([](v1::NodeFacts* facts) { (*facts->mutable_labels())["zone"] = "a b"; })},
+      {"nodes[0].labels.zone: \"\xF0\x9F\x98\x80\"",
+       node([](v1::NodeFacts* facts) { (*facts->mutable_labels())["zone"] = "\xF0\x9F\x98\x80"; })},
+      {"nodes[0].allocatable: \"nvidia.com/gp\xC3\xBC\"; expected the name of a resource",
+       node([](v1::NodeFacts* facts) { (*facts->mutable_allocatable())["nvidia.com/gp\xC3\xBC"] = "1"; })},
+      {"nodes[0].taints[0].value: \"a b\"",
+       [&](v1::UpdateFactsRequest* update) {
+         taint("dedicated")(update);
+         update->mutable_nodes(0)->mutable_taints(0)->set_value("a b");
+       }},
+      {"nodes[1].name: \"m\" is announced twice in this step",
+       [&](v1::UpdateFactsRequest* update) {
+         node([](v1::NodeFacts*) {})(update);
+         update->add_nodes()->set_name("m");
+         (*update->mutable_nodes(1)->mutable_allocatable())["cpu"] = "4";
+       }},
+      {"pods[1].uid: \"u-1\" is announced twice in this step",
+       [&](v1::UpdateFactsRequest* update) {
+         pods({{"u-1", "one"}, {"u-1", "one"}})(update);
+         update->mutable_pods(1)->set_priority(1);
+       }},
+      {"pods[0].uid: \"u\\n1\"; expected an identity", pods({{"u\n1", "one"}})},
+      {"pods[0].uid: \"u\\x00z\"", pods({{std::string("u\0z", 3), "one"}})},
+      {"pods[0].uid: \"\"", pods({{"", "one"}})},
+      {"pods[0].labels.job: \"a b\"",
+       [&](v1::UpdateFactsRequest* update) {
+         pods({{"u-1", "one"}})(update);
+         (*update->mutable_pods(0)->mutable_labels())["job"] = "a b";
+       }},
+      {"pods[0].shape.node_selector.zone: \"a b\"",
+       [&](v1::UpdateFactsRequest* update) {
+         pods({{"u-1", "one"}})(update);
+         (*update->mutable_pods(0)->mutable_shape()->mutable_node_selector())["zone"] = "a b";
+       }},
+      {"pods[0].shape.tolerations[0].value: \"a b\"",
+       [&](v1::UpdateFactsRequest* update) {
+         pods({{"u-1", "one"}})(update);
+         v1::Toleration* toleration = update->mutable_pods(0)->mutable_shape()->add_tolerations();
+         toleration->set_key("dedicated");
+         toleration->set_value("a b");
+       }},
       {"nodes[0].taints[0].key: \"\"", taint("")},
       {"nodes[0].taints[0].key: \"a\\x01\"", taint("a\x01")},
       {"nodes[0].allocatable: \"a b\"",
@@ -141,8 +184,22 @@ TEST_F(RefusedFactsShown, InvalidRpcFacts_NameField) {
     facts->mutable_taints(0)->set_effect(v1::TAINT_EFFECT_NO_EXECUTE);
     (*facts->mutable_allocatable())["nvidia.com/mig-1g.5gb"] = "1";
   })(&right);
+  pods({{"any/text", "one"}, {"any/text", "one"}})(&right);
+  for (v1::PodFacts& pod : *right.mutable_pods()) pod.mutable_create_time()->set_seconds(1);
   const auto taken = client_->UpdateFacts(right);
-  EXPECT_TRUE(taken.ok()) << taken.status();
+  EXPECT_TRUE(taken.ok()) << taken.status() << ": an object may be announced twice with the same facts";
+}
+
+// S-6: the parts of a snapshot are one step.
+TEST_F(RefusedFactsShown, ObjectInTwoPartsOfSnapshot_IsRefused) {
+  std::vector<v1::SendSnapshotRequest> parts(2);
+  for (v1::SendSnapshotRequest& part : parts) {
+    part.set_source("announcer");
+    part.set_version(1);
+    part.add_nodes()->set_name("m");
+  }
+  (*parts[1].mutable_nodes(0)->mutable_allocatable())["cpu"] = "4";
+  ExpectInvalid(client_->SendSnapshot(parts).status(), {"nodes: node m is announced twice in one step"});
 }
 
 // Amounts of a node are rounded down, requests of a pod are rounded up.

@@ -53,8 +53,24 @@ TEST_F(MachineFacts, Facts_OneInvalid_AreRefusedAsAWhole) {
   EXPECT_NE(PodAt("huge").facts.invalid.find("cpu"), std::string::npos) << PodAt("huge").facts.invalid;
   ExpectRefused({SmallNode("m", kMaxAmount + 1)}, {Lone("x", 1)});
   Apply(ReplaceFacts{{"a", 1}, {SmallNode("m", 1)}, {Lone("x", 1), Lone("x", 1)}});
-  EXPECT_TRUE(out_.status.ok()) << "the same pod twice";
+  EXPECT_TRUE(out_.status.ok()) << "the same pod twice, with the same facts";
   EXPECT_EQ(machine_.reader().FindPod("known"), nullptr);
+}
+
+// S-6: an object with two sets of facts in one step; the step would depend on their order.
+TEST_F(MachineFacts, ObjectTwiceWithDifferentFacts_StepIsRefused) {
+  ExpectRefused({SmallNode("m", 1), SmallNode("m", 2)}, {});
+  EXPECT_EQ(out_.status.message(), "node m is announced twice in one step, with different facts");
+  NodeDescription cordoned = SmallNode("m", 1);
+  cordoned.unschedulable = true;
+  ExpectRefused({SmallNode("m", 1), cordoned}, {});
+  ExpectRefused({}, {Lone("x", 1), Lone("y", 1), Lone("x", 2)});
+  EXPECT_EQ(out_.status.message(), "pod uid x is announced twice in one step, with different facts");
+  PodDescription bound = Lone("x", 1);
+  bound.node_name = "n";
+  ExpectRefused({}, {Lone("x", 1), bound});
+  Apply(UpdateFacts{.facts_version = {"a", 0}, .nodes = {SmallNode("m", 1), SmallNode("m", 1)}});
+  EXPECT_TRUE(out_.status.ok()) << out_.status;
 }
 
 // CPU time to announce and to remove a gang of `members`, for each of them, at best of three. They are removed in their
