@@ -140,16 +140,12 @@ absl::StatusOr<int64_t> ParseQuantityCapped(absl::string_view text, QuantityUnit
 }
 
 absl::StatusOr<int64_t> ParseExactAmount(absl::string_view resource, absl::string_view text) {
-  constexpr int64_t kMilli = 1'000;
   if (resource.empty()) return absl::InvalidArgumentError("names no resource; expected a name like cpu");
-  if (resource == "cpu") return ParseQuantity(text, QuantityUnit::kMilli);
-  absl::StatusOr<int64_t> whole = ParseQuantity(text, QuantityUnit::kWhole);
-  const absl::StatusOr<int64_t> milli = ParseQuantity(text, QuantityUnit::kMilli);
-  // The fraction of a value that is too large in milli does not matter.
-  if (whole.ok() && milli.ok() && *milli % kMilli != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(text, " is not a whole number"));
-  }
-  return whole;
+  const bool milli = resource == "cpu";
+  const QuantityUnit unit = milli ? QuantityUnit::kMilli : QuantityUnit::kWhole;
+  absl::StatusOr<int64_t> amount = ParseQuantity(text, unit);
+  if (!amount.ok() || *ParseQuantity(text, unit, Rounding::kDown) == *amount) return amount;
+  return absl::InvalidArgumentError(absl::StrCat(text, " is not a whole number", milli ? " of thousandths" : ""));
 }
 
 std::string FormatQuantity(absl::string_view resource_name, int64_t value) {

@@ -33,7 +33,7 @@ enum class Rounding {
                                                           Rounding rounding = Rounding::kUp);
 
 // As ParseQuantity, in the unit of the resource: milli for CPU, whole units for all others. InvalidArgument also for an
-// empty resource name and for a fraction of a whole unit.
+// empty resource name and for a fraction of that unit.
 [[nodiscard]] absl::StatusOr<int64_t> ParseExactAmount(absl::string_view resource, absl::string_view text);
 
 // Formats a value for people: "1500m" or "2" for CPU, "4Gi" for bytes, "8" for the rest.

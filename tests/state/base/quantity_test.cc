@@ -109,6 +109,11 @@ TEST(QuantityTest, ExactAmount_RefusesFractions) {
   EXPECT_EQ(*ParseExactAmount("cpu", "1500m"), 1'500);
   EXPECT_EQ(*ParseExactAmount("memory", "8Pi"), int64_t{8} << 50) << "too large to count in thousandths";
   for (const char* text : {"1500m", "0.001", "1999m", "x"}) EXPECT_FALSE(ParseExactAmount("gpu", text).ok()) << text;
+  for (const char* text : {"0.0015", "1500u", "1.0001", "1n"}) {
+    EXPECT_EQ(ParseExactAmount("cpu", text).status().message(),
+              absl::StrCat(text, " is not a whole number of thousandths"));
+  }
+  EXPECT_EQ(*ParseExactAmount("cpu", "1500000u"), 1'500);
   EXPECT_EQ(ParseExactAmount("", "1").status().message(), "names no resource; expected a name like cpu");
 }
 
