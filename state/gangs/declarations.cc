@@ -84,6 +84,7 @@ bool Gangs::TransferDeclaration(const Gang& gang) {
 void Gangs::Redeclare(const Gang& declared) {
   Gang& gang = MutateTracked(declared);
   gang.annotations.reset();
+  gang.declared_as = GangDialect::kKoordinator;  // as of a gang that was never declared
   gang.unreadable.clear();
   gang.warnings.clear();
   for (const auto& [dialect, object] : gang.objects) {

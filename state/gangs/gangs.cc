@@ -234,7 +234,7 @@ Gangs::Interned Gangs::Intern(absl::string_view name_space, absl::string_view na
   gang->name_space = std::string(name_space);
   gang->name = std::string(name);
   gang->created_ms = created_ms;
-  gang->rules.min_member = -1;
+  gang->rules = ResolveRules(nullptr, nullptr, gang->declared_as, settings_.defaults);
   gang->reason_since_ms = now_ms;
   gangs_.emplace(std::move(key), gang.get());
   ++changes_;

@@ -72,6 +72,42 @@ TEST_F(PersistedFactsTest, RecreatedPodGroup_KeepsItsNewUid) {
   EXPECT_EQ(machine_->reader().FindGang("d/g")->objects.at(GangDialect::kPodGroupSigs).uid, "second");
 }
 
+// D-8, D-12: a gang whose declaration is gone has the rules of a gang that was never declared, also after a restart.
+TEST_F(PersistedFactsTest, DeclarationRemoved_RulesAreTheSameAfterRestart) {
+  const auto rules = [this](const std::string& gang) {
+    const GangRules& of = machine_->reader().FindGang("d/" + gang)->rules;
+    return absl::StrCat("min ", of.min_member, ", total ", of.total_number, ", wait ", of.wait_time_ms, ", queue ",
+                        of.queue, ", ", ToString(of.on_timeout), ", ", ToString(of.match_policy), ", grace ",
+                        of.stale_grace_ms);
+  };
+  const auto put = [this](const std::string& gang, const std::string& uid, bool declares) {
+    PodDescription pod = Member(uid, gang, 2);
+    pod.scheduler_name.clear();
+    pod.gang.dialect = GangDialect::kApi;
+    pod.gang.declares = declares;
+    if (!declares) pod.gang.declaration = {};
+    Apply(UpsertPod{pod});
+  };
+  put("plain", "plain-1", false);
+  GangObject object{GangDialect::kApi, "d", "made", "", 1, {}};
+  object.declaration.Mutable().min_member = 3;
+  object.declaration.Mutable().queue = "blue";
+  Apply(UpsertGangObject{object});
+  put("made", "made-1", false);
+  put("own", "own-1", true);
+  put("own", "own-2", false);
+  EXPECT_NE(rules("made"), rules("plain"));
+  EXPECT_NE(rules("own"), rules("plain"));
+  Apply(RemoveGangObject{GangDialect::kApi, "d", "made", true});
+  Apply(RemovePod{"own-1"});
+  const std::string none = rules("plain");
+  EXPECT_EQ(none, "min -1, total -1, wait 600000, queue default, fail, once-satisfied, grace -1");
+  for (int restarts = 0; restarts < 2; ++restarts) {
+    for (const char* gang : {"made", "own"}) EXPECT_EQ(rules(gang), none) << gang << ", restarts: " << restarts;
+    Begin();
+  }
+}
+
 TEST_F(PersistedFactsTest, RemovedFacts_StayRemoved) {
   Apply(UpsertNode{SmallNode("n", 1)});
   Apply(UpsertPod{Declares("a", 1, 1)});
