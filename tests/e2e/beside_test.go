@@ -124,9 +124,6 @@ func compare(t *testing.T, name, reference string, names []string, run func(*con
 	}
 }
 
-// besideSettings is appended to musterd's configuration.
-var besideSettings = ""
-
 // runContest returns nil if the case failed.
 func runContest(t *testing.T, name string, c contender, run func(*contest) map[string]float64) (figures map[string]float64) {
 	home, musterd := shared.root, shared.musterd
@@ -134,7 +131,7 @@ func runContest(t *testing.T, name string, c contender, run func(*contest) map[s
 		shared.root, shared.musterd = c.root, filepath.Join(c.root, "build/release/musterd")
 	}
 	defer func() { shared.root, shared.musterd = home, musterd }()
-	shared.install(t, c.install, besideSettings)
+	shared.install(t, c.install, "")
 	t.Run(name, func(t *testing.T) {
 		w := newWorld(t, shared)
 		here := &contest{world: w, contender: c, bound: make(chan *corev1.Pod, 100_000)}
@@ -369,8 +366,8 @@ func TestBesideLargeWhileOthersWait(t *testing.T) {
 // jobs of these sizes. The rate is of the bindings between the first and the last; the wait is from a pod's creation until
 // its binding, both as the API server's watch shows them.
 func TestBesideShapes(t *testing.T) {
-	besideSettings = "\nholds:\n  max: 12000\n" // one of the gangs has 10,000 members
-	defer func() { besideSettings = "" }()
+	shared.holds = 12_000 // one of the gangs has 10,000 members
+	defer func() { shared.holds = 0 }()
 	for _, shape := range []struct{ gangs, size int }{{10_000, 1}, {500, 20}, {20, 500}, {1, 10_000}} {
 		name := fmt.Sprintf("shape %d x %d, 1,000 nodes", shape.gangs, shape.size)
 		compare(t, name, "native", []string{"plain", "native", "ungated", "gated"}, func(c *contest) map[string]float64 {

@@ -115,6 +115,8 @@ type cluster struct {
 	editScheduler func(config map[string]any)
 	// kubernetes is appended to that section of musterd's configuration; whole lines.
 	kubernetes string
+	// holds replaces holds.max of musterd's configuration; 0: as shipped.
+	holds int
 	// alsoServes is a second scheduler whose pods musterd plans; empty: none.
 	alsoServes string
 
@@ -425,6 +427,13 @@ func (c *cluster) startMuster(extra string) error {
 		serves += c.alsoServes + ", "
 	}
 	replaced := strings.NewReplacer("schedulerNames: [", serves, "kubernetes:\n", "kubernetes:\n"+c.kubernetes).Replace(c.addresses(text))
+	if c.holds > 0 {
+		shipped := "\n  max: 5000\n"
+		if !strings.Contains(replaced, shipped) {
+			return fmt.Errorf("musterd's configuration in deploy/ has no holds.max: 5000")
+		}
+		replaced = strings.Replace(replaced, shipped, fmt.Sprintf("\n  max: %d\n", c.holds), 1)
+	}
 	if err := os.WriteFile(c.path("musterd.yaml"), []byte(replaced+extra), 0o600); err != nil {
 		return err
 	}
