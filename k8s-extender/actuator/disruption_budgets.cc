@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -83,7 +84,7 @@ void DisruptionBudgets::Remove(const std::string& gang) {
 }
 
 Informer::Handlers DisruptionBudgets::Handlers() {
-  return {.read = [this](const Json& object) { return [this, object] { OnObject(object); }; },
+  return {.read = [this](const Json& object) { return Read(object); },
           .remove = [this](const std::string&, const std::string& key) { OnGone(key); },
           .identity = [](const Json& object) { return StringOrEmpty(Child(object, "metadata"), "uid"); },
           .synced =
@@ -94,16 +95,24 @@ Informer::Handlers DisruptionBudgets::Handlers() {
               }};
 }
 
-void DisruptionBudgets::OnObject(const Json& object) {
+Informer::Announcement DisruptionBudgets::Read(const Json& object) {
   const Json& metadata = Child(object, "metadata");
-  const std::string key = absl::StrCat(StringOrEmpty(metadata, "namespace"), "/", StringOrEmpty(metadata, "name"));
+  std::string key = absl::StrCat(StringOrEmpty(metadata, "namespace"), "/", StringOrEmpty(metadata, "name"));
   const bool named = absl::StartsWith(StringOrEmpty(metadata, "name"), kPrefix);
-  if (!named || StringOrEmpty(Child(metadata, "labels"), kManagedBy) != kMuster) return OnGone(key);
+  if (!named || StringOrEmpty(Child(metadata, "labels"), kManagedBy) != kMuster) {
+    return [this, key = std::move(key)] { OnGone(key); };
+  }
   const int64_t minimum = IntAt(Child(object, "spec"), "minAvailable").value_or(-1);  // -1: changed by another writer
+  return [this, key = std::move(key), minimum = static_cast<int32_t>(std::min<int64_t>(minimum, INT32_MAX))] {
+    OnBudget(key, minimum);
+  };
+}
+
+void DisruptionBudgets::OnBudget(const std::string& key, int32_t minimum) {
   MutexLock lock(&mutex_);
   Budget& budget = budgets_[key];
   ++budget.events;
-  budget.written = static_cast<int32_t>(std::min<int64_t>(minimum, INT32_MAX));
+  budget.written = minimum;
   WriteAt(budget.label.empty() ? SteadyNow() + options_.grace : SteadyNow(), key);
 }
 

@@ -55,7 +55,9 @@ class DisruptionBudgets {
     int attempts = 0;     // failed ones in a row
   };
   [[nodiscard]] Informer::Handlers Handlers();
-  void OnObject(const Json& object) ABSL_LOCKS_EXCLUDED(mutex_);
+  [[nodiscard]] Informer::Announcement Read(const Json& object);
+  // Muster's budget `key` has this minAvailable at the API server.
+  void OnBudget(const std::string& key, int32_t minimum) ABSL_LOCKS_EXCLUDED(mutex_);
   void OnGone(const std::string& key) ABSL_LOCKS_EXCLUDED(mutex_);
   void Run();
   // Waits until a budget is to be written, and returns its key. Empty: stopping.

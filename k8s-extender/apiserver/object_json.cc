@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <string>
-#include <utility>
+
+#include "absl/strings/str_cat.h"
 
 namespace muster {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 namespace ondemand = simdjson::ondemand;
 
 constexpr int kMaxDepth = 200;
-// Larger texts are pages of lists: the memory of their parser is not kept for the next event.
+// The parser of a larger text is not kept for the next event: its memory is several times the text.
 constexpr size_t kMaxKeptText = size_t{64} << 10;
 
 constexpr char kItems[] = "items";
@@ -64,12 +64,21 @@ class ObjectReader {
     }
     return out;
   }
-  // Returns false if `on_item` did.
-  static bool ReadItems(ondemand::document* document, absl::FunctionRef<bool(const Json&)> on_item) {
-    for (ondemand::value each : document->find_field_unordered(kItems).get_array()) {
-      if (!on_item(ReadValue(each, kItems, 2))) return false;
+  static Json ReadItem(ondemand::value item) { return ReadValue(item, kItems, 2); }
+  // As ReadItem, or as ParseJsonCut where simdjson cannot read it: it is nested too deeply, or a number is too large.
+  static absl::StatusOr<Json> ReadItemAlone(ondemand::value item, absl::string_view what) {
+    switch (item.type()) {
+      case ondemand::json_type::object: {
+        ondemand::object object = item.get_object();
+        return ParseObjects(View(object.raw_json()), what);
+      }
+      case ondemand::json_type::array: {
+        ondemand::array array = item.get_array();
+        return ParseObjects(View(array.raw_json()), what);
+      }
+      default:
+        return ReadItem(item);
     }
-    return true;
   }
 
  private:
@@ -133,6 +142,33 @@ Json Read(ondemand::parser* parser, const simdjson::padded_string& text) {
 
 absl::Status Stopped() { return absl::CancelledError("stopping"); }
 
+absl::Status Unreadable(absl::string_view text, absl::string_view what, const simdjson::simdjson_error& error) {
+  return absl::InvalidArgumentError(absl::StrCat(what, ": cannot be read (", text.size(), " bytes): ", error.what()));
+}
+
+// Reads items until one fails, and adds those that it has read to `read`. Throws simdjson::simdjson_error.
+absl::Status ReadItems(ondemand::document* document, absl::FunctionRef<bool(const Json& item)> on_item, size_t* read) {
+  for (ondemand::value each : document->find_field_unordered(kItems).get_array()) {
+    const Json item = ObjectReader::ReadItem(each);
+    ++*read;
+    if (!on_item(item)) return Stopped();
+  }
+  return absl::OkStatus();
+}
+
+// Reads the items behind the first `skipped`, each on its own. Throws simdjson::simdjson_error.
+absl::Status ReadItemsAlone(ondemand::document* document, size_t skipped, absl::string_view what,
+                            absl::FunctionRef<bool(const Json& item)> on_item) {
+  size_t index = 0;
+  for (ondemand::value each : document->find_field_unordered(kItems).get_array()) {
+    if (index++ < skipped) continue;
+    const absl::StatusOr<Json> item = ObjectReader::ReadItemAlone(each, what);
+    if (!item.ok()) return item.status();
+    if (!on_item(*item)) return Stopped();
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<Json> ParseObjects(absl::string_view text, absl::string_view what) {
@@ -149,35 +185,31 @@ absl::StatusOr<Json> ParseObjects(absl::string_view text, absl::string_view what
   }
 }
 
-absl::Status ReadList(absl::string_view text, absl::string_view what,
+absl::Status ReadList(std::string text, absl::string_view what,
                       absl::FunctionRef<absl::Status(const Json& head)> on_head,
                       absl::FunctionRef<bool(const Json& item)> on_item) {
-  std::optional<absl::Status> answer;
-  const auto ask_once = [&](const Json& head) {
-    if (!answer.has_value()) answer = on_head(head);
-    return *answer;
-  };
+  text.reserve(text.size() + simdjson::SIMDJSON_PADDING);
+  ondemand::parser parser;
+  size_t read = 0;
+  bool begun = false;  // with the items
   try {
-    const simdjson::padded_string padded(text.data(), text.size());
-    ondemand::parser parser;
-    ondemand::document document = parser.iterate(padded);
+    ondemand::document document = parser.iterate(text);
     const Json head = ObjectReader::ReadHead(&document);
     CheckEnd(&document);
-    if (absl::Status status = ask_once(head); !status.ok()) return status;
+    if (absl::Status status = on_head(head); !status.ok()) return status;
+    if (!Child(head, kItems).is_array()) return absl::OkStatus();
+    begun = true;
     document.rewind();
-    if (!Child(head, kItems).is_array() || ObjectReader::ReadItems(&document, on_item)) return absl::OkStatus();
-    return Stopped();
-  } catch (const simdjson::simdjson_error&) {  // as in ParseObjects
+    return ReadItems(&document, on_item, &read);
+  } catch (const simdjson::simdjson_error& error) {
+    if (!begun) return Unreadable(text, what, error);
   }
-  absl::StatusOr<Json> list = ParseJsonCut(text, what);
-  if (!list.ok()) return list.status();
-  Json items = Json::array();
-  if (Child(*list, kItems).is_array()) std::swap(items, (*list)[kItems]);
-  if (absl::Status status = ask_once(*list); !status.ok()) return status;
-  for (const Json& item : items) {
-    if (!on_item(item)) return Stopped();
+  try {
+    ondemand::document document = parser.iterate(text);
+    return ReadItemsAlone(&document, read, what, on_item);
+  } catch (const simdjson::simdjson_error& error) {
+    return Unreadable(text, what, error);
   }
-  return absl::OkStatus();
 }
 
 }  // namespace muster

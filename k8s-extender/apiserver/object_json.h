@@ -2,6 +2,8 @@
 #ifndef MUSTER_K8S_EXTENDER_APISERVER_OBJECT_JSON_H_
 #define MUSTER_K8S_EXTENDER_APISERVER_OBJECT_JSON_H_
 
+#include <string>
+
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -16,9 +18,10 @@ namespace muster {
 
 // Reads a list as ParseObjects does, one item at a time. First calls `on_head` with the fields of the list, of which
 // `items` is empty, and ends with its error. Then calls `on_item` for each item, in order, until it returns false,
-// which is Cancelled. If the text turns out to be no JSON, `on_item` may have been called for some items; if it is
-// nested too deeply, for some twice.
-[[nodiscard]] absl::Status ReadList(absl::string_view text, absl::string_view what,
+// which is Cancelled. InvalidArgument: the text is no JSON, in what is read of it, or a field beside `items` is nested
+// too deeply; `on_item` may have been called for some items. The memory that it needs is a few times the text, and
+// what one item needs.
+[[nodiscard]] absl::Status ReadList(std::string text, absl::string_view what,
                                     absl::FunctionRef<absl::Status(const Json& head)> on_head,
                                     absl::FunctionRef<bool(const Json& item)> on_item);
 

@@ -47,9 +47,13 @@ int32_t QueueObjects::not_accepted() const {
 }
 
 Informer::Handlers QueueObjects::Handlers(std::function<void()> synced) {
-  return {.read = [this](const Json& object) { return [this, object] { Upsert(object); }; },
+  const auto name_of = [](const Json& object) { return StringOrEmpty(Child(object, "metadata"), "name"); };
+  return {.read =
+              [this, name_of](const Json& json) {
+                return [this, name = name_of(json), object = Read(json)]() mutable { Upsert(name, std::move(object)); };
+              },
           .remove = [this](const std::string& name, const std::string&) { Remove(name); },
-          .identity = [](const Json& object) { return StringOrEmpty(Child(object, "metadata"), "name"); },
+          .identity = name_of,
           .synced =
               [this, synced = std::move(synced)] {
                 {
@@ -61,7 +65,7 @@ Informer::Handlers QueueObjects::Handlers(std::function<void()> synced) {
               }};
 }
 
-void QueueObjects::Upsert(const Json& json) {
+QueueObjects::Object QueueObjects::Read(const Json& json) {
   const Json& metadata = Child(json, "metadata");
   Object object{StringOrEmpty(metadata, "creationTimestamp"),
                 IntAt(metadata, "generation").value_or(0),
@@ -77,8 +81,12 @@ void QueueObjects::Upsert(const Json& json) {
       object.since = StringOrEmpty(each, "lastTransitionTime");
     }
   }
+  return object;
+}
+
+void QueueObjects::Upsert(const std::string& name, Object object) {
   MutexLock lock(&mutex_);
-  objects_.insert_or_assign(StringOrEmpty(metadata, "name"), std::move(object));
+  objects_.insert_or_assign(name, std::move(object));
   if (listed_) ValidateTree();
 }
 

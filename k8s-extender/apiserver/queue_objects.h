@@ -48,7 +48,8 @@ class QueueObjects {
     std::string since;  // time of its last transition
     Condition wanted;
   };
-  void Upsert(const Json& object);
+  [[nodiscard]] static Object Read(const Json& object);
+  void Upsert(const std::string& name, Object object);
   void Remove(const std::string& name);
   void ValidateTree() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Run();
