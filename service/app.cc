@@ -422,5 +422,4 @@ std::string App::NotReadyReason() const {
   if (feed_ != nullptr && !feed_->synced()) return "the cluster has not been read yet";
   return "";
 }
-
 }  // namespace muster

@@ -1,11 +1,11 @@
 // The gauges of /metrics (SPEC S-4), read from the parts of App when it is scraped.
-#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "k8s-extender/actuator/actuator.h"
+#include "k8s-extender/actuator/disruption_budgets.h"
 #include "k8s-extender/apiserver/cluster_feed.h"
 #include "service/app.h"
 #include "service/engine/engine.h"
@@ -103,15 +103,15 @@ void App::ReadGauges(const Metrics::SetGauge& set) const {
     set("muster_events_dropped_total", "", "", static_cast<double>(stats.dropped_events));
   }
   if (feed_ == nullptr) return;
-  const auto now_ms =
-      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
-          .count();
-  for (const auto& [path, stats] : feed_->stats()) {
+  auto informers = feed_->stats();
+  if (budgets_ != nullptr) informers.emplace_back(budgets_->informer().path(), budgets_->informer().stats());
+  for (const auto& [path, stats] : informers) {
     set("muster_informer_synced", "path", path, stats.synced ? 1 : 0);
+    set("muster_informer_failing", "path", path, stats.error.ok() ? 0 : 1);
     set("muster_informer_objects", "path", path, static_cast<double>(stats.objects));
     set("muster_informer_errors_total", "path", path, static_cast<double>(stats.errors));
     set("muster_informer_lag_seconds", "path", path,
-        stats.synced ? static_cast<double>(now_ms - stats.last_contact_ms) / 1000 : 0);
+        stats.synced ? absl::ToDoubleSeconds(SteadyNow() - stats.last_contact) : 0);
   }
 }
 

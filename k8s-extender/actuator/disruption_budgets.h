@@ -41,6 +41,9 @@ class DisruptionBudgets {
   // The gang "namespace/name" was removed.
   void Remove(const std::string& gang);
 
+  // Of the budgets.
+  [[nodiscard]] const Informer& informer() const { return informer_; }
+
   // The number of pods that must stay; 0: the gang has no budget. A gang has one from its start to its end, if it needs
   // at least two pods and is not being evicted to start again as a whole (G-13). `before`: the number of the budget
   // that it has.

@@ -5,6 +5,7 @@
 #include <openssl/x509.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -25,8 +26,9 @@ constexpr size_t kMaxIdle = 64;
 // At most this long, Stop keeps closing connections that are in use.
 constexpr absl::Duration kStop = absl::Seconds(1);
 constexpr absl::Duration kStopPollInterval = absl::Milliseconds(10);
-constexpr size_t kMaxLine = 16 << 20;
-constexpr size_t kMaxAnswer = 256 << 20;  // a page of a list; an object in etcd has at most 1.5 MiB
+constexpr size_t kMaxLine = 16 << 20;  // an object in etcd has at most 1.5 MiB, and as JSON a few times as much
+constexpr size_t kMaxPages = size_t{96} << 20;  // pages of lists in flight; reading one takes a few times its size
+constexpr size_t kMaxStatus = 1 << 20;
 constexpr size_t kStatusMessage = 1'000;
 constexpr size_t kMessage = 200;
 
@@ -73,6 +75,19 @@ const char* ContentType(KubeMethod method) {
   }
 }
 
+// An encoded body is refused unread: a few kilobytes can decompress to gigabytes.
+absl::Status CheckEncoding(const httplib::Response& answer) {
+  const std::string encoding = answer.get_header_value("Content-Encoding");
+  if (encoding.empty() || encoding == "identity") return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("API server: answered HTTP ", answer.status,
+                                                    " with Content-Encoding ", Quoted(Plain(encoding)),
+                                                    "; the request accepts only identity"));
+}
+
+absl::Status TooLarge(absl::string_view what, size_t max_bytes) {
+  return absl::ResourceExhaustedError(absl::StrCat("API server: ", what, " of more than ", max_bytes >> 20, " MiB"));
+}
+
 absl::Status TransportError(httplib::Error error) {
   const std::string text = absl::StrCat("API server: ", httplib::to_string(error));
   if (error == httplib::Error::Read || error == httplib::Error::Write) return absl::DeadlineExceededError(text);
@@ -81,7 +96,7 @@ absl::Status TransportError(httplib::Error error) {
 
 }  // namespace
 
-KubeClient::KubeClient(KubeConfig config) : config_(std::move(config)) {}
+KubeClient::KubeClient(KubeConfig config) : config_(std::move(config)), pages_(kMaxPages) {}
 KubeClient::~KubeClient() { Stop(); }
 
 absl::StatusOr<KubeClient::Connection> KubeClient::Connect() {
@@ -116,6 +131,7 @@ absl::StatusOr<KubeClient::Connection> KubeClient::Connect() {
   }
   connection->set_keep_alive(true);
   connection->set_tcp_nodelay(true);
+  connection->set_decompress(false);
   connection->set_connection_timeout(absl::ToInt64Seconds(kConnect));
   return connection;
 }
@@ -192,7 +208,7 @@ void KubeClient::InvalidateToken() {
 }
 
 absl::StatusOr<KubeResponse> KubeClient::Send(KubeMethod method, const std::string& path, const std::string& body,
-                                              absl::Duration timeout) {
+                                              absl::Duration timeout, size_t max_bytes) {
   absl::StatusOr<Connection> connection = AcquireConnection(timeout);
   if (!connection.ok()) return connection.status();
   httplib::Headers headers = CommonHeaders();
@@ -211,15 +227,25 @@ absl::StatusOr<KubeResponse> KubeClient::Send(KubeMethod method, const std::stri
     request.body = body;
     request.headers.emplace("Content-Type", ContentType(method));
   }
+  absl::Status refused;
+  request.response_handler = [&](const httplib::Response& head) {
+    refused = CheckEncoding(head);
+    size_t length = 0;
+    if (!absl::SimpleAtoi(head.get_header_value("Content-Length"), &length)) length = 0;
+    if (refused.ok() && length > max_bytes) refused = TooLarge("an answer", max_bytes);
+    if (refused.ok()) response.body.reserve(length);
+    return refused.ok();
+  };
   request.content_receiver = [&](const char* data, size_t size, uint64_t, uint64_t) {
-    response.body.append(data, size);
-    return response.body.size() <= kMaxAnswer;
+    if (size > max_bytes - response.body.size()) refused = TooLarge("an answer", max_bytes);
+    if (refused.ok()) response.body.append(data, size);
+    return refused.ok();
   };
   httplib::Response answer;
   httplib::Error error = httplib::Error::Success;
   const bool sent = (*connection)->send(request, answer, error);
   if (!ReturnConnection(*connection, sent)) return absl::DeadlineExceededError("API server: no whole answer in time");
-  if (!sent) return StatusOfError(error);
+  if (!sent) return refused.ok() ? StatusOfError(error) : refused;
   response.status = answer.status;
   if (response.status == 401) InvalidateToken();
   if (!absl::SimpleAtoi(answer.get_header_value("Retry-After"), &response.retry_after_s)) response.retry_after_s = 0;
@@ -227,6 +253,7 @@ absl::StatusOr<KubeResponse> KubeClient::Send(KubeMethod method, const std::stri
 }
 
 absl::StatusOr<KubeResponse> KubeClient::Watch(const std::string& path, absl::Duration silence,
+                                               const std::function<void()>& opened,
                                                const std::function<bool(absl::string_view)>& line,
                                                const std::atomic<bool>& stop) {
   absl::StatusOr<Connection> made = Connect();
@@ -244,34 +271,41 @@ absl::StatusOr<KubeResponse> KubeClient::Watch(const std::string& path, absl::Du
   if (const std::string token = Token(); !token.empty())
     headers.emplace("Authorization", absl::StrCat("Bearer ", token));
   KubeResponse response;
+  absl::Status refused;
   std::string pending;
   const auto head = [&](const httplib::Response& answer) {
     response.status = answer.status;
     watchdog_.SetDeadline(watched, absl::InfiniteFuture());
     if (!absl::SimpleAtoi(answer.get_header_value("Retry-After"), &response.retry_after_s)) response.retry_after_s = 0;
-    return true;
+    refused = CheckEncoding(answer);
+    if (refused.ok() && response.status == 200) opened();
+    return refused.ok();
   };
   const auto body = [&](const char* data, size_t size) {
     if (stop) return false;
+    const size_t before = pending.size();  // the beginning of a line
     pending.append(data, size);
-    if (response.status != 200) return pending.size() < kMaxLine;
+    if (response.status != 200) return pending.size() < kMaxStatus;
     size_t start = 0;
-    for (size_t end = pending.find('\n'); end != std::string::npos; end = pending.find('\n', start)) {
+    for (size_t end = pending.find('\n', before); end != std::string::npos; end = pending.find('\n', start)) {
       if (!line(absl::string_view(pending).substr(start, end - start))) return false;
       start = end + 1;
     }
     pending.erase(0, start);
-    return pending.size() < kMaxLine;
+    if (pending.size() > kMaxLine) refused = TooLarge("a line of a watch", kMaxLine);
+    return refused.ok();
   };
   const httplib::Result result = connection->Get(path, headers, head, body);
   static_cast<void>(RemoveInUse(connection));
   if (response.status == 401) InvalidateToken();
+  if (!refused.ok()) return refused;
   if (response.status == 0) return StatusOfError(result.error());
   if (response.status != 200) response.body = std::move(pending);
   return response;
 }
 
 void KubeClient::Stop() {
+  pages_.Close();
   // Repeated: a request that is just about to begin would miss a single attempt.
   for (const absl::Time end = SteadyNow() + kStop; SteadyNow() < end; absl::SleepFor(kStopPollInterval)) {
     std::vector<Connection> in_use;
@@ -287,11 +321,29 @@ void KubeClient::Stop() {
 }
 
 std::string StatusMessage(const KubeResponse& response) {
-  const absl::StatusOr<Json> parsed = ParseJson(response.body, "response");
-  std::string message = parsed.ok() ? StringOrEmpty(*parsed, "message").substr(0, kStatusMessage) : "";
+  std::string message;
+  if (response.body.size() <= kMaxStatus) {
+    const absl::StatusOr<Json> parsed = ParseJson(response.body, "response");
+    if (parsed.ok()) message = StringOrEmpty(*parsed, "message").substr(0, kStatusMessage);
+  }
   // A proxy's answer may be binary.
   if (message.empty()) message = response.body.substr(0, kMessage);
   return absl::StrCat("HTTP ", response.status, ": ", Plain(message));
+}
+
+std::string EscapeQuery(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.' || c == '~') {
+      out += c;
+    } else {
+      static constexpr char kHex[] = "0123456789ABCDEF";
+      out += '%';
+      out += kHex[(static_cast<unsigned char>(c) >> 4) & 15];
+      out += kHex[static_cast<unsigned char>(c) & 15];
+    }
+  }
+  return out;
 }
 
 }  // namespace muster

@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "k8s-extender/apiserver/kube_config.h"
+#include "k8s-extender/apiserver/page_budget.h"
 #include "support/sync.h"
 #include "support/watchdog.h"
 
@@ -37,19 +38,27 @@ class KubeClient {
   explicit KubeClient(KubeConfig config);
   ~KubeClient();
 
-  // Sends one request. Any HTTP status is an answer. DeadlineExceeded or Unavailable: there was none in time, or it is
-  // larger than any list (the request may have arrived nevertheless). Cancelled: after Stop. `timeout` bounds the whole
-  // request, however slowly the answer arrives.
-  [[nodiscard]] absl::StatusOr<KubeResponse> Send(KubeMethod method, const std::string& path, const std::string& body,
-                                                  absl::Duration timeout);
+  static constexpr size_t kMaxAnswer = size_t{32} << 20;  // bytes of an answer, unless a request states its own bound
 
-  // Streams a watch: calls `line` for each line until it returns false, the server ends the stream, or the stream is
-  // silent for `silence`. Returns the HTTP status and, when it is not 200, the body.
+  // Sends one request. Any HTTP status is an answer. In all other cases the request may have arrived nevertheless:
+  // - DeadlineExceeded or Unavailable: there was no answer in time;
+  // - ResourceExhausted: the body of the answer is larger than `max_bytes`, and was not read to its end;
+  // - FailedPrecondition: the body is compressed, although the request forbids it, and was not read.
+  // Cancelled: after Stop. `timeout` bounds the whole request, however slowly the answer arrives.
+  [[nodiscard]] absl::StatusOr<KubeResponse> Send(KubeMethod method, const std::string& path, const std::string& body,
+                                                  absl::Duration timeout, size_t max_bytes = kMaxAnswer);
+
+  // Streams a watch: calls `opened` when the server has answered 200, then `line` for each line until it returns false,
+  // the server ends the stream, or the stream is silent for `silence`. Returns the HTTP status and, when it is not 200,
+  // the beginning of the body. ResourceExhausted: a line is larger than any event. FailedPrecondition: as for Send.
   [[nodiscard]] absl::StatusOr<KubeResponse> Watch(const std::string& path, absl::Duration silence,
+                                                   const std::function<void()>& opened,
                                                    const std::function<bool(absl::string_view)>& line,
                                                    const std::atomic<bool>& stop);
   // Ends every watch and every request in flight (which may have arrived nevertheless), and refuses new ones.
   void Stop();
+  // For the lists that are requested over this client.
+  [[nodiscard]] PageBudget& pages() { return pages_; }
 
  private:
   using Connection = std::shared_ptr<httplib::ClientImpl>;
@@ -66,6 +75,7 @@ class KubeClient {
   void InvalidateToken();
 
   const KubeConfig config_;
+  PageBudget pages_;
   Watchdog watchdog_;
   Mutex mutex_;
   struct Idle {
@@ -85,6 +95,9 @@ class KubeClient {
 
 // The message of a v1.Status body, or the first bytes of any other body.
 [[nodiscard]] std::string StatusMessage(const KubeResponse& response);
+
+// The text, percent-encoded as the value of a parameter of a query.
+[[nodiscard]] std::string EscapeQuery(const std::string& text);
 
 }  // namespace muster
 

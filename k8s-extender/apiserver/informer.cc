@@ -3,7 +3,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <chrono>
 #include <deque>
 #include <future>
 #include <random>
@@ -19,25 +18,23 @@
 namespace muster {
 namespace {
 
-constexpr int kPage = 500;
-constexpr size_t kPageReaders = 3;  // pages that are read at a time; each is a few megabytes
-constexpr absl::Duration kListTimeout = absl::Seconds(60);
+constexpr size_t kPageReaders = 3;  // pages that are read at a time
+// A list that lacks this many objects of those that its requests asked for, or that has this many, has no end. Servers
+// fill every page but the last.
+constexpr int64_t kMaxMissing = 50'000;
+constexpr size_t kMaxObjects = 2'000'000;
 constexpr int kWatchSeconds = 300;
 // Bookmarks arrive about once a minute; a stream that is silent for longer is dead.
 constexpr absl::Duration kSilence = absl::Seconds(150);
 constexpr int kMaxFailuresShift = 5;
+constexpr size_t kErrorMessage = 1'000;
 // Servers usually ask for about a second; longer requests are limited to this.
 constexpr int kMaxRetryAfterS = 30;
 // A watch that ends sooner without an event is a failure: the next one begins after a pause.
-constexpr int64_t kShortWatchMs = 1'000;
+constexpr absl::Duration kShortWatch = absl::Seconds(1);
 // After this many futile watches everything is listed again: the server may no longer have their version, or, after a
 // restore, not yet have it.
 constexpr int kMaxFutileWatches = 3;
-
-int64_t SteadyMs() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 std::string KeyOf(const Json& object) {
   const Json& metadata = Child(object, "metadata");
@@ -46,19 +43,9 @@ std::string KeyOf(const Json& object) {
 
 std::string VersionOf(const Json& object) { return StringOrEmpty(Child(object, "metadata"), "resourceVersion"); }
 
-std::string EscapeQuery(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.' || c == '~') {
-      out += c;
-    } else {
-      static constexpr char kHex[] = "0123456789ABCDEF";
-      out += '%';
-      out += kHex[(static_cast<unsigned char>(c) >> 4) & 15];
-      out += kHex[static_cast<unsigned char>(c) & 15];
-    }
-  }
-  return out;
+void SetSucceeded(InformerStats* stats) {
+  stats->error = absl::OkStatus();
+  stats->failing_since = absl::InfiniteFuture();
 }
 
 // A response that is not a list gives no information about existing objects.
@@ -134,7 +121,8 @@ void Informer::Fail(const absl::Status& status, int* failures) {
   {
     MutexLock lock(&mutex_);
     ++stats_.errors;
-    stats_.last_error = std::string(status.message());
+    stats_.error = status;
+    stats_.failing_since = std::min(stats_.failing_since, SteadyNow());
   }
   if (*failures == 1 || *failures % 10 == 0) {
     spdlog::warn("informer {}: {} (failure {}, next try in {} ms)", path_, std::string(status.message()), *failures,
@@ -144,21 +132,16 @@ void Informer::Fail(const absl::Status& status, int* failures) {
   if (!stop_) stopped_.WaitWithTimeout(&wait_mutex_, absl::Milliseconds(wait_ms));
 }
 
-std::future<absl::StatusOr<KubeResponse>> Informer::RequestPage(const std::string& token) {
-  std::string path = absl::StrCat(path_, "?limit=", kPage);
-  if (!token.empty()) absl::StrAppend(&path, "&continue=", EscapeQuery(token));
-  return std::async(std::launch::async, [client = client_, path = std::move(path)] {
-    return client->Send(KubeMethod::kGet, path, "", kListTimeout);
-  });
-}
-
 Informer::Object Informer::Read(const Json& object) const {
   return {KeyOf(object), handlers_.identity(object), handlers_.read(object)};
 }
 
-std::future<Informer::Page> Informer::ReadPage(std::string body, std::promise<absl::StatusOr<PageHead>> head) {
-  const auto read = [this](const std::string& text, std::promise<absl::StatusOr<PageHead>> first) {
+std::future<Informer::Page> Informer::ReadPage(PageRequests::Page requested,
+                                               std::promise<absl::StatusOr<PageHead>> head) {
+  // Takes the page by value: its text and its share of the budget end when it has been read.
+  const auto read = [this](PageRequests::Page received, std::promise<absl::StatusOr<PageHead>> first) {
     Page page;
+    page.limit = received.limit;
     bool answered = false;
     const auto on_head = [&](const Json& list) {
       absl::Status is_list = CheckList(list);
@@ -175,35 +158,40 @@ std::future<Informer::Page> Informer::ReadPage(std::string body, std::promise<ab
       page.objects.push_back(Read(item));
       return !stop_;
     };
-    page.status = ReadList(text, "list", on_head, on_item);
+    page.status = ReadList(std::move(received.response.body), "list", on_head, on_item);
     if (!answered) first.set_value(page.status.ok() ? absl::InternalError("a list without a head") : page.status);
     return page;
   };
-  return std::async(std::launch::async, read, std::move(body), std::move(head));
+  return std::async(std::launch::async, read, std::move(requested), std::move(head));
 }
 
-absl::StatusOr<std::string> Informer::ReadPages(absl::FunctionRef<void(std::vector<Object>)> on_page) {
+absl::StatusOr<std::string> Informer::ReadPages(absl::FunctionRef<absl::Status(Page)> on_page) {
   std::string version;
+  std::string token;
   std::deque<std::future<Page>> reading;
   const auto take = [&] {
     Page page = reading.front().get();
     reading.pop_front();
-    if (page.status.ok()) on_page(std::move(page.objects));
-    return page.status;
+    return page.status.ok() ? on_page(std::move(page)) : page.status;
   };
-  std::future<absl::StatusOr<KubeResponse>> next = RequestPage("");
+  PageRequests requests(path_, client_);
+  std::future<absl::StatusOr<PageRequests::Page>> next = requests.Request("");
   while (next.valid()) {
-    absl::StatusOr<KubeResponse> response = next.get();
-    if (!response.ok()) return response.status();
-    if (response->status != 200) return Refused(*response);
+    absl::StatusOr<PageRequests::Page> requested = next.get();
+    if (!requested.ok()) return requested.status();
+    if (requested->response.status != 200) return Refused(requested->response);
     std::promise<absl::StatusOr<PageHead>> promised;
     std::future<absl::StatusOr<PageHead>> awaited = promised.get_future();
-    reading.push_back(ReadPage(std::move(response->body), std::move(promised)));
+    reading.push_back(ReadPage(*std::move(requested), std::move(promised)));
     const absl::StatusOr<PageHead> head = awaited.get();
     if (!head.ok()) return head.status();
+    if (!token.empty() && head->token == token) {
+      return absl::UnavailableError("the list does not end: a page has the continue token that it was requested with");
+    }
     version = head->version;
+    token = head->token;
     // The server makes the next page while these are read.
-    if (!head->token.empty()) next = RequestPage(head->token);
+    if (!token.empty()) next = requests.Request(token);
     if (reading.size() < kPageReaders) continue;
     if (absl::Status read = take(); !read.ok()) return read;
   }
@@ -213,15 +201,24 @@ absl::StatusOr<std::string> Informer::ReadPages(absl::FunctionRef<void(std::vect
   return version;
 }
 
+absl::Status Informer::TakePage(Page page, std::set<std::string>* seen, int64_t* missing) {
+  const size_t before = seen->size();
+  for (Object& object : page.objects) {
+    seen->insert(object.key);
+    MutexLock lock(&objects_mutex_);
+    Upsert(std::move(object));
+  }
+  *missing += std::max<int64_t>(0, page.limit - static_cast<int64_t>(seen->size() - before));
+  if (*missing <= kMaxMissing && seen->size() <= kMaxObjects) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("the list does not end: its pages have had ", seen->size(),
+                                             " different objects, ", *missing, " fewer than were asked for"));
+}
+
 absl::Status Informer::List() {
   std::set<std::string> seen;
-  const absl::StatusOr<std::string> version = ReadPages([&](std::vector<Object> page) {
-    for (Object& object : page) {
-      seen.insert(object.key);
-      MutexLock lock(&objects_mutex_);
-      Upsert(std::move(object));
-    }
-  });
+  int64_t missing = 0;
+  const absl::StatusOr<std::string> version =
+      ReadPages([&](Page page) { return TakePage(std::move(page), &seen, &missing); });
   if (!version.ok()) return version.status();
   size_t objects = 0;
   {
@@ -244,8 +241,8 @@ absl::Status Informer::List() {
     stats_.synced = true;
     ++stats_.relists;
     stats_.objects = objects;
-    stats_.last_contact_ms = SteadyMs();
-    stats_.last_error.clear();
+    stats_.last_contact = SteadyNow();
+    SetSucceeded(&stats_);
   }
   if (first && handlers_.synced) handlers_.synced();
   return absl::OkStatus();
@@ -253,22 +250,35 @@ absl::Status Informer::List() {
 
 absl::Status Informer::Watch() {
   absl::Status failure;
-  const int64_t begun = SteadyMs();
+  const absl::Time begun = SteadyNow();
   const uint64_t before = events_;
   const std::string path = absl::StrCat(path_, "?watch=1&allowWatchBookmarks=true&timeoutSeconds=", kWatchSeconds,
                                         "&resourceVersion=", EscapeQuery(version()));
+  const auto opened = [this] {
+    MutexLock lock(&mutex_);
+    watch_opened_ = SteadyNow();
+  };
   const absl::StatusOr<KubeResponse> response = client_->Watch(
-      path, kSilence, [&](absl::string_view line) { return OnLine(line, &failure); }, stop_);
+      path, kSilence, opened, [&](absl::string_view line) { return OnLine(line, &failure); }, stop_);
+  {
+    MutexLock lock(&mutex_);
+    if (WatchIsSteady()) SetSucceeded(&stats_);
+    watch_opened_ = absl::InfiniteFuture();
+  }
+  // The next watch would have the same event again; a list reads what is in it.
+  if (absl::IsResourceExhausted(response.status())) return absl::OutOfRangeError(response.status().message());
   if (!response.ok()) return response.status();
   const bool busy = response->status == 429 || response->status == 503;  // a list would load it even more
   if (!busy) ++futile_watches_;
   if (response->status != 200) return Refused(*response);
-  if (failure.ok() && events_ == before && SteadyMs() - begun < kShortWatchMs) {
+  if (failure.ok() && events_ == before && SteadyNow() - begun < kShortWatch) {
     return absl::UnavailableError("the watch ended as soon as it began");
   }
   if (failure.ok() || events_ != before) futile_watches_ = 0;
   return failure;  // a stream that ended normally resumes from its version
 }
+
+bool Informer::WatchIsSteady() const { return SteadyNow() - watch_opened_ >= kShortWatch; }
 
 absl::Status Informer::Refused(const KubeResponse& response) {
   retry_after_s_ = response.retry_after_s;
@@ -285,7 +295,7 @@ bool Informer::OnLine(absl::string_view line, absl::Status* failure) {
   const Json& object = Child(*event, "object");
   if (type == "ERROR") {
     const int64_t code = IntAt(object, "code").value_or(0);
-    const std::string message = StringOrEmpty(object, "message");
+    const std::string message = Plain(StringOrEmpty(object, "message").substr(0, kErrorMessage));
     *failure = code == 410 ? absl::OutOfRangeError(message) : absl::UnavailableError(message);
     return false;
   }
@@ -300,7 +310,8 @@ bool Informer::OnLine(absl::string_view line, absl::Status* failure) {
   MutexLock lock(&mutex_);
   ++stats_.events;
   stats_.objects = objects;
-  stats_.last_contact_ms = SteadyMs();
+  stats_.last_contact = SteadyNow();
+  if (type != "BOOKMARK") SetSucceeded(&stats_);
   return !stop_;
 }
 
@@ -355,7 +366,9 @@ void Informer::Upsert(Object object) {
 
 InformerStats Informer::stats() const {
   MutexLock lock(&mutex_);
-  return stats_;
+  InformerStats stats = stats_;
+  if (WatchIsSteady()) SetSucceeded(&stats);
+  return stats;
 }
 
 }  // namespace muster

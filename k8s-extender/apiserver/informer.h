@@ -1,5 +1,8 @@
 // Follows one kind of object at the API server (SPEC K-10): paged list, read by several threads; watch with bookmarks,
 // resume, relist on 410, detection of missed deletions, jittered back-off.
+//
+// Of each object it keeps "namespace/name" and its identity: about 250 bytes, at most 600. While it lists, PageBudget
+// bounds the bytes of pages, and of an object only what its announcement needs outlives the page.
 #ifndef MUSTER_K8S_EXTENDER_APISERVER_INFORMER_H_
 #define MUSTER_K8S_EXTENDER_APISERVER_INFORMER_H_
 
@@ -7,13 +10,17 @@
 #include <functional>
 #include <future>
 #include <map>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "k8s-extender/apiserver/client.h"
+#include "k8s-extender/apiserver/page_requests.h"
 #include "support/json.h"
 #include "support/sync.h"
 
@@ -25,8 +32,9 @@ struct InformerStats {
   uint64_t events = 0;
   uint64_t relists = 0;
   uint64_t errors = 0;
-  int64_t last_contact_ms = 0;  // last response from the API server, steady clock
-  std::string last_error;
+  absl::Time last_contact = absl::InfinitePast();     // the last list or event, steady clock
+  absl::Status error;                                 // of the last list or watch; OK: the informer is not failing
+  absl::Time failing_since = absl::InfiniteFuture();  // the first failure in a row, steady clock; infinite: none
 };
 
 class Informer {
@@ -69,16 +77,21 @@ class Informer {
   struct Page {
     absl::Status status;
     std::vector<Object> objects;
+    int limit = 0;  // the number of objects that was asked for
   };
   [[nodiscard]] absl::Status List();
-  // Requests all pages and reads up to kPageReaders at a time; `on_page` is called for each, in order. The result is
-  // the version of the list.
-  [[nodiscard]] absl::StatusOr<std::string> ReadPages(absl::FunctionRef<void(std::vector<Object>)> on_page);
-  // Each on a thread of its own. Empty `token`: the first page.
-  [[nodiscard]] std::future<absl::StatusOr<KubeResponse>> RequestPage(const std::string& token);
-  [[nodiscard]] std::future<Page> ReadPage(std::string body, std::promise<absl::StatusOr<PageHead>> head);
+  // Announces the objects of a page. `seen`: the keys of the list so far. `missing`: how many objects its pages lacked
+  // of those that were asked for. Unavailable: the list does not end.
+  [[nodiscard]] absl::Status TakePage(Page page, std::set<std::string>* seen, int64_t* missing);
+  // Requests all pages and reads up to kPageReaders at a time; `on_page` is called for each, in order, until it fails.
+  // The result is the version of the list.
+  [[nodiscard]] absl::StatusOr<std::string> ReadPages(absl::FunctionRef<absl::Status(Page)> on_page);
+  // On a thread of its own.
+  [[nodiscard]] std::future<Page> ReadPage(PageRequests::Page requested, std::promise<absl::StatusOr<PageHead>> head);
   [[nodiscard]] Object Read(const Json& object) const;
   [[nodiscard]] absl::Status Watch();
+  // Whether a watch has been open long enough to be in order without an event.
+  [[nodiscard]] bool WatchIsSteady() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   [[nodiscard]] bool OnLine(absl::string_view line, absl::Status* failure) ABSL_LOCKS_EXCLUDED(objects_mutex_);
   [[nodiscard]] std::string version() const ABSL_LOCKS_EXCLUDED(objects_mutex_);
   void ForgetVersion() ABSL_LOCKS_EXCLUDED(objects_mutex_);
@@ -104,6 +117,7 @@ class Informer {
   CondVar stopped_;
   mutable Mutex mutex_;
   InformerStats stats_ ABSL_GUARDED_BY(mutex_);
+  absl::Time watch_opened_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // steady clock; infinite: none is open
   std::thread thread_;
 };
 

@@ -53,6 +53,7 @@ const std::map<std::string, std::string>& Help() {
       {"muster_store_pending_batches", "Batches of commands that wait for the store"},
       {"muster_store_commits_total", "Commits of the store since the start"},
       {"muster_informer_synced", "1 when the informer has listed its objects"},
+      {"muster_informer_failing", "1 while the informer's last list or watch failed"},
       {"muster_informer_objects", "Objects the informer knows"},
       {"muster_informer_lag_seconds", "Time since the API server was last heard of"},
       {"muster_informer_errors_total", "Failed lists and watches"},

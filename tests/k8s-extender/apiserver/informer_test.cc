@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "support/sync.h"
 #include "tests/support/local_server.h"
 #include "tests/support/warm_libraries.h"
@@ -357,6 +358,60 @@ TEST(Informer, BusyServer_NotFlooded) {
   busy.retry_after_s = 2;
   busy.lists.assign(1'000, {429, "{}"});
   EXPECT_EQ(asked(&busy, absl::Milliseconds(1'500)), 1U) << "not before the 2 s are over";
+}
+
+// Whether an informer is failing, since when and why: its facts are current only while lists or watches succeed.
+TEST(Informer, FailingLists_ShownUntilOneSucceeds) {
+  FakeApi api;
+  api.retry_after_s = 1;
+  api.lists = {{403, R"({"kind":"Status","message":"things is forbidden"})"}, {200, List("", "", 5)}};
+  KubeClient client(ServerAt(api.port));
+  Informer informer("/things", &client, IgnoreAll());
+  EXPECT_TRUE(informer.stats().error.ok());
+  const absl::Time begun = SteadyNow();
+  informer.Start();
+  InformerStats stats = informer.stats();
+  for (int i = 0; i < 2'000 && stats.error.ok(); ++i, stats = informer.stats()) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_TRUE(absl::IsPermissionDenied(stats.error)) << stats.error;
+  EXPECT_NE(stats.error.message().find("things is forbidden"), std::string::npos) << stats.error;
+  EXPECT_GE(stats.failing_since, begun);
+  EXPECT_LE(stats.failing_since, SteadyNow());
+  for (int i = 0; i < 2'000 && !stats.synced; ++i, stats = informer.stats()) absl::SleepFor(absl::Milliseconds(10));
+  EXPECT_TRUE(stats.synced);
+  // The watches fail now.
+  const absl::Time listed = stats.last_contact;
+  for (int i = 0; i < 2'000 && stats.error.ok(); ++i, stats = informer.stats()) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_FALSE(stats.error.ok());
+  EXPECT_GE(stats.failing_since, listed) << "the list was a success";
+  informer.Stop();
+}
+
+// On a quiet cluster a watch has no event for a minute.
+TEST(Informer, SilentWatch_EndsFailure) {
+  std::atomic<int> watches{0};
+  LocalServer<> server;
+  server->Get("/things", [&](const httplib::Request& request, httplib::Response& response) {
+    if (!request.has_param("watch")) return response.set_content(List("", "", 5), "application/json; charset=utf-8");
+    if (++watches == 1) {
+      response.status = 500;
+      return;
+    }
+    response.set_chunked_content_provider("application/json", [](size_t, httplib::DataSink& sink) {
+      absl::SleepFor(absl::Milliseconds(10));
+      return sink.is_writable();
+    });
+  });
+  ASSERT_TRUE(WarmLibraries());
+  KubeClient client(ServerAt(server.Start()));
+  Informer informer("/things", &client, IgnoreAll());
+  informer.Start();
+  const auto fails = [&] { return !informer.stats().error.ok(); };
+  for (int i = 0; i < 2'000 && !fails(); ++i) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_TRUE(fails());
+  for (int i = 0; i < 2'000 && fails(); ++i) absl::SleepFor(absl::Milliseconds(10));
+  EXPECT_FALSE(fails());
+  EXPECT_EQ(informer.stats().errors, 1U);
+  informer.Stop();
 }
 
 TEST(KubeClient, HangingServer_TimesOut) {
