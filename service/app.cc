@@ -419,7 +419,6 @@ std::string App::NotReadyReason() const {
   if (const std::string trouble = engine_->stats().store_error; !trouble.empty()) {
     return absl::StrCat("the store refuses commits: ", trouble);
   }
-  if (feed_ != nullptr && !feed_->synced()) return "the cluster has not been read yet";
-  return "";
+  return feed_ != nullptr ? feed_->NotReadyReason() : "";
 }
 }  // namespace muster

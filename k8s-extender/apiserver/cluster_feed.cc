@@ -31,6 +31,7 @@ constexpr std::array<PodGroupApi, 5> kPodGroupApis = {
      {GangDialect::kVolcano, "scheduling.volcano.sh", "v1beta1"}}};
 
 constexpr char kNamespaces[] = "/api/v1/namespaces";
+constexpr char kNodesPath[] = "/api/v1/nodes";
 constexpr char kPodsPath[] = "/api/v1/pods";
 
 std::string UidOf(const Json& object) { return StringOrEmpty(Child(object, "metadata"), "uid"); }
@@ -246,12 +247,19 @@ std::vector<ClusterFeed::Source> ClusterFeed::OptionalSources() {
 }
 
 absl::Status ClusterFeed::Start() {
+  absl::Status started = StartInformers();
+  MutexLock lock(&mutex_);
+  start_error_ = std::string(started.message());
+  return started;
+}
+
+absl::Status ClusterFeed::StartInformers() {
   std::vector<std::unique_ptr<Informer>> made;
   ExpectFacts expected{{"nodes", "pods"}};
   const auto add = [&](const std::string& path, Informer::Handlers handlers) {
     made.push_back(std::make_unique<Informer>(path, client_, std::move(handlers)));
   };
-  add("/api/v1/nodes", NodeHandlers());
+  add(kNodesPath, NodeHandlers());
   add(kPodsPath, PodHandlers());
   missing_.clear();
   for (Source& source : OptionalSources()) {
@@ -328,6 +336,35 @@ void ClusterFeed::OnSynced(const std::string& source) {
 bool ClusterFeed::synced() const {
   MutexLock lock(&mutex_);
   return expected_ > 0 && listed_ >= expected_;
+}
+
+std::string ClusterFeed::NotReadyReason() const {
+  MutexLock lock(&mutex_);
+  if (expected_ == 0 || listed_ < expected_) return UnreadReason();
+  for (const auto& informer : informers_) {
+    const InformerStats stats = informer->stats();
+    const std::string& path = informer->path();
+    const bool removed = absl::IsNotFound(stats.error) && path != kNodesPath && path != kPodsPath;
+    if (!stats.synced || stats.error.ok() || removed) continue;
+    const absl::Duration failing = SteadyNow() - stats.failing_since;
+    if (failing <= failure_tolerance_) continue;
+    return absl::StrCat("no list or watch of ", path, " has succeeded for ",
+                        absl::FormatDuration(absl::Trunc(failing, absl::Seconds(1))), ": ", stats.error.message());
+  }
+  return "";
+}
+
+std::string ClusterFeed::UnreadReason() const {
+  std::string detail = start_error_;
+  for (size_t i = 0; i < expected_; ++i) {
+    const InformerStats stats = informers_[i]->stats();
+    if (stats.synced) continue;
+    detail = informers_[i]->path();
+    if (stats.error.ok()) continue;
+    absl::StrAppend(&detail, ": ", stats.error.message());
+    break;
+  }
+  return absl::StrCat("the cluster has not been read yet", detail.empty() ? "" : ": ", detail);
 }
 
 bool ClusterFeed::OfferPod(const Json& pod) {

@@ -32,6 +32,8 @@ class ClusterFeed {
   // Sets how often to look for sources that the server does not have yet or does not allow us to read. REQUIRES: before
   // Start.
   void SetDiscoveryInterval(absl::Duration pause) { discovery_interval_ = pause; }
+  // Sets for how long lists and watches may fail before the facts count as out of date. REQUIRES: before Start.
+  void SetFailureTolerance(absl::Duration tolerance) { failure_tolerance_ = tolerance; }
   // Reads queues too. REQUIRES: before Start.
   void WithQueues(QueueObjects* queues) { queues_ = queues; }
   // Asks the server which PodGroup APIs it has, then starts informers for nodes, pods and these. When all have listed
@@ -40,6 +42,10 @@ class ClusterFeed {
   [[nodiscard]] absl::Status Start();
   void Stop();
   [[nodiscard]] bool synced() const;
+  // Why the facts are incomplete or out of date, with the path and the last error. Empty: they are neither. They are
+  // out of date if all lists and watches of a path have failed for the tolerance. An optional API that was removed
+  // (404) does not count, nor does one that appeared later and was never read.
+  [[nodiscard]] std::string NotReadyReason() const;
   // A pod that kube-scheduler knows and that may be newer than what the watch of pods has sent (K-2). Returns whether
   // it is announced now.
   [[nodiscard]] bool OfferPod(const Json& pod);
@@ -52,6 +58,8 @@ class ClusterFeed {
     std::function<absl::StatusOr<std::string>()> find;  // returns its path; empty: absent, or reading is not permitted
     std::function<Informer::Handlers()> handlers;
   };
+  [[nodiscard]] absl::Status StartInformers();
+  [[nodiscard]] std::string UnreadReason() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   [[nodiscard]] std::vector<Source> OptionalSources();
   void DiscoverMissing();
   [[nodiscard]] absl::StatusOr<Json> Discover(const std::string& path);
@@ -79,6 +87,7 @@ class ClusterFeed {
   std::vector<std::string> owner_kinds_;
   absl::Duration quiet_;
   absl::Duration discovery_interval_ = absl::Seconds(60);
+  absl::Duration failure_tolerance_ = absl::Seconds(60);
   std::set<std::string> logged_paths_;  // paths already logged as not permitted; used by the thread that looks
   // Set by Start, before any thread exists.
   std::set<std::string> unread_kinds_;
@@ -88,8 +97,9 @@ class ClusterFeed {
   mutable Mutex mutex_;
   CondVar stopped_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<std::unique_ptr<Informer>> informers_ ABSL_GUARDED_BY(mutex_);
-  size_t expected_ ABSL_GUARDED_BY(mutex_) = 0;  // informers that exist from the start
+  std::string start_error_ ABSL_GUARDED_BY(mutex_);                           // of the last Start
+  std::vector<std::unique_ptr<Informer>> informers_ ABSL_GUARDED_BY(mutex_);  // those from the start come first
+  size_t expected_ ABSL_GUARDED_BY(mutex_) = 0;                               // informers that exist from the start
   size_t listed_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

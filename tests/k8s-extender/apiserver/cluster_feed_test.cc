@@ -245,6 +245,117 @@ TEST(ClusterFeed, UnreadableOwner_GangSizeIsPodCount) {
   feed.Stop();
 }
 
+// Nodes, pods and PodGroups of an API server that can be made to fail.
+class FailingApiServer {
+ public:
+  FailingApiServer() {
+    Serve("/api/v1/nodes", &nodes);
+    Serve("/api/v1/pods", &pods);
+    Serve("/api/v1/namespaces", &namespaces);
+    Serve("/apis/scheduling.sigs.k8s.io/v1alpha1/podgroups", &groups);
+    server_->Get("/apis/scheduling.sigs.k8s.io/v1alpha1", [](const httplib::Request&, httplib::Response& response) {
+      response.set_content(R"({"resources":[{"name":"podgroups"}]})", "application/json; charset=utf-8");
+    });
+    port_ = server_.Start();
+  }
+  [[nodiscard]] KubeConfig config() const { return ServerAt(port_); }
+  // What lists and watches are answered with. Open watches end when it changes from 200.
+  std::atomic<int> nodes{200};
+  std::atomic<int> pods{200};
+  std::atomic<int> namespaces{200};
+  std::atomic<int> groups{200};
+
+ private:
+  void Serve(const char* path, const std::atomic<int>* status) {
+    server_->Get(path, [status](const httplib::Request& request, httplib::Response& response) {
+      response.status = *status;
+      if (response.status != 200) {
+        response.set_content(R"({"kind":"Status","message":"for a test"})", "application/json; charset=utf-8");
+      } else if (request.has_param("watch")) {
+        response.set_chunked_content_provider("application/json", [status](size_t, httplib::DataSink& sink) {
+          absl::SleepFor(absl::Milliseconds(5));
+          return *status == 200 && sink.is_writable();
+        });
+      } else {
+        response.set_content(ListOf(""), "application/json; charset=utf-8");
+      }
+    });
+  }
+
+  LocalServer<> server_;
+  int port_ = 0;
+};
+
+// The reason, once it contains `text`; the last one after 20 s.
+std::string AwaitReason(const ClusterFeed& feed, const std::string& text) {
+  std::string reason = feed.NotReadyReason();
+  for (int i = 0; i < 2'000 && (text.empty() ? !reason.empty() : reason.find(text) == std::string::npos); ++i) {
+    absl::SleepFor(absl::Milliseconds(10));
+    reason = feed.NotReadyReason();
+  }
+  return reason;
+}
+
+TEST(ClusterFeedReadiness, NotRead_NamesPathAndError) {
+  FailingApiServer server;
+  server.pods = 403;
+  Notebook notebook;
+  KubeClient client(server.config());
+  ClusterFeed feed(&client, &notebook);
+  EXPECT_EQ(feed.NotReadyReason(), "the cluster has not been read yet");
+  server.namespaces = 500;
+  ASSERT_FALSE(feed.Start().ok());
+  EXPECT_EQ(feed.NotReadyReason(), "the cluster has not been read yet: /api/v1/namespaces: HTTP 500: for a test");
+  server.namespaces = 200;
+  ASSERT_TRUE(feed.Start().ok());
+  EXPECT_EQ(AwaitReason(feed, "HTTP 403"), "the cluster has not been read yet: /api/v1/pods: HTTP 403: for a test");
+  server.pods = 200;
+  EXPECT_EQ(AwaitReason(feed, ""), "");
+  feed.Stop();
+}
+
+TEST(ClusterFeedReadiness, FailsForLong_NamesPathAndErrorUntilItSucceeds) {
+  for (const int status : {401, 403, 404, 429, 500, 503}) {
+    FailingApiServer server;
+    Notebook notebook;
+    KubeClient client(server.config());
+    ClusterFeed feed(&client, &notebook);
+    feed.SetFailureTolerance(absl::Milliseconds(300));
+    ASSERT_TRUE(feed.Start().ok());
+    EXPECT_EQ(AwaitReason(feed, ""), "");
+    server.pods = status;
+    const std::string reason = AwaitReason(feed, "no list or watch of /api/v1/pods has succeeded for ");
+    EXPECT_NE(reason.find(absl::StrCat("HTTP ", status, ": for a test")), std::string::npos) << reason;
+    server.pods = 200;
+    EXPECT_EQ(AwaitReason(feed, ""), "");
+    feed.Stop();
+  }
+}
+
+// A PodGroup API may be removed while musterd runs (K-10). The failure is shown, and the other facts are current.
+TEST(ClusterFeedReadiness, RemovedApi_StaysReady) {
+  FailingApiServer server;
+  Notebook notebook;
+  KubeClient client(server.config());
+  ClusterFeed feed(&client, &notebook);
+  feed.SetFailureTolerance(absl::ZeroDuration());
+  ASSERT_TRUE(feed.Start().ok());
+  EXPECT_EQ(AwaitReason(feed, ""), "");
+  server.groups = 404;
+  const auto failing = [&] {
+    for (const auto& [path, stats] : feed.stats()) {
+      if (absl::IsNotFound(stats.error)) return path;
+    }
+    return std::string();
+  };
+  for (int i = 0; i < 2'000 && failing().empty(); ++i) absl::SleepFor(absl::Milliseconds(10));
+  EXPECT_EQ(failing(), "/apis/scheduling.sigs.k8s.io/v1alpha1/podgroups");
+  EXPECT_EQ(feed.NotReadyReason(), "");
+  server.groups = 500;
+  EXPECT_NE(AwaitReason(feed, "HTTP 500").find("podgroups"), std::string::npos);
+  feed.Stop();
+}
+
 TEST(ClusterFeed, UnreachableServer_StartFails) {
   Notebook notebook;
   KubeClient client(ServerAt(1));
