@@ -421,4 +421,5 @@ std::string App::NotReadyReason() const {
   }
   return feed_ != nullptr ? feed_->NotReadyReason() : "";
 }
+
 }  // namespace muster
