@@ -12,7 +12,7 @@
 
 namespace muster {
 
-absl::string_view NameOf(const Command& command) {
+absl::string_view TypeNameOf(const Command& command) {
   // In the order of Command.
   static constexpr std::array<absl::string_view, std::variant_size_v<Command>> kNames = {"UpsertNode",
                                                                                          "RemoveNode",
@@ -58,7 +58,7 @@ void StepWatch::Record(const Command& command, std::chrono::steady_clock::durati
   const std::optional<int64_t> dropped = log_.Admit(SteadyNow());
   if (!dropped.has_value()) return;
   spdlog::warn("a step took {:.1f} ms: {}; other callers waited meanwhile ({} such lines dropped)",
-               absl::ToDoubleMilliseconds(absl::FromChrono(took)), std::string(NameOf(command)), *dropped);
+               absl::ToDoubleMilliseconds(absl::FromChrono(took)), std::string(TypeNameOf(command)), *dropped);
 }
 
 }  // namespace muster

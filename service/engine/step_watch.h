@@ -13,7 +13,7 @@
 namespace muster {
 
 // The name of the command's type: "UpsertPod".
-[[nodiscard]] absl::string_view NameOf(const Command& command);
+[[nodiscard]] absl::string_view TypeNameOf(const Command& command);
 
 // Record is called by one thread; the figures may be read by any.
 class StepWatch {

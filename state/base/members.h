@@ -67,7 +67,7 @@ void ForEachMember(T& value, const Visitor& visit) {
   } else {
     static_assert(std::is_aggregate_v<Plain>, "it has something private: it must say what is recorded of it");
     constexpr size_t kCount = MemberCount<Plain>();
-    static_assert(kCount <= 23, "more members than are listed here: add a line");
+    static_assert(kCount <= 25, "more members than are listed here: add a line");
     MUSTER_MEMBERS(1, a)
     MUSTER_MEMBERS(2, a, b)
     MUSTER_MEMBERS(3, a, b, c)
@@ -91,6 +91,8 @@ void ForEachMember(T& value, const Visitor& visit) {
     MUSTER_MEMBERS(21, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u)
     MUSTER_MEMBERS(22, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v)
     MUSTER_MEMBERS(23, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w)
+    MUSTER_MEMBERS(24, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x)
+    MUSTER_MEMBERS(25, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y)
   }
 }
 

@@ -536,11 +536,11 @@ TEST(StepWatch, LongStep_IsCounted) {
   EXPECT_EQ(watch.long_steps(), 0);
   watch.Record(Tick{}, std::chrono::microseconds(4'001));
   EXPECT_EQ(watch.long_steps(), 1);
-  EXPECT_EQ(NameOf(Tick{}), "Tick");
-  EXPECT_EQ(NameOf(UpsertNode{}), "UpsertNode");
-  EXPECT_EQ(NameOf(RefreshExplanation{}), "RefreshExplanation");
-  EXPECT_EQ(NameOf(BindingOutcome{}), "BindingOutcome");
-  EXPECT_EQ(NameOf(SubmitGang{}), "SubmitGang");
+  EXPECT_EQ(TypeNameOf(Tick{}), "Tick");
+  EXPECT_EQ(TypeNameOf(UpsertNode{}), "UpsertNode");
+  EXPECT_EQ(TypeNameOf(RefreshExplanation{}), "RefreshExplanation");
+  EXPECT_EQ(TypeNameOf(BindingOutcome{}), "BindingOutcome");
+  EXPECT_EQ(TypeNameOf(SubmitGang{}), "SubmitGang");
 }
 
 }  // namespace
