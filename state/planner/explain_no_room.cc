@@ -20,7 +20,7 @@
 namespace muster {
 namespace {
 
-using Kind = RoomLimit::Kind;
+using Kind = MainObstacle::Kind;
 
 // A name within this edit distance is treated as a typing error.
 constexpr size_t kMaxTypoDistance = 2;
@@ -71,7 +71,7 @@ Explanation ExplainImpossible(const Cluster& cluster, ClassId cls, ResourceId re
   if (needed <= most) return {};
   const std::string& name = cluster.names().Name(resource);
   Explanation out;
-  out.limit = {most > 0 ? Kind::kTooLarge : Kind::kNotOffered, name};
+  out.obstacle = {most > 0 ? Kind::kTooLarge : Kind::kNotOffered, name};
   if (most > 0) {
     out.text = absl::StrCat("a pod needs ", FormatResources({{name, needed}}), ", no node has more than ",
                             FormatResources({{name, most}}));
@@ -190,7 +190,7 @@ class Survey {
       absl::StrAppend(&out.text, "; can never fit: ", together_, " are missing, its nodes hold ", when_empty_,
                       " when empty");
     }
-    out.limit = FindLimit();
+    out.obstacle = FindMain();
     return out;
   }
 
@@ -200,19 +200,19 @@ class Survey {
     int32_t nodes = 0;
     bool possible = false;  // short cut: one of them has enough of it when it is empty
   };
-  // Which cause decides the limit, before their numbers of nodes are compared.
+  // Which cause decides the main obstacle, before their numbers of nodes are compared.
   enum Rank : uint8_t { kPermanent, kOnUsableNodes, kTemporary, kExcluding, kElsewhere, kUseless };
   struct Cause {
     int32_t nodes = 0;
     Rank rank = kUseless;
-    RoomLimit limit;
+    MainObstacle obstacle;
   };
 
-  void Count(const std::string& text, int32_t nodes, Rank rank, RoomLimit limit) {
+  void Count(const std::string& text, int32_t nodes, Rank rank, MainObstacle obstacle) {
     Cause& cause = causes_[text];
     cause.nodes += nodes;
     cause.rank = rank;
-    cause.limit = std::move(limit);
+    cause.obstacle = std::move(obstacle);
   }
   void AddExcluded(const Node& node, Obstacle obstacle) {
     Excluded& of = excluded_[static_cast<size_t>(obstacle)];
@@ -258,21 +258,21 @@ class Survey {
       const Explanation never = of.possible ? Explanation() : ExplainImpossible(cluster_, cls_, id);  // short cut
       const Rank rank = of.possible ? kOnUsableNodes : never.empty() ? kElsewhere : kPermanent;
       Count(absl::StrCat("insufficient ", name), of.nodes, rank,
-            never.empty() ? RoomLimit{Kind::kCapacity, name} : never.limit);
+            never.empty() ? MainObstacle{Kind::kCapacity, name} : never.obstacle);
       if (!never.empty()) absl::StrAppend(&out, "; ", never.text);
     }
     return out;
   }
   [[nodiscard]] bool TooSmall() const { return when_empty_ > 0 && when_empty_ < together_; }
-  [[nodiscard]] RoomLimit FindLimit() const {
+  [[nodiscard]] MainObstacle FindMain() const {
     const Cause* first = nullptr;
-    const auto key = [](const Cause& cause) { return std::tuple(cause.rank, -cause.nodes, cause.limit.kind); };
+    const auto key = [](const Cause& cause) { return std::tuple(cause.rank, -cause.nodes, cause.obstacle.kind); };
     for (const auto& [text, cause] : causes_) {
       if (first == nullptr || key(cause) < key(*first)) first = &cause;
     }
     const bool permanent = first != nullptr && first->rank == kPermanent;
     if (TooSmall() && !permanent) return {Kind::kTooSmall, ""};
-    return first == nullptr ? RoomLimit() : first->limit;
+    return first == nullptr ? MainObstacle() : first->obstacle;
   }
 
   const Cluster& cluster_;
@@ -289,10 +289,10 @@ class Survey {
 
 }  // namespace
 
-std::string HintFor(const RoomLimit& limit, bool below_minimum) {
-  const std::string& subject = limit.subject;
+std::string HintFor(const MainObstacle& obstacle, bool below_minimum) {
+  const std::string& subject = obstacle.subject;
   const absl::string_view lower = below_minimum ? ", or lower the minimum" : "";
-  switch (limit.kind) {
+  switch (obstacle.kind) {
     case Kind::kCapacity:
       return absl::StrCat("free or add capacity that its pods can use", lower);
     case Kind::kDomains:

@@ -14,7 +14,7 @@ namespace muster {
 class Region;
 
 // What mainly keeps pods from their nodes. It decides the suggestion, and whether released capacity can help.
-struct RoomLimit {
+struct MainObstacle {
   enum class Kind : uint8_t {
     // On nodes that the pods may use:
     kCapacity,         // the resource `subject` is not free; empty: not determined
@@ -40,17 +40,17 @@ struct RoomLimit {
 
   // Whether the wait may end when running pods release their capacity.
   [[nodiscard]] bool EndsWithCapacity() const { return kind == Kind::kCapacity || kind == Kind::kDomains; }
-  friend bool operator==(const RoomLimit&, const RoomLimit&) = default;
+  friend bool operator==(const MainObstacle&, const MainObstacle&) = default;
 };
 
-// What a user can do about the limit. `below_minimum`: a lower minimum would help too.
-[[nodiscard]] std::string HintFor(const RoomLimit& limit, bool below_minimum = true);
+// What a user can do about the obstacle. `below_minimum`: a lower minimum would help too.
+[[nodiscard]] std::string HintFor(const MainObstacle& obstacle, bool below_minimum = true);
 
 // Why there is no room.
 struct Explanation {
   std::string text;
   bool counts_members = false;  // the text begins with the number of members that have room
-  RoomLimit limit = {};
+  MainObstacle obstacle = {};
   [[nodiscard]] bool empty() const { return text.empty(); }
 };
 

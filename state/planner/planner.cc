@@ -178,7 +178,7 @@ GroupPlacement PlaceInTurn(absl::Span<const Demand> demands, const Trial& trial,
   if (out.placed) return out;
   if (out.parts.size() == demands.size()) {
     out.explanation = {.text = "where there is room, they exclude each other",
-                       .limit = {RoomLimit::Kind::kPodAffinity, ""}};
+                       .obstacle = {MainObstacle::Kind::kPodAffinity, ""}};
   }
   trial.statement->Rollback(start);
   out.parts.clear();

@@ -4,6 +4,7 @@
 #include <queue>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/functional/function_ref.h"
@@ -107,7 +108,7 @@ class TreePlanner {
       out_.explanation = {
           absl::StrCat("room for ", placement.placed_pods, " of ", failed.needed, " members",
                        failed.name.empty() ? "" : absl::StrCat(" of ", failed.name), "; ", placement.explanation.text),
-          /*counts_members=*/true, placement.explanation.limit};
+          /*counts_members=*/true, placement.explanation.obstacle};
     }
     return false;
   }
@@ -340,7 +341,7 @@ class TreePlanner {
       if (home == kNoDomain) {
         out_.explanation = {
             .text = absl::StrCat("members of ", subject, " are on a node without label ", key, ", which it requires"),
-            .limit = {RoomLimit::Kind::kMemberLacksLabel, key}};
+            .obstacle = {MainObstacle::Kind::kMemberLacksLabel, key}};
         return;
       }
       domains = {home};
@@ -349,7 +350,7 @@ class TreePlanner {
       const std::string similar = SimilarLabel(trial_.cluster, key);
       out_.explanation = {.text = absl::StrCat("no node has label ", key, ", which ", subject, " requires",
                                                similar.empty() ? "" : absl::StrCat("; did you mean ", similar, "?")),
-                          .limit = {RoomLimit::Kind::kNoLabel, key}};
+                          .obstacle = {MainObstacle::Kind::kNoLabel, key}};
       return;
     }
     ExplainRooms(demand, key, region, domains);
@@ -379,8 +380,8 @@ class TreePlanner {
         .text = absl::StrCat(has_home ? "its domain" : "no domain", " of ", key,
                              has_home ? " has no room for the rest of " : " has room for ", subject, ": ",
                              absl::StrJoin(parts, ", ")),
-        .limit = {RoomLimit::Kind::kDomains, has_home ? absl::StrCat("domain ", closest[0].second, " of ", key)
-                                                      : absl::StrCat("a domain of ", key)}};
+        .obstacle = {MainObstacle::Kind::kDomains, has_home ? absl::StrCat("domain ", closest[0].second, " of ", key)
+                                                            : absl::StrCat("a domain of ", key)}};
     std::string* const text = &out_.explanation.text;
     if (closest.size() > kNamedDomains) {
       absl::StrAppend(text, " and ", closest.size() - kNamedDomains, " more with no more room");
@@ -390,13 +391,13 @@ class TreePlanner {
     if (when_empty > 0 && when_empty < needed) {
       absl::StrAppend(text, "; can never fit: no such domain holds more than ", when_empty, " of ", needed,
                       " when empty");
-      if (all_required_) out_.explanation.limit = {RoomLimit::Kind::kDomainsTooSmall, key};
+      if (all_required_) out_.explanation.obstacle = {MainObstacle::Kind::kDomainsTooSmall, key};
       return;
     }
     Explanation of_class = ExplainClassWithoutNode(demand, /*any=*/when_empty == 0);
     if (of_class.empty()) return;
     absl::StrAppend(text, "; ", of_class.text);
-    out_.explanation.limit = std::move(of_class.limit);
+    out_.explanation.obstacle = std::move(of_class.obstacle);
   }
 
   // An upper bound of the pods of the demand that one of the domains could hold without other pods; at most `needed`.
@@ -427,7 +428,7 @@ class TreePlanner {
       for (const Candidates& run : leaf->candidates) {
         if (!any && HasUsableNode(run.cls)) continue;
         Explanation why = ExplainNoRoom(trial_.cluster, run.cls);
-        if (!why.limit.EndsWithCapacity()) return why;
+        if (!why.obstacle.EndsWithCapacity()) return why;
       }
     }
     return {};
@@ -472,7 +473,7 @@ TreePlacement PlaceTree(const TreeDemand& root, int32_t max_tries, Topology* top
   if (!out.placed || PodAffinitySatisfied(*trial.statement, start, trial.cluster)) return out;
   trial.statement->Rollback(start);
   Explanation why{.text = "where there is room, its members exclude each other",
-                  .limit = {RoomLimit::Kind::kPodAffinity, ""}};
+                  .obstacle = {MainObstacle::Kind::kPodAffinity, ""}};
   return {false, {}, std::move(why), out.tries, /*out_of_tries=*/true};
 }
 

@@ -43,7 +43,7 @@ struct WakeCondition {
 // What the reason of a blocked item is about, for decisions and hints.
 struct BlockDetails {
   std::optional<QueueBound> queue_bound;  // the bound that its queue would exceed
-  RoomLimit room_limit;                   // kNoRoom and kNoPlaceFound: what mainly prevents a placement
+  MainObstacle obstacle;                  // kNoRoom and kNoPlaceFound: what mainly prevents a placement
   friend bool operator==(const BlockDetails&, const BlockDetails&) = default;
 };
 

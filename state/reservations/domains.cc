@@ -129,7 +129,7 @@ Explanation ExplainNoNode(const Pod& pod, const Cluster& cluster, const Domains&
   const Region region = domains.For(*pod.gang, pod.leaf);
   Explanation why = ExplainNoRoom(cluster, pod.cls, /*together=*/0, &region);
   why.text = absl::StrCat("it may use only ", only, ": ", why.text);
-  if (why.limit.kind == RoomLimit::Kind::kCapacity) why.limit = {RoomLimit::Kind::kDomains, only};
+  if (why.obstacle.kind == MainObstacle::Kind::kCapacity) why.obstacle = {MainObstacle::Kind::kDomains, only};
   return why;
 }
 

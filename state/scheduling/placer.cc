@@ -223,7 +223,7 @@ Placer::Placed Placer::PlaceWithoutTree(const Claims& claims, const Demands& dem
         absl::StrCat("room for ", placement.placed_pods, " of ", demands[placement.failed_demand].needed, " members",
                      gang_name, unexplained ? "" : "; ", unexplained ? "" : placement.explanation.text);
     out.why.counts_members = true;
-    if (!unexplained) out.why.limit = placement.explanation.limit;
+    if (!unexplained) out.why.obstacle = placement.explanation.obstacle;
     return out;
   }
   auto begin = statement->operations().begin();

@@ -54,7 +54,7 @@ Reason PlanMaker::Make(const Claims& claims, BlockDetails* details, absl::Functi
     AdoptPlans(claims, placed, ctx);
   } else {
     reason = NoPlaceReason(claims, placed, ctx->now_ms());
-    details->room_limit = placed.why.limit;
+    details->obstacle = placed.why.obstacle;
   }
   r_.nominations->Charge();
   return reason;

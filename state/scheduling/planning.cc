@@ -161,7 +161,8 @@ void Planning::RefreshExplanation(const Claim& claim) {
   const Claims claims = r_.eligibility->PlacedTogether(leader);
   std::optional<Explanation> why = r_.plan_maker->ExplainNoRoom(claims);
   if (!why.has_value()) return r_.backlog->WakeSameNeeds(r_.backlog->needs_of(leader.id), /*forced=*/true);
-  r_.backlog->SetReason(leader.id, {ReasonCode::kNoRoom, std::move(why->text)}, {std::nullopt, std::move(why->limit)});
+  r_.backlog->SetReason(leader.id, {ReasonCode::kNoRoom, std::move(why->text)},
+                        {std::nullopt, std::move(why->obstacle)});
   for (const Claim* each : claims) r_.gangs->Touch(*each);
 }
 

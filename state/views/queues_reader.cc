@@ -129,7 +129,7 @@ void QueuesReader::FindMemberWithoutRoom(const Gang& gang, HoldersCursor* read) 
 bool QueuesReader::ViewHolders(const Gang& gang, int32_t limit, HoldersCursor* read, HoldersView* out) const {
   const ReasonCode why = gang.reason.code;
   if (why != ReasonCode::kNoRoom && why != ReasonCode::kNoPlaceFound) return true;
-  if (!r_.backlog->details(r_.eligibility->LeaderOf(gang).id).room_limit.EndsWithCapacity()) return true;
+  if (!r_.backlog->details(r_.eligibility->LeaderOf(gang).id).obstacle.EndsWithCapacity()) return true;
   const bool begins = read->uid.empty();
   if (begins) FindMemberWithoutRoom(gang, read);
   const Pod* roomless = r_.gangs->FindPod(read->uid);

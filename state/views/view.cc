@@ -82,7 +82,7 @@ std::string BarrierHint(const Gang& gang, const Group& together) {
 
 // HintFor, adapted to how this gang was declared.
 std::string HintForGang(const Gang& gang, ReasonCode code, const Eligibility& eligibility, const Backlog& backlog) {
-  if (code == ReasonCode::kNoRoom) return HintFor(backlog.details(eligibility.LeaderOf(gang).id).room_limit);
+  if (code == ReasonCode::kNoRoom) return HintFor(backlog.details(eligibility.LeaderOf(gang).id).obstacle);
   if (code == ReasonCode::kGroupDisagrees) return eligibility.GroupHint(gang);
   if (code == ReasonCode::kBarrier) return BarrierHint(gang, eligibility.Unplaced(gang));
   if (code == ReasonCode::kNotServed && absl::c_any_of(eligibility.Unplaced(gang), PlacedByCaller)) {
@@ -98,7 +98,7 @@ std::string HintForGang(const Gang& gang, ReasonCode code, const Eligibility& el
 }  // namespace
 
 std::string HintFor(ReasonCode code) {
-  if (code == ReasonCode::kNoRoom) return HintFor(RoomLimit());
+  if (code == ReasonCode::kNoRoom) return HintFor(MainObstacle());
   static constexpr std::pair<ReasonCode, absl::string_view> kHints[] = {
       {ReasonCode::kNotEnoughPods, "create the missing pods, or lower the minimum"},
       {ReasonCode::kUninitialised, "correct the declaration"},
@@ -281,9 +281,9 @@ PodView GangReader::ViewPod(const Pod& pod) const {
   if (view.in_gang) {
     view.gang = View(*pod.gang, /*with_members=*/false);
     if (view.pod.reason.none()) {
-      RoomLimit limit;
-      view.pod.reason = r_.reasons->WhyNoNode(pod, &limit);
-      if (view.pod.reason.code == ReasonCode::kNoRoom) view.would_help = HintFor(limit, /*below_minimum=*/false);
+      MainObstacle obstacle;
+      view.pod.reason = r_.reasons->WhyNoNode(pod, &obstacle);
+      if (view.pod.reason.code == ReasonCode::kNoRoom) view.would_help = HintFor(obstacle, /*below_minimum=*/false);
     }
   } else if (pod.state == MemberState::kPending) {
     view.pod.reason = r_.eligibility->PodReason(pod);

@@ -126,7 +126,7 @@ Reason WaitReasons::BehindHeadReason(absl::string_view head) const {
                        r_.backfill->BlockingRule(), ")")};
 }
 
-Reason WaitReasons::WhyNoNode(const Pod& pod, RoomLimit* limit) const {
+Reason WaitReasons::WhyNoNode(const Pod& pod, MainObstacle* obstacle) const {
   if (pod.state != MemberState::kPending || pod.cls == kNoClass) return {};
   if (!r_.sources->complete()) return r_.sources->Reading();
   const Region region = r_.domains->For(*pod.gang, pod.leaf);
@@ -135,7 +135,7 @@ Reason WaitReasons::WhyNoNode(const Pod& pod, RoomLimit* limit) const {
     if (allowed && r_.cluster->HasRoom(id, pod.cls)) return {};
   }
   Explanation why = ExplainNoNode(pod, *r_.cluster, *r_.domains);
-  if (limit != nullptr) *limit = std::move(why.limit);
+  if (obstacle != nullptr) *obstacle = std::move(why.obstacle);
   return {ReasonCode::kNoRoom, std::move(why.text)};
 }
 

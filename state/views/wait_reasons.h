@@ -32,8 +32,8 @@ class WaitReasons {
   // has neither, so that a start does not change the reasons of all gangs in the queue.
   [[nodiscard]] Reason WithDetails(const Gang& gang, const Reason& reason) const;
   // Why no node can take a pending member that is scheduled individually; none: some node can. Checks every node: for
-  // explanations. `limit`, unless nullptr, becomes what mainly prevents it.
-  [[nodiscard]] Reason WhyNoNode(const Pod& pod, RoomLimit* limit = nullptr) const;
+  // explanations. `obstacle`, unless nullptr, becomes what mainly prevents it.
+  [[nodiscard]] Reason WhyNoNode(const Pod& pod, MainObstacle* obstacle = nullptr) const;
 
  private:
   [[nodiscard]] Reason WithCurrentFigures(const Gang& gang, const Reason& reason) const;

@@ -154,15 +154,15 @@ TEST_F(PlannerTest, Explanation_CountsNodesPerReason) {
 
 TEST_F(PlannerTest, Explanation_TellsStaleNodesAndCountsApart) {
   const ClassId cls = Acquire(Wants({{"cpu", 2}}));
-  const RoomLimit stale{RoomLimit::Kind::kStaleNodes, ""};
+  const MainObstacle stale{MainObstacle::Kind::kStaleNodes, ""};
   Put("small", 1);
-  EXPECT_NE(ExplainNoRoom(cluster_, cls).limit, stale);
+  EXPECT_NE(ExplainNoRoom(cluster_, cls).obstacle, stale);
   cluster_.SetFreshness(Put("stale", 9), Freshness::kExpired);
-  EXPECT_EQ(ExplainNoRoom(cluster_, cls).limit, stale);
+  EXPECT_EQ(ExplainNoRoom(cluster_, cls).obstacle, stale);
   EXPECT_FALSE(ExplainNoRoom(cluster_, cls).counts_members);
   const GroupPlacement result = Place({{cls, 0, 1}}, 1);
   EXPECT_FALSE(result.placed);
-  EXPECT_EQ(result.explanation.limit, stale);
+  EXPECT_EQ(result.explanation.obstacle, stale);
 }
 
 // S-5: the explanation says so if no freed capacity can help.
@@ -229,82 +229,82 @@ TEST_F(PlannerTest, Explanation_NamesMostFrequentTaints) {
 }
 
 // S-5: what mainly prevents a placement: what a person can change to let the pods start.
-TEST_F(PlannerTest, Limit_CapacityInUse_IsTheResource) {
+TEST_F(PlannerTest, MainObstacle_CapacityInUse_IsTheResource) {
   const ClassId two = Acquire(2);
   NodeDescription tainted = NodeWith("tainted", {{"cpu", 9}, {"pods", 9}});
   tainted.taints = {{"dedicated", "", TaintEffect::kNoSchedule}};
   Put(tainted);
-  EXPECT_EQ(ExplainNoRoom(cluster_, two).limit, (RoomLimit{RoomLimit::Kind::kTaint, "dedicated"}));
+  EXPECT_EQ(ExplainNoRoom(cluster_, two).obstacle, (MainObstacle{MainObstacle::Kind::kTaint, "dedicated"}));
   Use(Put("full", 2), Acquire(1));
-  EXPECT_EQ(ExplainNoRoom(cluster_, two).limit, (RoomLimit{RoomLimit::Kind::kCapacity, "cpu"}))
+  EXPECT_EQ(ExplainNoRoom(cluster_, two).obstacle, (MainObstacle{MainObstacle::Kind::kCapacity, "cpu"}))
       << "released capacity helps, however many nodes are excluded";
-  EXPECT_TRUE(ExplainNoRoom(cluster_, two).limit.EndsWithCapacity());
-  EXPECT_EQ(Place({{two, 0, 3}}, 3).explanation.limit, (RoomLimit{RoomLimit::Kind::kTooSmall, ""}));
-  EXPECT_FALSE((RoomLimit{RoomLimit::Kind::kTooSmall, ""}).EndsWithCapacity());
+  EXPECT_TRUE(ExplainNoRoom(cluster_, two).obstacle.EndsWithCapacity());
+  EXPECT_EQ(Place({{two, 0, 3}}, 3).explanation.obstacle, (MainObstacle{MainObstacle::Kind::kTooSmall, ""}));
+  EXPECT_FALSE((MainObstacle{MainObstacle::Kind::kTooSmall, ""}).EndsWithCapacity());
 }
 
-TEST_F(PlannerTest, Limit_WrongNamesAndSizes_ArePermanent) {
-  const auto limit = [&](ResourceList requests) {
-    return ExplainNoRoom(cluster_, Acquire(Wants(std::move(requests)))).limit;
+TEST_F(PlannerTest, MainObstacle_WrongNamesAndSizes_ArePermanent) {
+  const auto obstacle = [&](ResourceList requests) {
+    return ExplainNoRoom(cluster_, Acquire(Wants(std::move(requests)))).obstacle;
   };
   Use(Put("a", 4), Acquire(4));
-  EXPECT_EQ(limit({{"cpu", 5}}), (RoomLimit{RoomLimit::Kind::kTooLarge, "cpu"}));
-  EXPECT_EQ(limit({{"gpus", 1}}), (RoomLimit{RoomLimit::Kind::kNotOffered, "gpus"}));
+  EXPECT_EQ(obstacle({{"cpu", 5}}), (MainObstacle{MainObstacle::Kind::kTooLarge, "cpu"}));
+  EXPECT_EQ(obstacle({{"gpus", 1}}), (MainObstacle{MainObstacle::Kind::kNotOffered, "gpus"}));
   NodeDescription gpus = NodeWith("g", {{"cpu", 9}, {"pods", 9}, {"gpu", 1}});
   gpus.taints = {{"gpu", "", TaintEffect::kNoSchedule}};
   Put(gpus);
-  EXPECT_EQ(limit({{"gpu", 1}}), (RoomLimit{RoomLimit::Kind::kTaint, "gpu"}))
+  EXPECT_EQ(obstacle({{"gpu", 1}}), (MainObstacle{MainObstacle::Kind::kTaint, "gpu"}))
       << "the nodes that the pod may use never offer it, a tainted node does";
 }
 
-TEST_F(PlannerTest, Limit_OtherPodsOnUsableNodes_NamesPortOrRule) {
+TEST_F(PlannerTest, MainObstacle_OtherPodsOnUsableNodes_NamesPortOrRule) {
   PodTemplate shape = Wants({{"cpu", 1}});
   shape.host_ports = {{Protocol::kUdp, 53, "0.0.0.0"}};
   const ClassId port = Acquire(shape);
   Use(Put("a", 4), port);
-  EXPECT_EQ(ExplainNoRoom(cluster_, port).limit, (RoomLimit{RoomLimit::Kind::kHostPort, "53/UDP"}));
-  EXPECT_EQ(Place({{port, 0, 2}}, 2).explanation.limit, (RoomLimit{RoomLimit::Kind::kTooSmall, ""}))
+  EXPECT_EQ(ExplainNoRoom(cluster_, port).obstacle, (MainObstacle{MainObstacle::Kind::kHostPort, "53/UDP"}));
+  EXPECT_EQ(Place({{port, 0, 2}}, 2).explanation.obstacle, (MainObstacle{MainObstacle::Kind::kTooSmall, ""}))
       << "an empty node holds one pod with the port";
 }
 
-TEST_F(PlannerTest, Limit_ExcludedNodes_NamesWhatExcludesThem) {
+TEST_F(PlannerTest, MainObstacle_ExcludedNodes_NamesWhatExcludesThem) {
   PodTemplate chosen = Wants({{"cpu", 1}});
   chosen.node_selector = {{"zone", "a"}};
   const ClassId selects = Acquire(chosen);
   for (const char* name : {"b", "c"}) Put(NodeWith(name, {{"cpu", 4}, {"pods", 9}}, {{"zone", "b"}}));
-  EXPECT_EQ(ExplainNoRoom(cluster_, selects).limit, (RoomLimit{RoomLimit::Kind::kNodeSelector, "zone"}));
+  EXPECT_EQ(ExplainNoRoom(cluster_, selects).obstacle, (MainObstacle{MainObstacle::Kind::kNodeSelector, "zone"}));
   NodeDescription cordoned = NodeWith("z", {{"cpu", 4}, {"pods", 9}}, {{"zone", "b"}});
   cordoned.unschedulable = true;
   Put(cordoned);
-  EXPECT_EQ(ExplainNoRoom(cluster_, selects).limit.kind, RoomLimit::Kind::kNodeSelector)
+  EXPECT_EQ(ExplainNoRoom(cluster_, selects).obstacle.kind, MainObstacle::Kind::kNodeSelector)
       << "the selector excludes the marked node too";
   cordoned.labels = {{"zone", "a"}};
   const NodeId z = Put(cordoned);
-  EXPECT_EQ(ExplainNoRoom(cluster_, selects).limit, (RoomLimit{RoomLimit::Kind::kUnschedulable, "z"}))
+  EXPECT_EQ(ExplainNoRoom(cluster_, selects).obstacle, (MainObstacle{MainObstacle::Kind::kUnschedulable, "z"}))
       << "one node that must only be schedulable again, of three";
   cordoned.unschedulable = false;
   Put(cordoned);
   cluster_.Exclude(selects, z, 1000);
   for (const char* name : {"b", "c"}) cluster_.RemoveNode(name);
-  EXPECT_EQ(ExplainNoRoom(cluster_, selects).limit.kind, RoomLimit::Kind::kLearned);
+  EXPECT_EQ(ExplainNoRoom(cluster_, selects).obstacle.kind, MainObstacle::Kind::kLearned);
   PodTemplate affine = Wants({{"cpu", 1}});
   affine.has_affinity = true;
-  EXPECT_EQ(ExplainNoRoom(cluster_, Acquire(affine)).limit.kind, RoomLimit::Kind::kNodeAffinity);
+  EXPECT_EQ(ExplainNoRoom(cluster_, Acquire(affine)).obstacle.kind, MainObstacle::Kind::kNodeAffinity);
 }
 
-// S-5: each kind of limit has a suggestion of its own, which names its subject.
-TEST(RoomLimitTest, Hints_DifferAndNameSubject) {
+// S-5: each kind of obstacle has a suggestion of its own, which names its subject.
+TEST(MainObstacleTest, Hints_DifferAndNameSubject) {
   std::set<std::string> hints;
-  constexpr auto kLast = RoomLimit::Kind::kMemberLacksLabel;
+  constexpr auto kLast = MainObstacle::Kind::kMemberLacksLabel;
   for (int kind = 0; kind <= static_cast<int>(kLast); ++kind) {
-    const std::string hint = HintFor(RoomLimit{static_cast<RoomLimit::Kind>(kind), "SUBJECT"});
+    const std::string hint = HintFor(MainObstacle{static_cast<MainObstacle::Kind>(kind), "SUBJECT"});
     EXPECT_NE(hint, "");
     EXPECT_TRUE(hints.insert(hint).second) << hint;
   }
   const auto named = std::count_if(hints.begin(), hints.end(),
                                    [](const std::string& hint) { return absl::StrContains(hint, "SUBJECT"); });
   EXPECT_EQ(named, 11) << "all but capacity, size, stale nodes, node affinity and learned refusals";
-  const RoomLimit capacity{RoomLimit::Kind::kCapacity, "cpu"};
+  const MainObstacle capacity{MainObstacle::Kind::kCapacity, "cpu"};
   EXPECT_EQ(HintFor(capacity), "free or add capacity that its pods can use, or lower the minimum");
   EXPECT_EQ(HintFor(capacity, /*below_minimum=*/false), "free or add capacity that its pods can use");
 }

@@ -213,7 +213,7 @@ TEST_F(PlacerDomains, MutualAffinity_SharesDomainBesideOwnRule) {
 
 // S-5, P-4: a gang that no domain holds even when it is empty, one that waits for running pods, and one whose pods are
 // kept off every node.
-TEST_F(PlacerDomains, NoDomainFits_LimitIsWhatWouldHelp) {
+TEST_F(PlacerDomains, NoDomainFits_ObstacleIsWhatWouldHelp) {
   const auto why = [&](const std::string& gang, int32_t pods, const Labels& selector = {}) {
     GangDeclaration declared;
     declared.min_member = pods;
@@ -236,18 +236,18 @@ TEST_F(PlacerDomains, NoDomainFits_LimitIsWhatWouldHelp) {
   EXPECT_EQ(why("large", 6).text,
             "no domain of zone has room for the gang: a: 4 of 6, b: 3 of 6; can never fit: no such domain holds more "
             "than 4 of 6 when empty");
-  EXPECT_EQ(why("larger", 7).limit, (RoomLimit{RoomLimit::Kind::kDomainsTooSmall, "zone"}));
+  EXPECT_EQ(why("larger", 7).obstacle, (MainObstacle{MainObstacle::Kind::kDomainsTooSmall, "zone"}));
   PutOne("runs", GangDeclaration{.min_member = 1}, "", "a1");
   EXPECT_EQ(why("waits", 4).text, "no domain of zone has room for the gang: a: 3 of 4, b: 3 of 4");
-  EXPECT_EQ(why("queued", 4).limit, (RoomLimit{RoomLimit::Kind::kDomains, "a domain of zone"}));
+  EXPECT_EQ(why("queued", 4).obstacle, (MainObstacle{MainObstacle::Kind::kDomains, "a domain of zone"}));
   const Explanation excluded = why("choosy", 2, {{"disk", "ssd"}});
   EXPECT_EQ(excluded.text,
             "no domain of zone has room for the gang: a: 0 of 2, b: 0 of 2; 3 nodes: node selector (disk)");
-  EXPECT_EQ(excluded.limit, (RoomLimit{RoomLimit::Kind::kNodeSelector, "disk"}));
+  EXPECT_EQ(excluded.obstacle, (MainObstacle{MainObstacle::Kind::kNodeSelector, "disk"}));
 }
 
 // S-5, P-5: a subgroup that can be left out says nothing about the gang.
-TEST_F(PlacerDomains, OptionalSubgroupTooLarge_IsNoLimitOfGang) {
+TEST_F(PlacerDomains, OptionalSubgroupTooLarge_IsNoObstacleOfGang) {
   PutIn("a1", "a", "", 2);
   PutOne("runs", GangDeclaration{.min_member = 1}, "", "a1");
   GangDeclaration declared;
@@ -260,7 +260,7 @@ TEST_F(PlacerDomains, OptionalSubgroupTooLarge_IsNoLimitOfGang) {
   Placer::Placed placed;
   EXPECT_TRUE(placer_.FindPlacement({&GangAt("g")}, 64, &statement, &placed).none());
   EXPECT_FALSE(placed.placed);
-  EXPECT_TRUE(placed.why.limit.EndsWithCapacity()) << placed.why.text;
+  EXPECT_TRUE(placed.why.obstacle.EndsWithCapacity()) << placed.why.text;
 }
 
 // P-4, P-5: what is missing of a subgroup, and of a gang with domains, goes where their running members are.

@@ -217,20 +217,20 @@ TEST_F(HoldersTest, GangWithoutNeedOfCapacity_HasNone) {
     if (port > 0) pod.shape.Mutable().host_ports = {{Protocol::kTcp, port, "0.0.0.0"}};
     return pod;
   };
-  const auto expect_none = [this](const std::string& gang, RoomLimit::Kind kind) {
+  const auto expect_none = [this](const std::string& gang, MainObstacle::Kind kind) {
     EXPECT_EQ(View(gang).reason.code, ReasonCode::kNoRoom) << View(gang).reason.text;
-    EXPECT_EQ(machine_.rooms().backlog.details(GangAt(gang).id).room_limit.kind, kind) << View(gang).reason.text;
+    EXPECT_EQ(machine_.rooms().backlog.details(GangAt(gang).id).obstacle.kind, kind) << View(gang).reason.text;
     EXPECT_EQ(Holders(gang), Lines()) << View(gang).reason.text;
   };
   for (const char* name : {"a", "b"}) PutOn(name, with(Lone(absl::StrCat("on-", name), 1), 3, 80));
   Apply(UpsertPod{with(Member("p-1", "p", 1), 1, 80)});
-  expect_none("p", RoomLimit::Kind::kHostPort);
+  expect_none("p", MainObstacle::Kind::kHostPort);
   PodDescription typo = Member("t-1", "t", 1);
   typo.gang.declaration.Mutable().topology = TopologyRule{.required = "rak"};
   Apply(UpsertPod{with(typo, 1, 0)});
-  expect_none("t", RoomLimit::Kind::kNoLabel);
+  expect_none("t", MainObstacle::Kind::kNoLabel);
   for (const char* uid : {"n-1", "n-2", "n-3"}) Apply(UpsertPod{with(Member(uid, "n", 3), 4, 0)});
-  expect_none("n", RoomLimit::Kind::kTooSmall);
+  expect_none("n", MainObstacle::Kind::kTooSmall);
   Apply(UpsertPod{with(Member("g-1", "g", 1), 2, 0)});
   EXPECT_EQ(Holders("g"), Lines{" gpu=6 2+0"}) << "it lacks capacity";
 }
