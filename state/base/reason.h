@@ -50,7 +50,7 @@ enum class ReasonCode : uint8_t {
   kNoPlaceFound,         // the planner found neither a placement nor a proof that none exists (P-6)
   kQueueLimit,           // a queue on the way to the root has no room for the gang now
   kUnknownQueue,         // the gang's queue does not exist, or takes no gangs (queues.unknown: wait)
-  kQueueRejected,        // the gang's queue can never accept the gang as it is (Q-4, Q-5, queues.unknown: reject)
+  kQueueRejected,        // the gang's queue never accepts the gang as it is (Q-4, Q-5, Q-12, queues.unknown: reject)
   kEvicted,              // members are being evicted so that the gang can start again (G-13)
 };
 

@@ -385,7 +385,9 @@ void Bindings::EndInfeasibleWaits(const Gang& gang, ApplyContext* ctx) {
 
 void Bindings::PermitIfQuorum(const Gang& gang, ApplyContext* ctx) {
   if (r_.plans->Of(gang) != nullptr || gang.count(MemberState::kWaiting) == 0) return;
-  if (gang.once_satisfied()) {
+  if (const Reason refused = r_.eligibility->QueueReason(gang); !refused.none()) {
+    r_.pod_lifecycle->EndAllWaits(gang, {refused.code, absl::StrCat("gang ", gang.key, ": ", refused.text)}, ctx);
+  } else if (gang.once_satisfied()) {
     // G-8: each member is permitted alone, without a quorum.
     EndInfeasibleWaits(gang, ctx);
     PermitWaiting(gang, /*start=*/0, ctx);

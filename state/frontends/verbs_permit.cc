@@ -39,9 +39,10 @@ Reason PermitRefusal(const PermitRooms& r, const Pod& pod, NodeId node, const st
   if (gang != nullptr && gang->submitted) {
     return {ReasonCode::kPlanned, "the gang was submitted as a whole: confirm its plan instead"};
   }
-  if (gang != nullptr && gang->rules.min_member != 0) {
-    Reason whole = r.eligibility->StructureReason(*gang);
-    if (whole.none()) whole = r.eligibility->GroupReason(*gang);
+  if (gang != nullptr) {
+    const bool constrained = gang->rules.min_member != 0;
+    Reason whole = constrained ? r.eligibility->StructureReason(*gang) : r.eligibility->QueueReason(*gang);
+    if (whole.none() && constrained) whole = r.eligibility->GroupReason(*gang);
     if (!whole.none()) return {whole.code, absl::StrCat("gang ", gang->key, ": ", whole.text)};
   }
   if (pod.state != MemberState::kPending && pod.state != MemberState::kWaiting) {

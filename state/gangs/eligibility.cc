@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "state/base/text.h"
+#include "state/cluster/cluster.h"
 #include "state/gangs/gangs.h"
 #include "state/model/queue.h"
 
@@ -59,6 +60,10 @@ Reason UninitialisedReason(const Gang& gang) {
   if (!gang.one_priority())
     return because(kSet, "gang.scheduling.koordinator.sh/min-available or the PodGroup's spec.minMember");
   return because(kSet, "pod-group.scheduling.sigs.k8s.io/min-available on its pods, or create its PodGroup");
+}
+
+Applicant ApplicantOf(const Gang& gang, const Cluster& cluster) {
+  return {gang.name_space, gang.rules.caller, &cluster.namespaces()};
 }
 
 // SPEC section 1: an amount that overflows is refused, never wrapped.
@@ -168,12 +173,16 @@ Reason Eligibility::StructureReason(const Gang& gang) const {
   return QueueReason(gang);
 }
 
-// Whether a queue exists for the gang and accepts gangs that declare their total. A gang that has started
-// is not checked.
+bool Eligibility::IsServed(const Claim& claim, QueueId queue) const {
+  return queues_->Serves(queue, ApplicantOf(gangs_->GangOf(claim), *cluster_));
+}
+
 Reason Eligibility::QueueReason(const Gang& gang) const {
   if (!queues_->any() || gang.once_satisfied() || gang.active() > 0) return {};
   QueueTree::Home home = queues_->ResolveQueue(gang.rules.queue);
-  if (!home.refusal.none() || !gang.rules.declares_total) return std::move(home.refusal);
+  if (!home.refusal.none()) return std::move(home.refusal);
+  Reason access = queues_->AccessRefusal(home.queue, ApplicantOf(gang, *cluster_));
+  if (!access.none() || !gang.rules.declares_total) return access;
   const QueueSpec& spec = queues_->at(home.queue).spec;
   if (spec.sort != QueueSort::kFair) return {};
   return {ReasonCode::kQueueRejected, absl::StrCat("it declares its total, and queue ", spec.name,

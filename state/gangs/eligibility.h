@@ -25,15 +25,21 @@ using Group = absl::InlinedVector<const Gang*, 4>;
 
 class Eligibility {
  public:
-  // `cross_namespace_groups`: groups of several namespaces may exist (D-10).
-  Eligibility(const Gangs* gangs, const QueueTree* queues, bool cross_namespace_groups)
-      : gangs_(gangs), queues_(queues), cross_namespace_groups_(cross_namespace_groups) {}
+  // `cluster`: the labels of namespaces. `cross_namespace_groups`: groups of several namespaces may exist
+  // (D-10).
+  Eligibility(const Gangs* gangs, const QueueTree* queues, const Cluster* cluster, bool cross_namespace_groups)
+      : gangs_(gangs), queues_(queues), cluster_(cluster), cross_namespace_groups_(cross_namespace_groups) {}
 
   // --- reasons; none: nothing prevents the start ---
   // Problems of this pod alone.
   [[nodiscard]] Reason PodReason(const Pod& pod) const;
   // Why the gang itself cannot start, by a plan or pod by pod.
   [[nodiscard]] Reason StructureReason(const Gang& gang) const;
+  // A part of StructureReason. Why the gang's queue does not take it: the queue does not exist, does not serve
+  // the gang, or accepts no gangs that declare their total. None for a gang that runs.
+  [[nodiscard]] Reason QueueReason(const Gang& gang) const;
+  // REQUIRES: there is such a queue.
+  [[nodiscard]] bool IsServed(const Claim& claim, QueueId queue) const;
   // Why the gang may not start now: G-1, then back-off.
   [[nodiscard]] Reason GateReason(const Gang& gang, int64_t now_ms) const;
   // GateReason, then what only a plan needs: enough members that Muster may place, in every gang of the group.
@@ -103,7 +109,6 @@ class Eligibility {
   [[nodiscard]] Reason MembersReason(const Gang& gang) const;
   [[nodiscard]] Reason GroupMatesReason(const Gang& gang) const;
   [[nodiscard]] Reason GroupMatesMembersReason(const Gang& gang, int64_t now_ms) const;
-  [[nodiscard]] Reason QueueReason(const Gang& gang) const;
   // The current snapshot of the gang's group; nullptr: the gang lists no group, or the group does not exist.
   [[nodiscard]] const GroupSnapshot* FreshSnapshot(const Gang& gang) const;
   // The snapshot, recomputed if outdated.
@@ -115,6 +120,7 @@ class Eligibility {
 
   const Gangs* gangs_;
   const QueueTree* queues_;
+  const Cluster* cluster_;
   bool cross_namespace_groups_;
   mutable ById<GroupSnapshot> snapshots_;  // by GroupId
 };

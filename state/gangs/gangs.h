@@ -162,6 +162,7 @@ class Gangs {
   void SetFutureSlotsUntil(const Gang& gang, int64_t at_ms) {
     MutateUntracked(gang).durable.future_slots_until_ms = at_ms;
   }
+  void SetQueue(const Gang& gang, std::string queue) { MutateUntracked(gang).durable.queue = std::move(queue); }
   void SetRetry(const Gang& gang, int64_t retry_at_ms) { MutateTracked(gang).retry_at_ms = retry_at_ms; }
   void SetRootCause(const Gang& gang, std::string cause) { MutateTracked(gang).root_cause = std::move(cause); }
   void SetSubmitted(const Gang& gang) { MutateTracked(gang).submitted = true; }

@@ -110,6 +110,7 @@ struct DurableGangState {
   int64_t started_ms = 0;             // when it started, if it declares how long it runs; 0: not known
   int64_t future_slots_until_ms = 0;  // after its start: until when future slots stay reserved (P-7); 0: none are
   std::vector<std::string> failed;    // UIDs of failed members that policy `all` was applied to (G-13); sorted
+  std::string queue;                  // the queue in which it runs; empty: it does not run, or runs in none
   friend bool operator==(const DurableGangState&, const DurableGangState&) = default;
 };
 

@@ -102,7 +102,7 @@ MachineRooms::MachineRooms(const MachineSettings& s)
       topology(&cluster, s.topology_levels),
       ledger(&cluster),
       gangs(GangsSettings{s.gang, s.scheduler_names, s.one_priority, s.persist_facts}),
-      eligibility(&gangs, &queue_tree, s.cross_namespace_groups),
+      eligibility(&gangs, &queue_tree, &cluster, s.cross_namespace_groups),
       sources(s.fact_sources, s.stale_after_ms),
       plans(&gangs, &ledger),
       domains(&topology, &ledger, &plans),
@@ -252,6 +252,20 @@ void Machine::On(const RestoreFacts& /*command*/, ApplyContext* ctx) {
 // Touches every gang while facts are read: its reason names the sources that are not read yet.
 void Machine::TouchWhileReading() {
   if (!r_.sources.complete()) r_.gangs.ForEachGang([this](const Gang& gang) { r_.gangs.Touch(gang); });
+}
+
+void Machine::PutNamespace(const std::string& name, const Labels* labels, ApplyContext* ctx) {
+  const auto known = r_.cluster.namespaces().find(name);
+  const bool changes_access =
+      r_.queue_tree.Distinguishes(known == r_.cluster.namespaces().end() ? nullptr : &known->second, labels);
+  r_.pod_facts.PutNamespace(name, labels, ctx);
+  if (!changes_access) return;
+  // queues may serve its gangs now, or no longer. The end of the reading touches every gang.
+  r_.gangs.InvalidateEligibility();
+  if (!r_.sources.complete()) return;
+  r_.gangs.ForEachGang([&](const Gang& gang) {
+    if (gang.name_space == name) r_.gangs.Touch(gang);
+  });
 }
 
 void Machine::On(const ReplaceFacts& command, ApplyContext* ctx) {

@@ -164,10 +164,8 @@ class Machine {
     ctx->Refuse(r_.ingest.PutPod(command.pod, /*submitted=*/false, ctx));
   }
   void On(const RemovePod& command, ApplyContext* ctx) { r_.pod_facts.Remove(command.uid, ctx); }
-  void On(const UpsertNamespace& command, ApplyContext* ctx) {
-    r_.pod_facts.PutNamespace(command.name, &command.labels, ctx);
-  }
-  void On(const RemoveNamespace& command, ApplyContext* ctx) { r_.pod_facts.PutNamespace(command.name, nullptr, ctx); }
+  void On(const UpsertNamespace& command, ApplyContext* ctx) { PutNamespace(command.name, &command.labels, ctx); }
+  void On(const RemoveNamespace& command, ApplyContext* ctx) { PutNamespace(command.name, nullptr, ctx); }
   void On(const UpsertGangObject& command, ApplyContext* ctx) { ctx->Refuse(r_.ingest.PutObject(command, ctx)); }
   void On(const RemoveGangObject& command, ApplyContext* ctx) { ctx->Refuse(r_.ingest.RemoveObject(command, ctx)); }
   void On(const UnreadableFact& command, ApplyContext* ctx) { ctx->Refuse(r_.ingest.OnUnreadableFact(command)); }
@@ -176,6 +174,8 @@ class Machine {
   void On(const RestoreFacts& command, ApplyContext* ctx);
   void On(const ReplaceFacts& command, ApplyContext* ctx);
   void On(const UpdateFacts& command, ApplyContext* ctx);
+  // `labels` nullptr: the namespace was deleted.
+  void PutNamespace(const std::string& name, const Labels* labels, ApplyContext* ctx);
   // `source` has announced everything that it knows (see Sources). After the last source, restores unfinished starts
   // and lets planning begin.
   void CompleteSource(const std::string& source, ApplyContext* ctx);

@@ -105,6 +105,7 @@ void Reconciler::ReconcileRecord(const Gang& gang, ApplyContext* ctx) {
   if (r_.sources->complete()) {
     r_.gangs->UpdateIncarnation(gang);
     r_.gangs->RecordFailedMembers(gang);
+    r_.gangs->SetQueue(gang, r_.queue->RunsIn(gang));
   }
   if (gang.durable == gang.written) return;
   r_.gangs->OnRecordWritten(gang, WriteGangRecord(gang, ctx));
@@ -206,6 +207,8 @@ void QueueStep::StopWaiting(const Gang& gang) const {
   r_.backfill->ClearHead(gang);
   LeaveBacklog(gang);
 }
+
+std::string QueueStep::RunsIn(const Gang& gang) const { return r_.queues->RunsIn(gang); }
 
 void QueueStep::Remove(const Gang& gang) const {
   StopWaiting(gang);

@@ -36,6 +36,8 @@ class QueueStep {
   void RefreshRunning(const Gang& gang, int64_t now_ms) const;
   // Adds the gang to the backlog if it waits to be planned, or removes it. Returns whether it waits.
   bool Reconcile(const Gang& gang, ApplyContext* ctx) const;
+  // For DurableGangState::queue.
+  [[nodiscard]] std::string RunsIn(const Gang& gang) const;
   // The gang is about to be removed.
   void Remove(const Gang& gang) const;
   // When a search or a head is tried again, or a future reservation ends; kNever: nothing is due.

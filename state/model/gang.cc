@@ -82,6 +82,7 @@ absl::StatusOr<GangDeclaration> ReplaceFields(const GangDeclaration& known, cons
                                               const std::vector<GangField>& fields) {
   GangDeclaration out = known;
   for (const GangField field : fields) kReplace[static_cast<size_t>(field)](update, &out);
+  if (absl::c_linear_search(fields, GangField::kQueue)) out.caller = update.caller;
   // With subgroups, no minimum means all of them; without, it means no constraint.
   if (out.subgroups.empty()) {
     out.min_member = out.min_member.value_or(0);
@@ -134,6 +135,8 @@ GangRules ResolveRules(const GangDeclaration* annotations, const GangDeclaration
   rules.declares_total = rules.declares_total || !rules.min_resources.empty();
   take(&D::priority, &rules.priority);
   take(&D::queue, &rules.queue);
+  const auto names_queue = absl::c_find_if(declarations, [](const D* each) { return each->queue.has_value(); });
+  rules.caller = names_queue == declarations.end() ? list(&D::caller) : (*names_queue)->caller;
   take(&D::on_timeout, &rules.on_timeout);
   take(&D::on_member_failure, &rules.on_member_failure);
   take(&D::stale_grace_ms, &rules.stale_grace_ms);

@@ -65,6 +65,7 @@ struct GangDeclaration {
   std::optional<TopologyRule> topology;
   std::vector<SubgroupDeclaration> subgroups;  // P-5; if there are any, min_member counts top-level subgroups
   std::vector<std::string> warnings;
+  std::string caller;  // the authenticated gRPC caller that made it, as "token:NAME"; empty: none
 
   friend bool operator==(const GangDeclaration&, const GangDeclaration&) = default;
 };
@@ -87,8 +88,8 @@ enum class GangField : uint8_t {
   kPreemptible,
   kDuration,
 };
-// Returns `known` with the named fields of `update`. InvalidArgument, with the field attached ("gang.total_number"), if
-// fields of the result contradict each other.
+// Returns `known` with the named fields of `update`; with the queue, also its caller. InvalidArgument, with the
+// field attached ("gang.total_number"), if fields of the result contradict each other.
 [[nodiscard]] absl::StatusOr<GangDeclaration> ReplaceFields(const GangDeclaration& known, const GangDeclaration& update,
                                                             const std::vector<GangField>& fields);
 
@@ -142,6 +143,7 @@ struct GangRules {
   ResourceList min_resources;
   std::optional<int32_t> priority;
   std::string queue;
+  std::string caller;  // of the declaration that names the queue; empty: none
   int64_t stale_grace_ms = -1;
   int64_t duration_ms = 0;  // 0: not known
   TopologyRule topology;

@@ -29,6 +29,7 @@ struct SelectorRequirement {
   std::string key;
   SelectorOperator op = SelectorOperator::kIn;
   std::vector<std::string> values;
+  friend bool operator==(const SelectorRequirement&, const SelectorRequirement&) = default;
 };
 
 // Appends the text after its length, so that its end is unambiguous for any content.

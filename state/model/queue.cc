@@ -91,6 +91,7 @@ std::vector<QueueProblem> ValidateQueues(const QueueRules& rules) {
              "; expected 1 or more, or 0 for any number");
     }
     CheckAgainst(queue, queue, &problems);
+    for (const std::string& problem : ValidateAccess(queue.access)) Report(queue, &problems, problem);
   }
   for (const QueueSpec& queue : rules.queues) {
     if (by_name.contains(queue.name)) CheckAncestors(queue, by_name, &problems);
@@ -128,8 +129,11 @@ void QueueTree::Set(QueueRules rules) {
       if (parent != ids_.end()) {
         queue.parent = parent->second;
         queue.depth = at(queue.parent).depth + 1;
+        queue.access = at(queue.parent).access;
         queues_[static_cast<size_t>(queue.parent)].leaf = false;
       }
+      if (!spec.access.empty()) queue.access = size();
+      SortNames(&queue.spec.access);
       ids_.emplace(spec.name, size());
       queues_.push_back(std::move(queue));
     }
@@ -159,6 +163,47 @@ QueueTree::Home QueueTree::ResolveQueue(absl::string_view name) const {
       id == kNoQueue ? absl::StrCat("there is no queue ", name)
                      : absl::StrCat("queue ", name, " has child queues; only queues without children accept gangs");
   return {kNoQueue, {rejects ? ReasonCode::kQueueRejected : ReasonCode::kUnknownQueue, why}};
+}
+
+bool QueueTree::ServesNone(QueueId id) const {
+  return rules_.access == AccessPolicy::kListed && at(id).access == kNoQueue && at(id).spec.name != kDefaultQueue;
+}
+
+bool QueueTree::Serves(QueueId id, const Applicant& gang) const {
+  if (rules_.access == AccessPolicy::kOpen) return true;
+  const QueueId lists = at(id).access;
+  return lists == kNoQueue ? !ServesNone(id) : muster::Serves(at(lists).spec.access, gang);
+}
+
+Reason QueueTree::AccessRefusal(QueueId id, const Applicant& gang) const {
+  if (Serves(id, gang)) return {};
+  std::string text = DescribeAccess(id);
+  if (ServesNone(id)) {
+    absl::StrAppend(&text, ": set its namespaces or identities, or queues.access: open");
+  } else {
+    absl::StrAppend(&text, "; this gang is of ", gang.caller.empty() ? "namespace " : "caller ",
+                    gang.caller.empty() ? gang.name_space : gang.caller,
+                    ": name a queue that serves it, or ask the owner of the queue to list it");
+  }
+  return {ReasonCode::kQueueRejected, std::move(text)};
+}
+
+std::string QueueTree::DescribeAccess(QueueId id) const {
+  if (rules_.access == AccessPolicy::kOpen) return "";
+  const std::string queue = absl::StrCat("queue ", at(id).spec.name);
+  if (ServesNone(id)) return absl::StrCat(queue, " lists no namespaces and no identities, and serves no gang");
+  const QueueId lists = at(id).access;
+  if (lists == kNoQueue) return absl::StrCat(queue, " serves every gang");
+  return absl::StrCat(queue, " serves ",
+                      lists == id ? "" : absl::StrCat("what queue ", at(lists).spec.name, " lists, "),
+                      Describe(at(lists).spec.access));
+}
+
+bool QueueTree::Distinguishes(const Labels* a, const Labels* b) const {
+  return rules_.access == AccessPolicy::kListed && absl::c_any_of(queues_, [&](const Queue& queue) {
+           const std::optional<NamespaceSelector>& selector = queue.spec.access.namespace_selector;
+           return selector.has_value() && muster::Distinguishes(*selector, a, b);
+         });
 }
 
 std::string QueueTree::WarningOf(absl::string_view name) const {

@@ -1,4 +1,5 @@
-// Queues: as operators declare them, a tree with quotas and limits, and the tree in force (SPEC Q-1).
+// Queues: as operators declare them, a tree with quotas, limits and access lists, and the tree in force (SPEC Q-1,
+//
 //
 // Pure values, and QueueTree, which is not thread-safe.
 #ifndef MUSTER_STATE_MODEL_QUEUE_H_
@@ -15,6 +16,7 @@
 #include "state/base/reason.h"
 #include "state/base/resources.h"
 #include "state/model/ids.h"
+#include "state/model/queue_access.h"
 
 namespace muster {
 
@@ -51,6 +53,7 @@ struct QueueSpec {
   int32_t priority = 0;          // a queue of higher priority gets capacity above the quotas first
   int32_t max_applications = 0;  // gangs that may run at once; 0: any number
   QueueSort sort = QueueSort::kFifo;
+  AccessList access;  // the gangs that it serves; empty: those that its parent serves
   friend bool operator==(const QueueSpec&, const QueueSpec&) = default;
 };
 
@@ -59,6 +62,7 @@ struct QueueRules {
   UnknownQueue unknown = UnknownQueue::kWait;
   HeadPolicy head = HeadPolicy::kBackfill;
   int64_t starvation_limit_ms = 0;  // backfill: how long a gang may be bypassed; 0: without limit
+  AccessPolicy access = AccessPolicy::kOpen;
   friend bool operator==(const QueueRules&, const QueueRules&) = default;
 };
 
@@ -95,6 +99,7 @@ class QueueTree {
     int32_t age = 0;    // its index in the declaration
     int32_t depth = 0;  // 0: at the top
     bool leaf = true;
+    QueueId access = kNoQueue;  // the queue with the access list in force: itself, or the nearest one above; else none
   };
   // The queue of the gangs that name a given queue.
   struct Home {
@@ -112,6 +117,19 @@ class QueueTree {
   // kNoQueue if there is none of that name.
   [[nodiscard]] QueueId Find(absl::string_view name) const;
   [[nodiscard]] Home ResolveQueue(absl::string_view name) const;
+
+  // --- access (Q-12) ---
+  // Why the queue does not serve the gang, with code kQueueRejected; none: it does.
+  [[nodiscard]] Reason AccessRefusal(QueueId id, const Applicant& gang) const;
+  [[nodiscard]] bool Serves(QueueId id, const Applicant& gang) const;
+  // No access list is in force for the queue, and the policy requires one.
+  [[nodiscard]] bool ServesNone(QueueId id) const;
+  // Which gangs the queue serves, as a sentence without a final period; empty: all queues serve every gang.
+  [[nodiscard]] std::string DescribeAccess(QueueId id) const;
+  // Whether some queue serves a namespace with the labels `a` and not with `b`, or the reverse. nullptr: the namespace
+  // is not known.
+  [[nodiscard]] bool Distinguishes(const Labels* a, const Labels* b) const;
+
   // The warning for a gang that names the queue; empty if there is none. Without queues, the name of a queue has no
   // effect.
   [[nodiscard]] std::string WarningOf(absl::string_view name) const;

@@ -92,7 +92,7 @@ void Convert(Pair<SubgroupDeclaration, proto::Subgroup> /*types*/, auto& value, 
 void Convert(Pair<GangDeclaration, proto::Declaration> /*types*/, auto& value, auto& message) {
   MUSTER_FIELDS(min_member, unreadable_minimum, total_number, wait_time_ms, mode, match_policy, priority, queue,
                 on_timeout, on_member_failure, stale_grace_ms, preemptible, duration_ms, groups, warnings, topology,
-                subgroups);
+                subgroups, caller);
   if constexpr (kReads<decltype(message)>) {
     if (message.has_min_resources()) Read(message.min_resources().amounts(), &value.min_resources);
   } else if (value.min_resources.has_value()) {  // present also when it names no resource
@@ -156,7 +156,7 @@ void Convert(Pair<Announcer, proto::AnnouncerRecord> /*types*/, auto& value, aut
 // --- records of promises ---
 
 void Convert(Pair<DurableGangState, proto::GangRecord> /*types*/, auto& value, auto& message) {
-  MUSTER_FIELDS(satisfied, timed_out, evicting, held_ms, requeues, started_ms, failed);
+  MUSTER_FIELDS(satisfied, timed_out, evicting, held_ms, requeues, started_ms, failed, queue);
   MUSTER_FIELD(bypassed_since_ms, passed_since_ms);
   MUSTER_FIELD(future_slots_until_ms, room_until_ms);
   if constexpr (kReads<decltype(message)>) {
@@ -180,8 +180,15 @@ void Convert(Pair<Commitment, proto::CommitRecord> /*types*/, auto& value, auto&
   MUSTER_FIELDS(node, gang, start, permitted, bind_within_ms);
 }
 
+void Convert(Pair<NamespaceSelector, proto::QueuesRecord::NamespaceSelector> /*types*/, auto& value, auto& message) {
+  MUSTER_FIELDS(requirements);
+}
+
 void Convert(Pair<QueueSpec, proto::QueuesRecord::Queue> /*types*/, auto& value, auto& message) {
   MUSTER_FIELDS(name, parent, quota, limit, over_quota_weight, priority, max_applications, sort);
+  MUSTER_FIELD(access.namespaces, namespaces);
+  MUSTER_FIELD(access.namespace_selector, namespace_selector);
+  MUSTER_FIELD(access.identities, identities);
 }
 
 // --- kinds of records ---

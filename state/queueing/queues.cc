@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
 #include "state/gangs/eligibility.h"
 #include "state/gangs/gangs.h"
 #include "state/queueing/fair_share.h"
@@ -25,10 +26,32 @@ void Queues::Set(QueueRules rules) {
 
 QueueId Queues::Of(const Claim& claim) const {
   if (!tree_->any()) return kNoQueue;
-  const QueueId home = tree_->ResolveQueue(claim.rules.queue).queue;
+  QueueId named = tree_->ResolveQueue(claim.rules.queue).queue;
+  if (claim.active() == 0) return named;
   // A queue that got child queues accepts no claims any more; claims that run in it still count there until they end.
-  if (home == kNoQueue && claim.active() > 0) return tree_->Find(claim.rules.queue);
-  return home;
+  if (named == kNoQueue) named = tree_->Find(claim.rules.queue);
+  // a claim that runs stays in its queue if that serves it no longer, or if it names a queue that does not.
+  const QueueId runs_in = tree_->Find(claim.durable.queue);
+  const bool served = named != kNoQueue && (named == runs_in || eligibility_->IsServed(claim, named));
+  return served ? named : runs_in;
+}
+
+std::string Queues::RunsIn(const Claim& claim) const {
+  const QueueId at = claim.active() > 0 ? Of(claim) : kNoQueue;
+  return at == kNoQueue ? "" : tree_->at(at).spec.name;
+}
+
+std::string Queues::WarningOf(const Claim& claim) const {
+  const std::string& name = claim.rules.queue;
+  const QueueId at = Of(claim);
+  QueueId named = tree_->ResolveQueue(name).queue;
+  if (named == kNoQueue) named = tree_->Find(name);
+  const bool as_named = at == named && (named == kNoQueue || eligibility_->IsServed(claim, named));
+  if (claim.active() == 0 || as_named) return tree_->WarningOf(name);
+  return absl::StrCat(
+      named == kNoQueue ? absl::StrCat("there is no queue ", name) : absl::StrCat("queue ", name, " does not serve it"),
+      at == kNoQueue ? "; its members are charged to no queue"
+                     : absl::StrCat("; it runs in queue ", tree_->at(at).spec.name, " until it ends"));
 }
 
 void Queues::SetPayers(const Claim& claim) {

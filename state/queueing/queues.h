@@ -37,8 +37,13 @@ class Queues {
   void Set(QueueRules rules);
 
   // --- claims in queues ---
-  // The queue of the claim; kNoQueue: there are no queues, or the claim is in none.
+  // The queue of the claim: the one that it names or, while it runs and that does not serve it, the one in which it
+  // runs. kNoQueue: there are no queues, or the claim is in none.
   [[nodiscard]] QueueId Of(const Claim& claim) const;
+  // For DurableGangState::queue.
+  [[nodiscard]] std::string RunsIn(const Claim& claim) const;
+  // The warning for the owner of the claim about its queue; empty if there is none.
+  [[nodiscard]] std::string WarningOf(const Claim& claim) const;
   // Charges the members and reserved slots of the claim to its queue's account.
   void SetPayers(const Claim& claim);
   // The claim or its members changed. `runs`: some member has a node or a reserved slot. `waits`: the claim waits to be

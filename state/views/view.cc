@@ -173,7 +173,7 @@ GangView GangReader::View(const Gang& gang, bool with_members) const {
   }
   view.would_help = HintForGang(gang, view.reason.code, *r_.eligibility, *r_.backlog);
   view.warnings = gang.warnings;
-  if (std::string warning = r_.queues->tree().WarningOf(gang.rules.queue); !warning.empty()) {
+  if (std::string warning = r_.queues->WarningOf(gang); !warning.empty()) {
     view.warnings.push_back(std::move(warning));
   }
   view.leaves = gang.leaves;

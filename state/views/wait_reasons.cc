@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "state/base/text.h"
@@ -141,7 +142,11 @@ Reason WaitReasons::WhyNoNode(const Pod& pod, MainObstacle* obstacle) const {
 
 Reason WaitReasons::WithCurrentFigures(const Gang& gang, const Reason& reason) const {
   if (!Queues::IsQueueReason(reason)) return reason;
-  Reason now = r_.queues->Check(r_.eligibility->PlacedTogether(gang));
+  const Group together = r_.eligibility->Unplaced(gang);
+  // A queue that does not take one of them has no figures.
+  if (absl::c_any_of(together, [this](const Gang* each) { return !r_.eligibility->QueueReason(*each).none(); }))
+    return reason;
+  Reason now = r_.queues->Check(ClaimsOf(together));
   if (now.none()) return reason;
   if (r_.queues->HasReservedDemand(r_.eligibility->LeaderOf(gang)))
     absl::StrAppend(&now.text, r_.queues->ReservationText());

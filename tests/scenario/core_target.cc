@@ -136,7 +136,7 @@ std::string CoreTarget::Other(const Words& words) {
     }
     return Apply(preempt);
   }
-  if (verb == "queue" || verb == "remove-queue" || verb == "unknown-queues" || verb == "head")
+  if (verb == "queue" || verb == "remove-queue" || verb == "unknown-queues" || verb == "head" || verb == "access")
     return DeclareQueues(words);
   if (verb == "queues") return ShowQueues();
   if (verb == "members") return ShowMembers("default/" + words.at(1));
@@ -162,7 +162,7 @@ std::string CoreTarget::Other(const Words& words) {
     return absl::StrCat("due: ", next == kNever ? "never" : absl::FormatDuration(absl::Milliseconds(next - now_ms_)),
                         "\n");
   }
-  if (verb == "namespace") {  // namespace NAME team=x
+  if (verb == "namespace") {
     UpsertNamespace announced{words.at(1), {}};
     for (size_t i = 2; i < words.size(); ++i)
       announced.labels.insert(absl::StrSplit(words[i], absl::MaxSplits('=', 1)));
@@ -201,12 +201,20 @@ std::string CoreTarget::DeclareQueues(const Words& words) {
     if (what.first == "priority") queue.priority = std::stoi(word.second);
     if (what.first == "max") queue.max_applications = std::stoi(word.second);
     if (what.first == "sort") queue.sort = *ParseQueueSort(word.second);
+    if (what.first == "namespaces") queue.access.namespaces = absl::StrSplit(word.second, ',');
+    if (what.first == "identities") queue.access.identities = absl::StrSplit(word.second, ',');
+    if (what.first == "labels") {
+      const std::pair<std::string, std::string> label = absl::StrSplit(word.second, absl::MaxSplits('=', 1));
+      queue.access.namespace_selector.emplace().requirements = {{label.first, SelectorOperator::kIn, {label.second}}};
+    }
   }
   if (words[0] == "head") {
     rules.head = *ParseHeadPolicy(words[1]);
     absl::Duration limit;
     rules.starvation_limit_ms =
         words.size() > 2 && absl::ParseDuration(words[2], &limit) ? absl::ToInt64Milliseconds(limit) : 0;
+  } else if (words[0] == "access") {
+    rules.access = *ParseAccessPolicy(words[1]);
   } else if (words[0] == "unknown-queues") {
     rules.unknown = *ParseUnknownQueue(words[1]);
   } else if (words[0] == "remove-queue") {
@@ -251,6 +259,12 @@ std::string CoreTarget::Submit(const Words& words) {
       pods = std::stoi(parts.second);
     } else if (parts.first == "ttl" && absl::ParseDuration(parts.second, &ttl)) {
       submit.ttl_ms = absl::ToInt64Milliseconds(ttl);
+    } else if (parts.first == "ns") {
+      submit.name_space = parts.second;
+    } else if (parts.first == "queue") {
+      submit.declaration.Mutable().queue = parts.second;
+    } else if (parts.first == "caller") {
+      submit.declaration.Mutable().caller = parts.second;
     } else if (parts.first == "confirm") {
       submit.confirm = true;
     } else if (parts.first == "group") {

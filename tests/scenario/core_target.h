@@ -5,8 +5,12 @@
 //   bound POD | bind-fails POD TEXT | bind-retry POD TEXT   the result of the binding; the last one is unclear.
 //   preempt POD NODE=VICTIM,VICTIM...                 candidates that kube-scheduler proposes.
 //   find POD [NODE...]                                the nodes for the pod, for callers that place pods themselves.
-//   submit ID NAME min=N pods=K [ttl=DURATION] [group=NS/NAME,...] [RES=QTY...]   a whole gang.
+//   submit ID NAME [ns=NAMESPACE] min=N pods=K [ttl=DURATION] [group=NS/NAME,...] [queue=Q] [caller=IDENTITY]
+//          [RES=QTY...]                               a whole gang.
 //   queue NAME [parent=Q] [quota:RES=QTY] [limit:RES=QTY] [weight:RES=N] [priority=N] [max=N] [sort=fifo|fair]
+//         [namespaces=NS,...] [labels=K=V] [identities=IDENTITY,...]   a queue.
+//   access listed|open                                whether queues serve only the gangs that they list.
+//   namespace NAME [K=V...] | remove-namespace NAME   announces a namespace with its labels.
 //   remove-queue NAME | unknown-queues wait|default|reject      declares the whole set of queues again.
 //   head hold | head backfill [STARVATION LIMIT]      what gangs behind a head may do.
 //   queues                                            usage, pending requests and bounds of each queue.

@@ -168,7 +168,7 @@ class RoomsTest : public testing::Test {
   Ledger ledger_{&cluster_};
   Gangs gangs_{GangsSettings{GangDefaults(), {"default-scheduler"}, false}};
   QueueTree queue_tree_;
-  Eligibility eligibility_{&gangs_, &queue_tree_, true};
+  Eligibility eligibility_{&gangs_, &queue_tree_, &cluster_, true};
   Sources sources_;
   Backlog backlog_;
   Deadlines gang_deadlines_;

@@ -136,6 +136,33 @@ TEST_F(EligibilityTest, QueueOfGang_NeededUntilItBegins) {
   EXPECT_TRUE(eligibility_.StructureReason(gang).none());
 }
 
+// a gang needs a queue that serves its namespace until it begins. Of an authenticated caller the identity counts.
+TEST_F(EligibilityTest, QueueOfGang_ServesItUntilItBegins) {
+  QueueRules rules;
+  rules.access = AccessPolicy::kListed;
+  rules.queues = {{.name = "q"}, {.name = "r"}, {.name = "none"}};
+  rules.queues[0].access.namespaces = {"d"};
+  rules.queues[1].access.identities = {"token:s"};
+  queue_tree_.Set(rules);
+  const auto declare = [&](const char* queue, const char* caller) -> const Gang& {
+    GangDeclaration declaration;
+    declaration.min_member = 2;
+    declaration.queue = queue;
+    declaration.caller = caller;
+    return Declare("g", declaration);
+  };
+  EXPECT_TRUE(eligibility_.StructureReason(declare("q", "")).none());
+  EXPECT_TRUE(IsReason(eligibility_.StructureReason(declare("q", "token:s")), kQueueRejected, "caller token:s"));
+  EXPECT_TRUE(eligibility_.StructureReason(declare("r", "token:s")).none());
+  EXPECT_TRUE(IsReason(eligibility_.StructureReason(declare("r", "token:t")), kQueueRejected, "serves caller token:s"));
+  EXPECT_TRUE(IsReason(eligibility_.StructureReason(declare("none", "")), kQueueRejected, "serves no gang"));
+  const Gang& gang = declare("r", "");
+  EXPECT_TRUE(IsReason(eligibility_.QueueReason(gang), kQueueRejected, "of namespace d"));
+  Add("a", "g", MemberState::kBound);
+  EXPECT_TRUE(eligibility_.StructureReason(gang).none());
+  EXPECT_FALSE(eligibility_.IsServed(gang, queue_tree_.Find("r"))) << "it keeps running";
+}
+
 // G-1: children >= minimum, with the figures.
 TEST_F(EligibilityTest, TooFewChildren_ReasonHasFigures) {
   const Gang& gang = With("g", 3, 2, MemberState::kPending);

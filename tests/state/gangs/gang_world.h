@@ -1,4 +1,5 @@
-// Short builders of pods and gangs, and a fixture, for tests of muster_gangs. There is no cluster: a class is a number.
+// Short builders of pods and gangs, and a fixture, for tests of muster_gangs. The cluster has no nodes: a class is a
+// number.
 // Not thread-safe.
 #ifndef MUSTER_TESTS_STATE_GANGS_GANG_WORLD_H_
 #define MUSTER_TESTS_STATE_GANGS_GANG_WORLD_H_
@@ -11,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "state/cluster/cluster.h"
 #include "state/gangs/eligibility.h"
 #include "state/gangs/gangs.h"
 #include "state/model/queue.h"
@@ -21,7 +23,7 @@ class GangWorld : public testing::Test {
  protected:
   explicit GangWorld(bool one_priority = false, bool cross_namespace_groups = true)
       : gangs_(GangsSettings{{}, {"default-scheduler", "other-scheduler"}, one_priority, /*notes_facts=*/true}),
-        eligibility_(&gangs_, &queue_tree_, cross_namespace_groups) {}
+        eligibility_(&gangs_, &queue_tree_, &cluster_, cross_namespace_groups) {}
 
   // Pod d/NAME that names gang d/GANG by a PodGroup; in no gang if `gang` is empty.
   static PodDescription Facts(const std::string& name, const std::string& gang) {
@@ -115,6 +117,7 @@ class GangWorld : public testing::Test {
 
   Gangs gangs_;
   QueueTree queue_tree_;
+  Cluster cluster_;
   Eligibility eligibility_;
 };
 

@@ -206,6 +206,24 @@ TEST(ResolveRulesTest, TotalOrMinResources_DeclareTotal) {
   EXPECT_FALSE(declares(minimum, {}));
 }
 
+// the caller of the declaration that names the queue counts, or the only caller if none names it.
+TEST(ResolveRulesTest, Caller_IsThatOfTheQueue) {
+  const auto caller = [](const Declaration& annotations, const Declaration& object) {
+    return ResolveRules(&annotations, &object, GangDialect::kApi, GangDefaults()).caller;
+  };
+  const Declaration named = {.queue = "q", .caller = "token:a"};
+  const Declaration named_elsewhere = {.queue = "q"};
+  const Declaration unnamed = {.caller = "token:b"};
+  EXPECT_EQ(caller(named, unnamed), "token:a");
+  EXPECT_EQ(caller(unnamed, named), "token:a");
+  EXPECT_EQ(caller(named_elsewhere, named), "") << "the annotation takes precedence";
+  EXPECT_EQ(caller(unnamed, named_elsewhere), "");
+  EXPECT_EQ(caller(named_elsewhere, unnamed), "");
+  EXPECT_EQ(caller({}, unnamed), "token:b");
+  EXPECT_EQ(caller(unnamed, {}), "token:b");
+  EXPECT_EQ(ResolveRules(nullptr, nullptr, GangDialect::kApi, GangDefaults()).caller, "");
+}
+
 // An update of a gang (D-8): only the named fields change, and the result is checked as a whole.
 TEST(ReplaceFieldsTest, NamedFields_AreReplaced) {
   const Declaration known = {.min_member = 2, .total_number = 4, .queue = "a"};
@@ -214,6 +232,9 @@ TEST(ReplaceFieldsTest, NamedFields_AreReplaced) {
   EXPECT_EQ(ReplaceFields(known, update, {GangField::kMinMember})->queue, "a");
   EXPECT_EQ(ReplaceFields(known, update, {GangField::kQueue})->queue, "b");
   EXPECT_EQ(ReplaceFields(known, update, {GangField::kTotalNumber})->total_number, std::nullopt);
+  update.caller = "token:b";  // the caller of an update counts if it names the queue
+  EXPECT_EQ(ReplaceFields(known, update, {GangField::kMinMember})->caller, "");
+  EXPECT_EQ(ReplaceFields(known, update, {GangField::kMinMember, GangField::kQueue})->caller, "token:b");
   EXPECT_EQ(ReplaceFields(known, Declaration(), {GangField::kMinMember})->min_member, 0) << "no constraint";
   update.min_member = 4;
   EXPECT_TRUE(ReplaceFields(known, update, {GangField::kMinMember}).ok());

@@ -61,7 +61,8 @@ TEST_F(RecordsTest, GangRecord_RestoresEveryField) {
       {.started_ms = 8},
       {.future_slots_until_ms = 9},
       {.failed = {"a", "b"}},
-      {true, true, true, 5, 6, 7, false, "uid-of-it", 8, 9, 10, {"c"}},
+      {.queue = "research"},
+      {true, true, true, 5, 6, 7, false, "uid-of-it", 8, 9, 10, {"c"}, "q"},
   };
   for (size_t i = 0; i < all.size(); ++i) {
     SCOPED_TRACE(i);
@@ -145,6 +146,10 @@ TEST_F(RecordsTest, EffectsRecord_LargestNumber_IsRestored) {
 TEST_F(RecordsTest, QueuesRecord_RestoresEveryField) {
   std::vector<QueueSpec> queues = {{"z", "", {{"cpu", 4}}, {{"cpu", 9}}, {{"cpu", 2}}, -3, 5, QueueSort::kFair},
                                    {.name = "a", .parent = "z", .sort = static_cast<QueueSort>(9)}};
+  queues[0].access = {{"y", "x"},
+                      NamespaceSelector{{{"team", SelectorOperator::kNotIn, {"v", "w"}}}},
+                      {"token:s", "cert:r"}};
+  queues[1].access.namespace_selector.emplace();  // every namespace
   RestoredRecords restored;
   ASSERT_TRUE(restored.Load({QueuesRecord(queues)}).ok());
   queues[1].sort = QueueSort::kFifo;
@@ -224,6 +229,7 @@ GangDeclaration FullDeclaration() {
   declaration.duration_ms = 8;
   declaration.groups = {"d/a", "d/b"};
   declaration.warnings = {"w"};
+  declaration.caller = "token:s";
   declaration.topology = TopologyRule{"block", "rack", "zone"};
   declaration.subgroups = {{"s", "", 1, std::nullopt, {"rack", "", ""}}, {"t", "s", std::nullopt, 2, {}}};
   declaration.subgroups.front().members = PodTemplate();

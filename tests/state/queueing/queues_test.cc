@@ -294,5 +294,47 @@ TEST_F(QueueChecks, PermanentRejection_ActiveMember_IsNone) {
   EXPECT_TRUE(queues_.PermanentRejection(GangAt("g")).none());
 }
 
+// a gang that runs stays in its queue; a queue that does not serve it is charged for none of its members.
+TEST_F(QueueChecks, Of_RunningGang_StaysWhereItIsServed) {
+  QueueRules rules;
+  rules.access = AccessPolicy::kListed;
+  rules.queues = {{.name = "own"}, {.name = "other"}, {.name = "closed"}};
+  rules.queues[0].access.namespaces = rules.queues[1].access.namespaces = {"d"};
+  rules.queues[2].access.namespaces = {"e"};
+  queues_.Set(rules);
+  const auto put = [&](const char* name, const char* queue) -> const Gang& {
+    PodDescription facts = Facts(absl::StrCat(name, "-1"), 1, name, 1);
+    facts.gang.declaration.Mutable().queue = queue;
+    Put(facts);
+    return GangAt(name);
+  };
+  const auto queue_of = [&](const Gang& gang) {
+    return queues_.Of(gang) == kNoQueue ? "" : queue_tree_.at(queues_.Of(gang)).spec.name;
+  };
+  const auto run = [&](const char* pod) { gangs_.SetState(PodAt(pod), MemberState::kRunning); };
+  const Gang& moves = put("moves", "other");
+  run("moves-1");
+  gangs_.SetQueue(moves, "own");
+  EXPECT_EQ(queue_of(moves), "other") << "it names a queue that serves it";
+  EXPECT_EQ(queues_.WarningOf(moves), "");
+  for (const char* named : {"closed", "unknown"}) {
+    const Gang& stays = put(named, named);
+    EXPECT_EQ(queues_.RunsIn(stays), "") << "it waits";
+    run(absl::StrCat(named, "-1").c_str());
+    EXPECT_EQ(queue_of(stays), "") << "another scheduler placed it";
+    gangs_.SetQueue(stays, "own");
+    EXPECT_EQ(queue_of(stays), "own");
+    EXPECT_EQ(queues_.RunsIn(stays), "own");
+    EXPECT_NE(queues_.WarningOf(stays).find("it runs in queue own until it ends"), std::string::npos);
+  }
+  rules.queues[0].access.namespaces = {"e"};
+  queues_.Set(rules);
+  const Gang& refused = put("refused", "own");
+  run("refused-1");
+  gangs_.SetQueue(refused, "own");
+  EXPECT_EQ(queue_of(refused), "own") << "it ran there before";
+  EXPECT_EQ(queues_.WarningOf(refused), "queue own does not serve it; it runs in queue own until it ends");
+}
+
 }  // namespace
 }  // namespace muster
