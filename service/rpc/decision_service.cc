@@ -211,7 +211,7 @@ class DecisionServiceImpl final : public v1::DecisionService::CallbackService {
   template <typename Request, typename Fill>
   ServerUnaryReactor* Find(CallbackServerContext* context, const char* method, const Request* request, Fill fill) {
     // The question assigns a slot to a member of a gang with a plan: not for read-only callers.
-    return Serve(gate_, context, method, Role::kReadWrite, [=, this](const std::string&, const FinishCall& finish) {
+    return Serve(gate_, context, method, Role::kReadWrite, [=, this](const RpcCaller&, const FinishCall& finish) {
       if (const auto missing = Required({{"pod_uid", request->pod_uid()}}); !missing.ok()) return finish(missing);
       FindNodes find{request->pod_uid(), {request->nodes().begin(), request->nodes().end()}};
       gate_->engine().AskAsync(std::move(find), DeadlineOf(*context), [=](const absl::StatusOr<Reply>& reply) {

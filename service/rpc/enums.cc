@@ -121,6 +121,7 @@ v1::MatchPolicy ToMessage(MatchPolicy policy) { return Find(kMatchPolicy, policy
 v1::TimeoutAction ToMessage(OnTimeout action) { return Find(kTimeoutAction, action); }
 v1::MemberFailureAction ToMessage(OnMemberFailure action) { return Find(kMemberFailureAction, action); }
 v1::QueueSort ToMessage(QueueSort sort) { return Find(kQueueSort, sort); }
+v1::SelectorRequirement::Operator ToMessage(SelectorOperator op) { return Find(kSelectorOperator, op); }
 
 std::optional<GangMode> Read(v1::GangMode mode, const std::string& field, Violations* violations) {
   return Find(kGangMode, mode, field, violations);

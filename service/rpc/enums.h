@@ -27,6 +27,7 @@ namespace muster {
 [[nodiscard]] v1::TimeoutAction ToMessage(OnTimeout action);
 [[nodiscard]] v1::MemberFailureAction ToMessage(OnMemberFailure action);
 [[nodiscard]] v1::QueueSort ToMessage(QueueSort sort);
+[[nodiscard]] v1::SelectorRequirement::Operator ToMessage(SelectorOperator op);
 
 // Each returns nullopt for UNSPECIFIED. A value that this server does not know is a violation of `field`.
 [[nodiscard]] std::optional<GangMode> Read(v1::GangMode mode, const std::string& field, Violations* violations);

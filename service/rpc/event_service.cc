@@ -137,13 +137,11 @@ class EventServiceImpl final : public v1::EventService::CallbackService {
 
   grpc::ServerUnaryReactor* ListEvents(grpc::CallbackServerContext* context, const v1::ListEventsRequest* request,
                                        v1::ListEventsResponse* response) override {
-    return Serve(gate_, context, "ListEvents", Role::kReadOnly,
-                 [=, this](const std::string&, const FinishCall& finish) {
-                   const EventLog* log = gate_->options().events;
-                   if (log == nullptr)
-                     return finish({grpc::StatusCode::UNIMPLEMENTED, "this server records no events"});
-                   finish(List(*log, *request, response));
-                 });
+    return Serve(gate_, context, "ListEvents", Role::kReadOnly, [=, this](const RpcCaller&, const FinishCall& finish) {
+      const EventLog* log = gate_->options().events;
+      if (log == nullptr) return finish({grpc::StatusCode::UNIMPLEMENTED, "this server records no events"});
+      finish(List(*log, *request, response));
+    });
   }
   grpc::ServerWriteReactor<v1::Event>* WatchEvents(grpc::CallbackServerContext* context,
                                                    const v1::WatchEventsRequest* request) override {

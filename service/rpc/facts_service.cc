@@ -197,8 +197,9 @@ class SnapshotReactor final : public grpc::ServerReadReactor<v1::SendSnapshotReq
  public:
   SnapshotReactor(RpcGate* gate, SnapshotPermits* places, CallbackServerContext* context, v1::FactsStatus* response)
       : gate_(gate), places_(places), context_(context), response_(response) {
-    gate_->Admit(context, Role::kReadWrite, [this](const absl::StatusOr<std::string>& client) {
-      if (!client.ok()) return Finish(ToGrpc(client.status()));
+    gate_->Admit(context, Role::kReadWrite, [this](const absl::StatusOr<RpcCaller>& caller) {
+      if (!caller.ok()) return Finish(ToGrpc(caller.status()));
+      identity_ = caller->identity;
       if (gate_->options().facts_from_kubernetes) return Finish(ToGrpc(absl::FailedPreconditionError(kElsewhere)));
       StartRead(&part_);
     });
@@ -255,8 +256,10 @@ class SnapshotReactor final : public grpc::ServerReadReactor<v1::SendSnapshotReq
     }
     places_->Leave(context_);
     const std::string source = facts_.facts_version.source;
+    Command replace = std::move(facts_);
+    SetCaller(identity_, &replace);
     gate_->engine().AskAsync(
-        std::move(facts_), DeadlineOf(*context_), [this, source](const absl::StatusOr<Reply>& reply) {
+        std::move(replace), DeadlineOf(*context_), [this, source](const absl::StatusOr<Reply>& reply) {
           // The part with the problem is no longer known.
           const auto field_of = [](const Problem& problem) {
             return problem.subject == Subject::kPod ? "pods" : problem.subject == Subject::kNode ? "nodes" : "";
@@ -271,6 +274,7 @@ class SnapshotReactor final : public grpc::ServerReadReactor<v1::SendSnapshotReq
   SnapshotPermits* const places_;
   CallbackServerContext* const context_;
   v1::FactsStatus* const response_;
+  std::string identity_;  // of the caller
   v1::SendSnapshotRequest part_;
   ReplaceFacts facts_;
   Violations violations_;
@@ -339,7 +343,7 @@ class FactsServiceImpl final : public v1::FactsService::CallbackService {
   grpc::ServerUnaryReactor* GetFactsStatus(CallbackServerContext* context, const v1::GetFactsStatusRequest*,
                                            v1::FactsStatus* response) override {
     return Serve(gate_, context, "GetFactsStatus", Role::kReadOnly,
-                 [=, this](const std::string&, const FinishCall& finish) {
+                 [=, this](const RpcCaller&, const FinishCall& finish) {
                    auto announcer = std::make_shared<Announcer>();
                    const auto read = [announcer](const Machine& machine) {
                      const Sources& sources = machine.reader().facts.sources();

@@ -318,14 +318,14 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
   }
   ServerUnaryReactor* GetGang(CallbackServerContext* context, const v1::GetGangRequest* request,
                               v1::Gang* response) override {
-    return Serve(gate_, context, "GetGang", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
+    return Serve(gate_, context, "GetGang", Role::kReadOnly, [=, this](const RpcCaller&, const FinishCall& finish) {
       ReadGang(&gate_->engine(), request->namespace_(), request->name(), /*why=*/false, finish,
                [response](const GangView& view, const Unconfirmed&) { *response = ToMessage(view); });
     });
   }
   ServerUnaryReactor* ListGangs(CallbackServerContext* context, const v1::ListGangsRequest* request,
                                 v1::ListGangsResponse* response) override {
-    return Serve(gate_, context, "ListGangs", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
+    return Serve(gate_, context, "ListGangs", Role::kReadOnly, [=, this](const RpcCaller&, const FinishCall& finish) {
       const std::string& wanted = request->namespace_();
       const auto in_list = [&wanted](const GangView& gang) { return InNamespace(wanted, gang.name_space); };
       const std::string begin = wanted.empty() ? "" : wanted + "/";
@@ -335,29 +335,26 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
   }
   ServerUnaryReactor* ExplainGang(CallbackServerContext* context, const v1::ExplainGangRequest* request,
                                   v1::ExplainGangResponse* response) override {
-    return Serve(gate_, context, "ExplainGang", Role::kReadOnly,
-                 [=, this](const std::string&, const FinishCall& finish) {
-                   ReadGang(&gate_->engine(), request->namespace_(), request->name(), /*why=*/true, finish,
-                            [response](const GangView& view, const Unconfirmed& unconfirmed) {
-                              response->set_text(ExplainText(view, ProcessClock().NowMs(), unconfirmed));
-                              *response->mutable_gang() = ToMessage(view);
-                              if (Waits(view) && view.waits_since_ms != kNever) {
-                                *response->mutable_wait_start_time() = TimestampOfMs(WaitsSince(view));
-                              }
-                              response->set_queue_position(view.queue_position.place);
-                              response->set_queue_length(view.queue_position.places);
-                              for (const QueuedGangView& each : view.queue_position.first)
-                                *response->add_ahead() = ToMessage(each);
-                            });
-                 });
+    return Serve(gate_, context, "ExplainGang", Role::kReadOnly, [=, this](const RpcCaller&, const FinishCall& finish) {
+      ReadGang(&gate_->engine(), request->namespace_(), request->name(), /*why=*/true, finish,
+               [response](const GangView& view, const Unconfirmed& unconfirmed) {
+                 response->set_text(ExplainText(view, ProcessClock().NowMs(), unconfirmed));
+                 *response->mutable_gang() = ToMessage(view);
+                 if (Waits(view) && view.waits_since_ms != kNever) {
+                   *response->mutable_wait_start_time() = TimestampOfMs(WaitsSince(view));
+                 }
+                 response->set_queue_position(view.queue_position.place);
+                 response->set_queue_length(view.queue_position.places);
+                 for (const QueuedGangView& each : view.queue_position.first) *response->add_ahead() = ToMessage(each);
+               });
+    });
   }
   ServerUnaryReactor* ExplainPod(CallbackServerContext* context, const v1::ExplainPodRequest* request,
                                  v1::ExplainPodResponse* response) override {
-    return Serve(gate_, context, "ExplainPod", Role::kReadOnly,
-                 [=, this](const std::string&, const FinishCall& finish) {
-                   if (request->name().empty() && request->uid().empty()) return finish(Missing("name"));
-                   std::make_shared<PodReading>(&gate_->engine(), *request, finish, response)->Begin();
-                 });
+    return Serve(gate_, context, "ExplainPod", Role::kReadOnly, [=, this](const RpcCaller&, const FinishCall& finish) {
+      if (request->name().empty() && request->uid().empty()) return finish(Missing("name"));
+      std::make_shared<PodReading>(&gate_->engine(), *request, finish, response)->Begin();
+    });
   }
   grpc::ServerWriteReactor<v1::GangEvent>* WatchGangs(CallbackServerContext* context,
                                                       const v1::WatchGangsRequest* request) override {
@@ -410,7 +407,7 @@ class NodeServiceImpl final : public v1::NodeService::CallbackService {
 
   ServerUnaryReactor* GetNode(CallbackServerContext* context, const v1::GetNodeRequest* request,
                               v1::Node* response) override {
-    return Serve(gate_, context, "GetNode", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
+    return Serve(gate_, context, "GetNode", Role::kReadOnly, [=, this](const RpcCaller&, const FinishCall& finish) {
       if (request->name().empty()) return finish(Missing("name"));
       const auto node = gate_->engine().view()->nodes.Find(request->name());
       if (node == nullptr) {
@@ -422,7 +419,7 @@ class NodeServiceImpl final : public v1::NodeService::CallbackService {
   }
   ServerUnaryReactor* ListNodes(CallbackServerContext* context, const v1::ListNodesRequest* request,
                                 v1::ListNodesResponse* response) override {
-    return Serve(gate_, context, "ListNodes", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
+    return Serve(gate_, context, "ListNodes", Role::kReadOnly, [=, this](const RpcCaller&, const FinishCall& finish) {
       const auto every = [](const NodeView&) { return true; };
       finish(ListPage(gate_->engine().view()->nodes, *request, "", every, response->mutable_nodes(),
                       response->mutable_next_page_token()));

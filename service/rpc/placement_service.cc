@@ -130,7 +130,7 @@ class PlacementServiceImpl final : public v1::PlacementService::CallbackService 
   ServerUnaryReactor* ListSubmissions(CallbackServerContext* context, const v1::ListSubmissionsRequest* request,
                                       v1::ListSubmissionsResponse* response) override {
     return Serve(gate_, context, "ListSubmissions", Role::kReadOnly,
-                 [=, this](const std::string&, const FinishCall& finish) {
+                 [=, this](const RpcCaller&, const FinishCall& finish) {
                    Violations violations;
                    const PageStart page = ReadPage(*request, &violations);
                    if (!violations.none()) return finish(violations.ToStatus());
@@ -188,15 +188,19 @@ class PlacementServiceImpl final : public v1::PlacementService::CallbackService 
   template <typename Request>
   ServerUnaryReactor* Place(CallbackServerContext* context, const char* method, const Request* request,
                             v1::Submission* response) {
-    return Serve(gate_, context, method, Role::kReadWrite, [=, this](const std::string&, const FinishCall& finish) {
-      PlacementCommand read;
-      if (const grpc::Status valid = ReadCall(*request, "", gate_->options(), &read); !valid.ok()) return finish(valid);
-      gate_->engine().AskAsync(std::move(read.command), DeadlineOf(*context),
-                               [=, id = read.id](const absl::StatusOr<Reply>& reply) {
-                                 if (reply.ok()) *response = ToMessage(id, std::get<SubmissionReply>(*reply));
-                                 finish(ToGrpc(reply.status()));
-                               });
-    });
+    return Serve(gate_, context, method, Role::kReadWrite,
+                 [=, this](const RpcCaller& caller, const FinishCall& finish) {
+                   PlacementCommand read;
+                   if (const grpc::Status valid = ReadCall(*request, "", gate_->options(), &read); !valid.ok())
+                     return finish(valid);
+                   SetCaller(caller.identity, &read.command);
+                   gate_->engine().AskAsync(std::move(read.command), DeadlineOf(*context),
+                                            [=, id = read.id](const absl::StatusOr<Reply>& reply) {
+                                              if (reply.ok())
+                                                *response = ToMessage(id, std::get<SubmissionReply>(*reply));
+                                              finish(ToGrpc(reply.status()));
+                                            });
+                 });
   }
 
   RpcGate* const gate_;

@@ -189,7 +189,7 @@ class PlacementStream final : public StreamReactor<v1::PlaceGangsResponse, Bidi>
           next_ = -1;
           break;
         }
-        if (const absl::Duration pause = gate()->limits().CountStreamCall(client(), SteadyNow());
+        if (const absl::Duration pause = gate()->limits().CountStreamCall(caller().client, SteadyNow());
             pause > absl::ZeroDuration()) {
           return Pause(pause);
         }
@@ -230,6 +230,7 @@ class PlacementStream final : public StreamReactor<v1::PlaceGangsResponse, Bidi>
       });
     };
     if (!valid.ok()) return answer(valid);
+    SetCaller(caller().identity, &read.command);
     gate()->engine().AskAsync(std::move(read.command), std::chrono::steady_clock::time_point::max(),
                               [answer](absl::StatusOr<Reply> reply) { answer(std::move(reply)); });
   }

@@ -36,6 +36,19 @@ void Write(const ResourceList& from, google::protobuf::Map<std::string, std::str
   for (const auto& [resource, amount] : from) (*to)[resource] = FormatQuantity(resource, amount);
 }
 
+void Write(const AccessList& from, v1::Queue* to) {
+  to->mutable_namespaces()->Assign(from.namespaces.begin(), from.namespaces.end());
+  to->mutable_identities()->Assign(from.identities.begin(), from.identities.end());
+  if (!from.namespace_selector.has_value()) return;
+  v1::NamespaceSelector* selector = to->mutable_namespace_selector();
+  for (const SelectorRequirement& each : from.namespace_selector->requirements) {
+    v1::SelectorRequirement* requirement = selector->add_requirements();
+    requirement->set_key(each.key);
+    requirement->set_operator_(ToMessage(each.op));
+    requirement->mutable_values()->Assign(each.values.begin(), each.values.end());
+  }
+}
+
 v1::Queue ToMessage(const QueueTree::Queue& queue, const Queues::Figures& standing) {
   const QueueSpec& spec = queue.spec;
   v1::Queue out;
@@ -53,6 +66,7 @@ v1::Queue ToMessage(const QueueTree::Queue& queue, const Queues::Figures& standi
   Write(standing.share, out.mutable_fair_share());
   out.set_running_gangs(standing.running_gangs);
   out.set_waiting_gangs(standing.waiting_gangs);
+  Write(spec.access, &out);
   return out;
 }
 
@@ -73,14 +87,16 @@ std::string Describe(const v1::Queue& queue, const std::string& resource) {
   return out;
 }
 
-// Explains the queue: its entitlement, its usage, its first waiting gang, and why that gang waits (SPEC S-5).
-std::string ExplainText(const v1::Queue& queue, const QueuePositionView& line) {
+// Explains the queue: its entitlement, its usage, its first waiting gang, and why that gang waits (SPEC S-5). `access`:
+// which gangs it serves (QueueTree::DescribeAccess).
+std::string ExplainText(const v1::Queue& queue, const std::string& access, const QueuePositionView& line) {
   const auto gangs = [](int32_t count) { return absl::StrCat(count, count == 1 ? " gang" : " gangs"); };
   std::string out = absl::StrCat("Queue ", queue.name(), queue.parent().empty() ? "" : ", below ", queue.parent(), ": ",
                                  gangs(queue.running_gangs()), queue.running_gangs() == 1 ? " runs" : " run");
   if (queue.max_applications() > 0) absl::StrAppend(&out, " of at most ", queue.max_applications());
   absl::StrAppend(&out, ", ", queue.waiting_gangs(), queue.waiting_gangs() == 1 ? " waits" : " wait",
                   queue.leaf() ? "." : ", in the queues below it.");
+  if (!access.empty()) absl::StrAppend(&out, "\nAccess: ", access, ".");
   std::set<std::string> resources;
   for (const auto* amounts : {&queue.quota(), &queue.limit(), &queue.fair_share(), &queue.used(), &queue.waiting()}) {
     for (const auto& [resource, amount] : *amounts) resources.insert(resource);
@@ -243,7 +259,7 @@ class QueueServiceImpl final : public v1::QueueService::CallbackService {
 
   ServerUnaryReactor* GetQueue(CallbackServerContext* context, const v1::GetQueueRequest* request,
                                v1::Queue* response) override {
-    return Serve(gate_, context, "GetQueue", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
+    return Serve(gate_, context, "GetQueue", Role::kReadOnly, [=, this](const RpcCaller&, const FinishCall& finish) {
       if (request->name().empty()) return finish(Nameless());
       Read(finish, [request, response](const std::vector<v1::Queue>& queues) {
         const auto found = std::find_if(queues.begin(), queues.end(),
@@ -257,7 +273,7 @@ class QueueServiceImpl final : public v1::QueueService::CallbackService {
   ServerUnaryReactor* ExplainQueue(CallbackServerContext* context, const v1::ExplainQueueRequest* request,
                                    v1::ExplainQueueResponse* response) override {
     return Serve(gate_, context, "ExplainQueue", Role::kReadOnly,
-                 [=, this](const std::string&, const FinishCall& finish) {
+                 [=, this](const RpcCaller&, const FinishCall& finish) {
                    if (request->name().empty()) return finish(Nameless());
                    Explain(request->name(), response, finish);
                  });
@@ -292,16 +308,15 @@ class QueueServiceImpl final : public v1::QueueService::CallbackService {
   }
   ServerUnaryReactor* ListQueues(CallbackServerContext* context, const v1::ListQueuesRequest* request,
                                  v1::ListQueuesResponse* response) override {
-    return Serve(gate_, context, "ListQueues", Role::kReadOnly,
-                 [=, this](const std::string&, const FinishCall& finish) {
-                   Violations violations;
-                   const PageStart page = ReadPage(*request, &violations);
-                   if (!violations.none()) return finish(violations.ToStatus());
-                   Read(finish, [response, page](const std::vector<v1::Queue>& queues) {
-                     FillPage(queues, page, response);
-                     return grpc::Status::OK;
-                   });
-                 });
+    return Serve(gate_, context, "ListQueues", Role::kReadOnly, [=, this](const RpcCaller&, const FinishCall& finish) {
+      Violations violations;
+      const PageStart page = ReadPage(*request, &violations);
+      if (!violations.none()) return finish(violations.ToStatus());
+      Read(finish, [response, page](const std::vector<v1::Queue>& queues) {
+        FillPage(queues, page, response);
+        return grpc::Status::OK;
+      });
+    });
   }
 
   grpc::ServerWriteReactor<v1::QueueEvent>* WatchQueues(CallbackServerContext* context,
@@ -362,6 +377,7 @@ class QueueServiceImpl final : public v1::QueueService::CallbackService {
       QueuePositionView queue_position;
       std::optional<QueueTree::Queue> queue;
       Queues::Figures standing;
+      std::string access;
       bool any = false;
     };
     const auto result = std::make_shared<Seen>();
@@ -373,6 +389,7 @@ class QueueServiceImpl final : public v1::QueueService::CallbackService {
       if (!machine.reader().queues.ViewPosition(nullptr, id, kGangsAtOnce, &result->read, &result->queue_position))
         return false;
       result->queue = tree.at(id);
+      result->access = tree.DescribeAccess(id);
       result->standing = machine.reader().queues.ComputeFigures()[static_cast<size_t>(id)];
       return true;
     };
@@ -381,7 +398,7 @@ class QueueServiceImpl final : public v1::QueueService::CallbackService {
       OnGrpcThread([result, name, response, finish] {
         if (!result->queue.has_value()) return finish(NoQueue(name, result->any));
         *response->mutable_queue() = ToMessage(*result->queue, result->standing);
-        response->set_text(ExplainText(response->queue(), result->queue_position));
+        response->set_text(ExplainText(response->queue(), result->access, result->queue_position));
         for (const QueuedGangView& each : result->queue_position.first)
           *response->add_waiting_gangs() = ToMessage(each);
         response->set_queue_length(result->queue_position.places);

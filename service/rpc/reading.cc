@@ -463,6 +463,12 @@ QueueSpec ReadQueue(const v1::QueueSpec& queue, const std::string& path, Violati
     violations->Add(At(path, "max_applications"), absl::StrCat(out.max_applications, "; expected 0 or more"));
   }
   out.sort = Read(queue.sort(), At(path, "sort"), violations).value_or(QueueSort::kFifo);
+  out.access.namespaces.assign(queue.namespaces().begin(), queue.namespaces().end());
+  out.access.identities.assign(queue.identities().begin(), queue.identities().end());
+  if (queue.has_namespace_selector()) {
+    out.access.namespace_selector.emplace().requirements = ReadLabelSelector(
+        queue.namespace_selector().requirements(), At(path, "namespace_selector.requirements"), violations);
+  }
   return out;
 }
 

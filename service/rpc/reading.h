@@ -33,6 +33,10 @@ void CheckGroup(const GangDeclaration& gang, const std::string& id, const std::s
 // `name_space`: the pod's.
 void ReadShape(const v1::PodShape& shape, const std::string& path, const std::string& name_space,
                Violations* violations, PodTemplate* out);
+// Requirements on labels of pods or namespaces, with operators IN, NOT_IN, EXISTS and DOES_NOT_EXIST.
+[[nodiscard]] std::vector<SelectorRequirement> ReadLabelSelector(
+    const google::protobuf::RepeatedPtrField<v1::SelectorRequirement>& from, const std::string& path,
+    Violations* violations);
 // `name_space`: the default for pods without one.
 void ReadPod(const v1::PodFacts& pod, const std::string& path, int64_t now_ms, Violations* violations,
              PodDescription* out, absl::string_view name_space = "default");

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -56,6 +57,20 @@ absl::Status MayCall(const absl::StatusOr<Identity>& identity, Role role) {
 
 }  // namespace
 
+void SetCaller(const std::string& identity, Command* command) {
+  if (identity.empty()) return;
+  const auto set_in_facts = [&](std::vector<PodDescription>* pods, std::vector<GangObject>* gangs) {
+    for (PodDescription& pod : *pods) {
+      if (pod.gang.declares) pod.gang.declaration.Mutable().caller = identity;
+    }
+    for (GangObject& gang : *gangs) gang.declaration.Mutable().caller = identity;
+  };
+  if (auto* upsert = std::get_if<UpsertGangObject>(command)) upsert->object.declaration.Mutable().caller = identity;
+  if (auto* submit = std::get_if<SubmitGang>(command)) submit->declaration.Mutable().caller = identity;
+  if (auto* snapshot = std::get_if<ReplaceFacts>(command)) set_in_facts(&snapshot->pods, &snapshot->gangs);
+  if (auto* update = std::get_if<UpdateFacts>(command)) set_in_facts(&update->pods, &update->gangs);
+}
+
 void OnGrpcThread(std::function<void()> work) {
   auto alarm = std::make_shared<grpc::Alarm>();
   // The alarm owns itself until its work is done.
@@ -74,15 +89,15 @@ void RpcGate::Admit(grpc::CallbackServerContext* context, Role role, const Admit
   const std::string address = AddressOf(*context);
   access().Identify(
       BearerOf(*context), CertificateOf(*context), address,
-      [this, role, address, admitted, caller = CallerOf(*context)](const absl::StatusOr<Identity>& identity) {
+      [this, role, address, admitted, span = CallerOf(*context)](const absl::StatusOr<Identity>& identity) {
         // A client without a verified identity is limited by its address.
         const bool known = identity.ok() && identity->name != "anonymous";
-        const std::string client = known ? identity->name : address;
-        absl::Status may = limits_.CountCall(client, SteadyNow());
+        const RpcCaller caller = known ? RpcCaller{identity->name, identity->name} : RpcCaller{address, ""};
+        absl::Status may = limits_.CountCall(caller.client, SteadyNow());
         if (may.ok()) may = MayCall(identity, role);
         if (!may.ok()) return admitted(may);
-        const ScopedCaller on(caller);
-        admitted(client);
+        const ScopedCaller on(span);
+        admitted(caller);
       });
 }
 
@@ -127,6 +142,7 @@ void IdempotentCall::Ask(Command command, Fill fill, absl::string_view reason, c
   const auto to_status = [reason, field_of](const absl::Status& status) {
     return ToGrpc(status, absl::IsFailedPrecondition(status) ? reason : "", field_of);
   };
+  SetCaller(identity_, &command);
   gate_->engine().AskAsync(
       std::move(command), deadline_,
       [call = *this, to_status](const absl::StatusOr<Reply>& reply) { call.Finish(to_status(reply.status())); },

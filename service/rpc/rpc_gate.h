@@ -20,11 +20,20 @@
 
 namespace muster {
 
+// An admitted caller.
+struct RpcCaller {
+  std::string client;    // its name for limits and logs: its identity, otherwise its address
+  std::string identity;  // as Identity::name; empty: it is not authenticated
+};
+
+// Marks the gangs that the command declares as declared by the caller of this identity (SPEC Q-12).
+void SetCaller(const std::string& identity, Command* command);
+
 // Thread-safe.
 class RpcGate {
  public:
-  // Receives the caller's name for limits and logs, or why the call is refused.
-  using Admitted = std::function<void(absl::StatusOr<std::string>)>;
+  // Receives the caller, or why the call is refused.
+  using Admitted = std::function<void(absl::StatusOr<RpcCaller>)>;
 
   RpcGate(Engine* engine, const RpcOptions& options)
       : engine_(engine), options_(options), limits_(options.limits), anonymous_access_({}, nullptr) {}
@@ -64,7 +73,7 @@ void OnGrpcThread(std::function<void()> work);
 
 using FinishCall = std::function<void(const grpc::Status&)>;
 
-// Serves a unary call: `work(finish)` fills the response and calls `finish` once, on any thread.
+// Serves a unary call: `work(caller, finish)` fills the response and calls `finish` once, on any thread.
 template <typename Work>
 grpc::ServerUnaryReactor* Serve(RpcGate* gate, grpc::CallbackServerContext* context, absl::string_view method,
                                 Role role, Work work) {
@@ -73,9 +82,9 @@ grpc::ServerUnaryReactor* Serve(RpcGate* gate, grpc::CallbackServerContext* cont
     gate->Observe(method, status, SteadyNow() - begun);
     reactor->Finish(status);
   };
-  gate->Admit(context, role, [finish, work = std::move(work)](const absl::StatusOr<std::string>& client) {
-    if (!client.ok()) return finish(ToGrpc(client.status()));
-    work(*client, finish);
+  gate->Admit(context, role, [finish, work = std::move(work)](const absl::StatusOr<RpcCaller>& caller) {
+    if (!caller.ok()) return finish(ToGrpc(caller.status()));
+    work(*caller, finish);
   });
   return reactor;
 }
@@ -83,20 +92,21 @@ grpc::ServerUnaryReactor* Serve(RpcGate* gate, grpc::CallbackServerContext* cont
 // A mutating call, with the data that makes it idempotent. Copies refer to the same call.
 class IdempotentCall {
  public:
-  // `key`: caller, method and request id; empty: the request has no id.
+  // `identity`: of the caller. `key`: caller, method and request id; empty: the request has no id.
   IdempotentCall(RpcGate* gate, const grpc::CallbackServerContext& context, google::protobuf::Message* response,
-                 std::string key, uint64_t fingerprint, FinishCall finish)
+                 std::string identity, std::string key, uint64_t fingerprint, FinishCall finish)
       : gate_(gate),
         deadline_(DeadlineOf(context)),
         response_(response),
+        identity_(std::move(identity)),
         key_(std::move(key)),
         fingerprint_(fingerprint),
         finish_(std::move(finish)) {}
 
   void Finish(const grpc::Status& status) const;
-  // Sends the command to the engine and finishes with its answer, which is stored together with the effects. `fill`
-  // writes the reply into the response, on the engine's thread. `reason` is the error reason of FailedPrecondition.
-  // `field_of` finds the field of an InvalidArgument, as for ToGrpc.
+  // Sends the command of this caller to the engine and finishes with its answer, which is stored together with the
+  // effects. `fill` writes the reply into the response, on the engine's thread. `reason` is the error reason of
+  // FailedPrecondition. `field_of` finds the field of an InvalidArgument, as for ToGrpc.
   using Fill = std::function<void(const Machine&, const Reply&)>;
   void Ask(Command command, Fill fill = nullptr, absl::string_view reason = "",
            const FieldOfProblem& field_of = nullptr) const;
@@ -105,6 +115,7 @@ class IdempotentCall {
   RpcGate* gate_;
   std::chrono::steady_clock::time_point deadline_;
   google::protobuf::Message* response_;
+  std::string identity_;
   std::string key_;
   uint64_t fingerprint_;
   FinishCall finish_;
@@ -118,15 +129,17 @@ grpc::ServerUnaryReactor* ServeIdempotent(RpcGate* gate, grpc::CallbackServerCon
                                           const Request* request, Response* response, Work work,
                                           const Repeated& again = nullptr) {
   return Serve(gate, context, method, Role::kReadWrite,
-               [=, work = std::move(work)](const std::string& client, const FinishCall& finish) {
+               [=, work = std::move(work)](const RpcCaller& caller, const FinishCall& finish) {
                  const std::string& id = request->request_id();
-                 if (id.empty()) return work(IdempotentCall(gate, *context, response, "", 0, finish));
+                 if (id.empty()) {
+                   return work(IdempotentCall(gate, *context, response, caller.identity, "", 0, finish));
+                 }
                  if (id.size() > 128) {
                    Violations violations;
                    violations.Add("request_id", "is longer than 128 bytes");
                    return finish(violations.ToStatus());
                  }
-                 std::string key = client;
+                 std::string key = caller.client;
                  key.append("\n").append(method.data(), method.size()).append("\n").append(id);
                  const uint64_t fingerprint = Fingerprint(*request);
                  const bool fresh =
@@ -137,7 +150,7 @@ grpc::ServerUnaryReactor* ServeIdempotent(RpcGate* gate, grpc::CallbackServerCon
                        if (again && answer.status.ok()) return again(finish);
                        finish(answer.status);
                      });
-                 if (fresh) work(IdempotentCall(gate, *context, response, key, fingerprint, finish));
+                 if (fresh) work(IdempotentCall(gate, *context, response, caller.identity, key, fingerprint, finish));
                });
 }
 

@@ -222,6 +222,14 @@ Preferences ReadPreferences(const v1::PodShape& shape, const std::string& path, 
 
 }  // namespace
 
+std::vector<SelectorRequirement> ReadLabelSelector(
+    const google::protobuf::RepeatedPtrField<v1::SelectorRequirement>& from, const std::string& path,
+    Violations* violations) {
+  std::vector<SelectorRequirement> out;
+  ReadRequirements(from, path, Selects::kPods, violations, &out);
+  return out;
+}
+
 void ReadShape(const v1::PodShape& shape, const std::string& path, const std::string& name_space,
                Violations* violations, PodTemplate* out) {
   out->requests = ReadAmounts(shape.requests(), At(path, "requests"), violations);

@@ -46,8 +46,8 @@ class StreamReactor : public Reactor {
 
   // REQUIRES: called once, after construction.
   void Begin(grpc::CallbackServerContext* context, Role role) {
-    gate_->Admit(context, role, [handle = handle_](const absl::StatusOr<std::string>& client) {
-      handle->With([&](StreamReactor* stream) { stream->Admitted(client); });
+    gate_->Admit(context, role, [handle = handle_](const absl::StatusOr<RpcCaller>& caller) {
+      handle->With([&](StreamReactor* stream) { stream->Admitted(caller); });
     });
   }
 
@@ -68,7 +68,7 @@ class StreamReactor : public Reactor {
   void OnDone() final {
     handle_->Clear();
     OnStreamEnd();
-    if (counted_) gate_->limits().CloseStream(client_);
+    if (counted_) gate_->limits().CloseStream(caller_.client);
     delete this;
   }
 
@@ -83,8 +83,8 @@ class StreamReactor : public Reactor {
 
   [[nodiscard]] RpcGate* gate() { return gate_; }
   [[nodiscard]] const std::shared_ptr<Handle>& handle() const { return handle_; }
-  // The caller's name. REQUIRES: it is admitted.
-  [[nodiscard]] const std::string& client() const { return client_; }
+  // REQUIRES: it is admitted.
+  [[nodiscard]] const RpcCaller& caller() const { return caller_; }
   // The end of the stream is sent, or will be after the messages that wait.
   [[nodiscard]] bool closed() {
     MutexLock lock(&mutex_);
@@ -126,11 +126,11 @@ class StreamReactor : public Reactor {
   }
 
  private:
-  void Admitted(const absl::StatusOr<std::string>& client) {
-    absl::Status may = client.status();
-    if (may.ok()) may = gate_->limits().OpenStream(*client);
+  void Admitted(const absl::StatusOr<RpcCaller>& caller) {
+    absl::Status may = caller.status();
+    if (may.ok()) may = gate_->limits().OpenStream(caller->client);
     if (!may.ok()) return Close(ToGrpc(may));
-    client_ = *client;
+    caller_ = *caller;
     counted_ = true;
     OnAdmitted();
   }
@@ -147,7 +147,7 @@ class StreamReactor : public Reactor {
 
   RpcGate* const gate_;
   const std::shared_ptr<Handle> handle_;
-  std::string client_;
+  RpcCaller caller_;
   bool counted_ = false;
   Mutex mutex_;
   std::deque<Event> waiting_ ABSL_GUARDED_BY(mutex_);

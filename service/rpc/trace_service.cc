@@ -48,7 +48,7 @@ class TraceServiceImpl final : public v1::TraceService::CallbackService {
 
   grpc::ServerUnaryReactor* GetTrace(grpc::CallbackServerContext* context, const v1::GetTraceRequest* request,
                                      v1::GetTraceResponse* response) override {
-    return Serve(gate_, context, "GetTrace", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
+    return Serve(gate_, context, "GetTrace", Role::kReadOnly, [=, this](const RpcCaller&, const FinishCall& finish) {
       const TraceLog* log = gate_->options().traces;
       if (log == nullptr) return finish({grpc::StatusCode::UNIMPLEMENTED, "this server records no traces"});
       const std::string name_space = request->namespace_().empty() ? "default" : request->namespace_();

@@ -16,13 +16,12 @@ class VersionServiceImpl final : public v1::VersionService::CallbackService {
 
   grpc::ServerUnaryReactor* GetVersion(grpc::CallbackServerContext* context, const v1::GetVersionRequest*,
                                        v1::Version* response) override {
-    return Serve(gate_, context, "GetVersion", Role::kReadOnly,
-                 [=, this](const std::string&, const FinishCall& finish) {
-                   response->set_server_version(gate_->options().version);
-                   response->set_api_version("muster.v1");
-                   *response->mutable_start_time() = TimestampOfMs(started_ms_);
-                   finish(grpc::Status::OK);
-                 });
+    return Serve(gate_, context, "GetVersion", Role::kReadOnly, [=, this](const RpcCaller&, const FinishCall& finish) {
+      response->set_server_version(gate_->options().version);
+      response->set_api_version("muster.v1");
+      *response->mutable_start_time() = TimestampOfMs(started_ms_);
+      finish(grpc::Status::OK);
+    });
   }
 
  private:

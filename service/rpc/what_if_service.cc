@@ -163,17 +163,20 @@ class WhatIfServiceImpl final : public v1::WhatIfService::CallbackService {
 
   ServerUnaryReactor* PlanGang(CallbackServerContext* context, const v1::PlanGangRequest* request,
                                v1::PlanGangResponse* response) override {
-    return Serve(gate_, context, "PlanGang", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
-      const int64_t now_ms = ProcessClock().NowMs();
-      Violations violations;
-      WhatIf question =
-          ReadQuestion(*request, gate_->options().manifests, now_ms, *gate_->engine().view(), &violations);
-      if (!violations.none()) return finish(violations.ToStatus());
-      if (busy_.exchange(true)) {
-        return finish(ToGrpc(absl::ResourceExhaustedError("another what-if is being answered; try again in a moment")));
-      }
-      Ask(*request, std::move(question), now_ms, response, finish);
-    });
+    return Serve(
+        gate_, context, "PlanGang", Role::kReadOnly, [=, this](const RpcCaller& caller, const FinishCall& finish) {
+          const int64_t now_ms = ProcessClock().NowMs();
+          Violations violations;
+          WhatIf question =
+              ReadQuestion(*request, gate_->options().manifests, now_ms, *gate_->engine().view(), &violations);
+          if (!violations.none()) return finish(violations.ToStatus());
+          if (question.job.has_value()) question.job->declaration.Mutable().caller = caller.identity;
+          if (busy_.exchange(true)) {
+            return finish(
+                ToGrpc(absl::ResourceExhaustedError("another what-if is being answered; try again in a moment")));
+          }
+          Ask(*request, std::move(question), now_ms, response, finish);
+        });
   }
 
  private:

@@ -76,7 +76,54 @@ func (QueueSort) EnumDescriptor() ([]byte, []int) {
 	return file_muster_v1_queue_proto_rawDescGZIP(), []int{0}
 }
 
-// The declaration and current state of a queue (SPEC Q-1, Q-3, Q-7). Amounts in Kubernetes' notation, by resource.
+// Selects namespaces by their labels, which are known where Kubernetes is the source of facts.
+type NamespaceSelector struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// ANDed; IN, NOT_IN, EXISTS or DOES_NOT_EXIST. None: every namespace.
+	Requirements  []*SelectorRequirement `protobuf:"bytes,1,rep,name=requirements,proto3" json:"requirements,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NamespaceSelector) Reset() {
+	*x = NamespaceSelector{}
+	mi := &file_muster_v1_queue_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NamespaceSelector) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NamespaceSelector) ProtoMessage() {}
+
+func (x *NamespaceSelector) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_queue_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NamespaceSelector.ProtoReflect.Descriptor instead.
+func (*NamespaceSelector) Descriptor() ([]byte, []int) {
+	return file_muster_v1_queue_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *NamespaceSelector) GetRequirements() []*SelectorRequirement {
+	if x != nil {
+		return x.Requirements
+	}
+	return nil
+}
+
+// The declaration and current state of a queue (SPEC Q-1, Q-3, Q-7, Q-12). Amounts are in Kubernetes' notation, by
+// resource.
 type Queue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name.
@@ -106,14 +153,20 @@ type Queue struct {
 	// Gangs with a member that has a node or a reserved slot.
 	RunningGangs int32 `protobuf:"varint,13,opt,name=running_gangs,json=runningGangs,proto3" json:"running_gangs,omitempty"`
 	// Gangs that wait to be placed; gangs that start together count as one.
-	WaitingGangs  int32 `protobuf:"varint,14,opt,name=waiting_gangs,json=waitingGangs,proto3" json:"waiting_gangs,omitempty"`
+	WaitingGangs int32 `protobuf:"varint,14,opt,name=waiting_gangs,json=waitingGangs,proto3" json:"waiting_gangs,omitempty"`
+	// Its own access list, as in QueueSpec. If it has none, that of the nearest queue above it applies.
+	Namespaces []string `protobuf:"bytes,15,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
+	// A part of its access list.
+	NamespaceSelector *NamespaceSelector `protobuf:"bytes,16,opt,name=namespace_selector,json=namespaceSelector,proto3" json:"namespace_selector,omitempty"`
+	// A part of its access list.
+	Identities    []string `protobuf:"bytes,17,rep,name=identities,proto3" json:"identities,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_muster_v1_queue_proto_msgTypes[0]
+	mi := &file_muster_v1_queue_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -125,7 +178,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_queue_proto_msgTypes[0]
+	mi := &file_muster_v1_queue_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -138,7 +191,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_muster_v1_queue_proto_rawDescGZIP(), []int{0}
+	return file_muster_v1_queue_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Queue) GetName() string {
@@ -239,6 +292,27 @@ func (x *Queue) GetWaitingGangs() int32 {
 	return 0
 }
 
+func (x *Queue) GetNamespaces() []string {
+	if x != nil {
+		return x.Namespaces
+	}
+	return nil
+}
+
+func (x *Queue) GetNamespaceSelector() *NamespaceSelector {
+	if x != nil {
+		return x.NamespaceSelector
+	}
+	return nil
+}
+
+func (x *Queue) GetIdentities() []string {
+	if x != nil {
+		return x.Identities
+	}
+	return nil
+}
+
 // The declaration of a queue.
 type QueueSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -257,14 +331,23 @@ type QueueSpec struct {
 	// 0: any number.
 	MaxApplications int32 `protobuf:"varint,7,opt,name=max_applications,json=maxApplications,proto3" json:"max_applications,omitempty"`
 	// The order of its gangs. Default: FIFO.
-	Sort          QueueSort `protobuf:"varint,8,opt,name=sort,proto3,enum=muster.v1.QueueSort" json:"sort,omitempty"`
+	Sort QueueSort `protobuf:"varint,8,opt,name=sort,proto3,enum=muster.v1.QueueSort" json:"sort,omitempty"`
+	// Its access list, with the next two fields: the gangs that it serves where queues.access is `listed` (SPEC Q-12).
+	// Without any of them it serves the gangs that its parent serves. These are the namespaces of gangs that no
+	// authenticated caller declares; "*": every gang.
+	Namespaces []string `protobuf:"bytes,9,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
+	// The same by labels of the namespace.
+	NamespaceSelector *NamespaceSelector `protobuf:"bytes,10,opt,name=namespace_selector,json=namespaceSelector,proto3" json:"namespace_selector,omitempty"`
+	// The authenticated callers of this API that declare the gangs: "token:NAME", "user:NAME" or "cert:NAME"; "*": every
+	// authenticated caller.
+	Identities    []string `protobuf:"bytes,11,rep,name=identities,proto3" json:"identities,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *QueueSpec) Reset() {
 	*x = QueueSpec{}
-	mi := &file_muster_v1_queue_proto_msgTypes[1]
+	mi := &file_muster_v1_queue_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -276,7 +359,7 @@ func (x *QueueSpec) String() string {
 func (*QueueSpec) ProtoMessage() {}
 
 func (x *QueueSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_queue_proto_msgTypes[1]
+	mi := &file_muster_v1_queue_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -289,7 +372,7 @@ func (x *QueueSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueSpec.ProtoReflect.Descriptor instead.
 func (*QueueSpec) Descriptor() ([]byte, []int) {
-	return file_muster_v1_queue_proto_rawDescGZIP(), []int{1}
+	return file_muster_v1_queue_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *QueueSpec) GetName() string {
@@ -348,6 +431,27 @@ func (x *QueueSpec) GetSort() QueueSort {
 	return QueueSort_QUEUE_SORT_UNSPECIFIED
 }
 
+func (x *QueueSpec) GetNamespaces() []string {
+	if x != nil {
+		return x.Namespaces
+	}
+	return nil
+}
+
+func (x *QueueSpec) GetNamespaceSelector() *NamespaceSelector {
+	if x != nil {
+		return x.NamespaceSelector
+	}
+	return nil
+}
+
+func (x *QueueSpec) GetIdentities() []string {
+	if x != nil {
+		return x.Identities
+	}
+	return nil
+}
+
 // The request of ApplyQueues.
 type ApplyQueuesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -363,7 +467,7 @@ type ApplyQueuesRequest struct {
 
 func (x *ApplyQueuesRequest) Reset() {
 	*x = ApplyQueuesRequest{}
-	mi := &file_muster_v1_queue_proto_msgTypes[2]
+	mi := &file_muster_v1_queue_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -375,7 +479,7 @@ func (x *ApplyQueuesRequest) String() string {
 func (*ApplyQueuesRequest) ProtoMessage() {}
 
 func (x *ApplyQueuesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_queue_proto_msgTypes[2]
+	mi := &file_muster_v1_queue_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -388,7 +492,7 @@ func (x *ApplyQueuesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyQueuesRequest.ProtoReflect.Descriptor instead.
 func (*ApplyQueuesRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_queue_proto_rawDescGZIP(), []int{2}
+	return file_muster_v1_queue_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ApplyQueuesRequest) GetRequestId() string {
@@ -421,7 +525,7 @@ type ApplyQueuesResponse struct {
 
 func (x *ApplyQueuesResponse) Reset() {
 	*x = ApplyQueuesResponse{}
-	mi := &file_muster_v1_queue_proto_msgTypes[3]
+	mi := &file_muster_v1_queue_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -433,7 +537,7 @@ func (x *ApplyQueuesResponse) String() string {
 func (*ApplyQueuesResponse) ProtoMessage() {}
 
 func (x *ApplyQueuesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_queue_proto_msgTypes[3]
+	mi := &file_muster_v1_queue_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -446,7 +550,7 @@ func (x *ApplyQueuesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyQueuesResponse.ProtoReflect.Descriptor instead.
 func (*ApplyQueuesResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_queue_proto_rawDescGZIP(), []int{3}
+	return file_muster_v1_queue_proto_rawDescGZIP(), []int{4}
 }
 
 // The request of DeleteQueue.
@@ -462,7 +566,7 @@ type DeleteQueueRequest struct {
 
 func (x *DeleteQueueRequest) Reset() {
 	*x = DeleteQueueRequest{}
-	mi := &file_muster_v1_queue_proto_msgTypes[4]
+	mi := &file_muster_v1_queue_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -474,7 +578,7 @@ func (x *DeleteQueueRequest) String() string {
 func (*DeleteQueueRequest) ProtoMessage() {}
 
 func (x *DeleteQueueRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_queue_proto_msgTypes[4]
+	mi := &file_muster_v1_queue_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -487,7 +591,7 @@ func (x *DeleteQueueRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteQueueRequest.ProtoReflect.Descriptor instead.
 func (*DeleteQueueRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_queue_proto_rawDescGZIP(), []int{4}
+	return file_muster_v1_queue_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *DeleteQueueRequest) GetRequestId() string {
@@ -513,7 +617,7 @@ type DeleteQueueResponse struct {
 
 func (x *DeleteQueueResponse) Reset() {
 	*x = DeleteQueueResponse{}
-	mi := &file_muster_v1_queue_proto_msgTypes[5]
+	mi := &file_muster_v1_queue_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -525,7 +629,7 @@ func (x *DeleteQueueResponse) String() string {
 func (*DeleteQueueResponse) ProtoMessage() {}
 
 func (x *DeleteQueueResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_queue_proto_msgTypes[5]
+	mi := &file_muster_v1_queue_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -538,7 +642,7 @@ func (x *DeleteQueueResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteQueueResponse.ProtoReflect.Descriptor instead.
 func (*DeleteQueueResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_queue_proto_rawDescGZIP(), []int{5}
+	return file_muster_v1_queue_proto_rawDescGZIP(), []int{6}
 }
 
 // The request of GetQueue.
@@ -552,7 +656,7 @@ type GetQueueRequest struct {
 
 func (x *GetQueueRequest) Reset() {
 	*x = GetQueueRequest{}
-	mi := &file_muster_v1_queue_proto_msgTypes[6]
+	mi := &file_muster_v1_queue_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -564,7 +668,7 @@ func (x *GetQueueRequest) String() string {
 func (*GetQueueRequest) ProtoMessage() {}
 
 func (x *GetQueueRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_queue_proto_msgTypes[6]
+	mi := &file_muster_v1_queue_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -577,7 +681,7 @@ func (x *GetQueueRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetQueueRequest.ProtoReflect.Descriptor instead.
 func (*GetQueueRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_queue_proto_rawDescGZIP(), []int{6}
+	return file_muster_v1_queue_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetQueueRequest) GetName() string {
@@ -598,7 +702,7 @@ type ExplainQueueRequest struct {
 
 func (x *ExplainQueueRequest) Reset() {
 	*x = ExplainQueueRequest{}
-	mi := &file_muster_v1_queue_proto_msgTypes[7]
+	mi := &file_muster_v1_queue_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -610,7 +714,7 @@ func (x *ExplainQueueRequest) String() string {
 func (*ExplainQueueRequest) ProtoMessage() {}
 
 func (x *ExplainQueueRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_queue_proto_msgTypes[7]
+	mi := &file_muster_v1_queue_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -623,7 +727,7 @@ func (x *ExplainQueueRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainQueueRequest.ProtoReflect.Descriptor instead.
 func (*ExplainQueueRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_queue_proto_rawDescGZIP(), []int{7}
+	return file_muster_v1_queue_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ExplainQueueRequest) GetName() string {
@@ -651,7 +755,7 @@ type ExplainQueueResponse struct {
 
 func (x *ExplainQueueResponse) Reset() {
 	*x = ExplainQueueResponse{}
-	mi := &file_muster_v1_queue_proto_msgTypes[8]
+	mi := &file_muster_v1_queue_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -663,7 +767,7 @@ func (x *ExplainQueueResponse) String() string {
 func (*ExplainQueueResponse) ProtoMessage() {}
 
 func (x *ExplainQueueResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_queue_proto_msgTypes[8]
+	mi := &file_muster_v1_queue_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -676,7 +780,7 @@ func (x *ExplainQueueResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainQueueResponse.ProtoReflect.Descriptor instead.
 func (*ExplainQueueResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_queue_proto_rawDescGZIP(), []int{8}
+	return file_muster_v1_queue_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ExplainQueueResponse) GetText() string {
@@ -720,7 +824,7 @@ type ListQueuesRequest struct {
 
 func (x *ListQueuesRequest) Reset() {
 	*x = ListQueuesRequest{}
-	mi := &file_muster_v1_queue_proto_msgTypes[9]
+	mi := &file_muster_v1_queue_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -732,7 +836,7 @@ func (x *ListQueuesRequest) String() string {
 func (*ListQueuesRequest) ProtoMessage() {}
 
 func (x *ListQueuesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_queue_proto_msgTypes[9]
+	mi := &file_muster_v1_queue_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -745,7 +849,7 @@ func (x *ListQueuesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListQueuesRequest.ProtoReflect.Descriptor instead.
 func (*ListQueuesRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_queue_proto_rawDescGZIP(), []int{9}
+	return file_muster_v1_queue_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListQueuesRequest) GetPageSize() int32 {
@@ -775,7 +879,7 @@ type ListQueuesResponse struct {
 
 func (x *ListQueuesResponse) Reset() {
 	*x = ListQueuesResponse{}
-	mi := &file_muster_v1_queue_proto_msgTypes[10]
+	mi := &file_muster_v1_queue_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -787,7 +891,7 @@ func (x *ListQueuesResponse) String() string {
 func (*ListQueuesResponse) ProtoMessage() {}
 
 func (x *ListQueuesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_queue_proto_msgTypes[10]
+	mi := &file_muster_v1_queue_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -800,7 +904,7 @@ func (x *ListQueuesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListQueuesResponse.ProtoReflect.Descriptor instead.
 func (*ListQueuesResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_queue_proto_rawDescGZIP(), []int{10}
+	return file_muster_v1_queue_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListQueuesResponse) GetQueues() []*Queue {
@@ -826,7 +930,7 @@ type WatchQueuesRequest struct {
 
 func (x *WatchQueuesRequest) Reset() {
 	*x = WatchQueuesRequest{}
-	mi := &file_muster_v1_queue_proto_msgTypes[11]
+	mi := &file_muster_v1_queue_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -838,7 +942,7 @@ func (x *WatchQueuesRequest) String() string {
 func (*WatchQueuesRequest) ProtoMessage() {}
 
 func (x *WatchQueuesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_queue_proto_msgTypes[11]
+	mi := &file_muster_v1_queue_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -851,7 +955,7 @@ func (x *WatchQueuesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchQueuesRequest.ProtoReflect.Descriptor instead.
 func (*WatchQueuesRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_queue_proto_rawDescGZIP(), []int{11}
+	return file_muster_v1_queue_proto_rawDescGZIP(), []int{12}
 }
 
 // A change. The first events of a watch are all queues, then one with `synced`. A reader that is slow skips states in
@@ -872,7 +976,7 @@ type QueueEvent struct {
 
 func (x *QueueEvent) Reset() {
 	*x = QueueEvent{}
-	mi := &file_muster_v1_queue_proto_msgTypes[12]
+	mi := &file_muster_v1_queue_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -884,7 +988,7 @@ func (x *QueueEvent) String() string {
 func (*QueueEvent) ProtoMessage() {}
 
 func (x *QueueEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_queue_proto_msgTypes[12]
+	mi := &file_muster_v1_queue_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -897,7 +1001,7 @@ func (x *QueueEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueEvent.ProtoReflect.Descriptor instead.
 func (*QueueEvent) Descriptor() ([]byte, []int) {
-	return file_muster_v1_queue_proto_rawDescGZIP(), []int{12}
+	return file_muster_v1_queue_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *QueueEvent) GetEvent() isQueueEvent_Event {
@@ -963,7 +1067,9 @@ var File_muster_v1_queue_proto protoreflect.FileDescriptor
 
 const file_muster_v1_queue_proto_rawDesc = "" +
 	"\n" +
-	"\x15muster/v1/queue.proto\x12\tmuster.v1\x1a\x14muster/v1/gang.proto\"\xcf\a\n" +
+	"\x15muster/v1/queue.proto\x12\tmuster.v1\x1a\x14muster/v1/gang.proto\x1a\x19muster/v1/pod_shape.proto\"W\n" +
+	"\x11NamespaceSelector\x12B\n" +
+	"\frequirements\x18\x01 \x03(\v2\x1e.muster.v1.SelectorRequirementR\frequirements\"\xdc\b\n" +
 	"\x05Queue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\tR\x06parent\x12\x12\n" +
@@ -980,7 +1086,14 @@ const file_muster_v1_queue_proto_rawDesc = "" +
 	"\n" +
 	"fair_share\x18\f \x03(\v2\x1f.muster.v1.Queue.FairShareEntryR\tfairShare\x12#\n" +
 	"\rrunning_gangs\x18\r \x01(\x05R\frunningGangs\x12#\n" +
-	"\rwaiting_gangs\x18\x0e \x01(\x05R\fwaitingGangs\x1a8\n" +
+	"\rwaiting_gangs\x18\x0e \x01(\x05R\fwaitingGangs\x12\x1e\n" +
+	"\n" +
+	"namespaces\x18\x0f \x03(\tR\n" +
+	"namespaces\x12K\n" +
+	"\x12namespace_selector\x18\x10 \x01(\v2\x1c.muster.v1.NamespaceSelectorR\x11namespaceSelector\x12\x1e\n" +
+	"\n" +
+	"identities\x18\x11 \x03(\tR\n" +
+	"identities\x1a8\n" +
 	"\n" +
 	"QuotaEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -1000,7 +1113,7 @@ const file_muster_v1_queue_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a<\n" +
 	"\x0eFairShareEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa5\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb2\x05\n" +
 	"\tQueueSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\tR\x06parent\x125\n" +
@@ -1009,7 +1122,15 @@ const file_muster_v1_queue_proto_rawDesc = "" +
 	"\x11over_quota_weight\x18\x05 \x03(\v2).muster.v1.QueueSpec.OverQuotaWeightEntryR\x0foverQuotaWeight\x12\x1a\n" +
 	"\bpriority\x18\x06 \x01(\x05R\bpriority\x12)\n" +
 	"\x10max_applications\x18\a \x01(\x05R\x0fmaxApplications\x12(\n" +
-	"\x04sort\x18\b \x01(\x0e2\x14.muster.v1.QueueSortR\x04sort\x1a8\n" +
+	"\x04sort\x18\b \x01(\x0e2\x14.muster.v1.QueueSortR\x04sort\x12\x1e\n" +
+	"\n" +
+	"namespaces\x18\t \x03(\tR\n" +
+	"namespaces\x12K\n" +
+	"\x12namespace_selector\x18\n" +
+	" \x01(\v2\x1c.muster.v1.NamespaceSelectorR\x11namespaceSelector\x12\x1e\n" +
+	"\n" +
+	"identities\x18\v \x03(\tR\n" +
+	"identities\x1a8\n" +
 	"\n" +
 	"QuotaEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -1081,67 +1202,72 @@ func file_muster_v1_queue_proto_rawDescGZIP() []byte {
 }
 
 var file_muster_v1_queue_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_muster_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_muster_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_muster_v1_queue_proto_goTypes = []any{
 	(QueueSort)(0),               // 0: muster.v1.QueueSort
-	(*Queue)(nil),                // 1: muster.v1.Queue
-	(*QueueSpec)(nil),            // 2: muster.v1.QueueSpec
-	(*ApplyQueuesRequest)(nil),   // 3: muster.v1.ApplyQueuesRequest
-	(*ApplyQueuesResponse)(nil),  // 4: muster.v1.ApplyQueuesResponse
-	(*DeleteQueueRequest)(nil),   // 5: muster.v1.DeleteQueueRequest
-	(*DeleteQueueResponse)(nil),  // 6: muster.v1.DeleteQueueResponse
-	(*GetQueueRequest)(nil),      // 7: muster.v1.GetQueueRequest
-	(*ExplainQueueRequest)(nil),  // 8: muster.v1.ExplainQueueRequest
-	(*ExplainQueueResponse)(nil), // 9: muster.v1.ExplainQueueResponse
-	(*ListQueuesRequest)(nil),    // 10: muster.v1.ListQueuesRequest
-	(*ListQueuesResponse)(nil),   // 11: muster.v1.ListQueuesResponse
-	(*WatchQueuesRequest)(nil),   // 12: muster.v1.WatchQueuesRequest
-	(*QueueEvent)(nil),           // 13: muster.v1.QueueEvent
-	nil,                          // 14: muster.v1.Queue.QuotaEntry
-	nil,                          // 15: muster.v1.Queue.LimitEntry
-	nil,                          // 16: muster.v1.Queue.OverQuotaWeightEntry
-	nil,                          // 17: muster.v1.Queue.UsedEntry
-	nil,                          // 18: muster.v1.Queue.WaitingEntry
-	nil,                          // 19: muster.v1.Queue.FairShareEntry
-	nil,                          // 20: muster.v1.QueueSpec.QuotaEntry
-	nil,                          // 21: muster.v1.QueueSpec.LimitEntry
-	nil,                          // 22: muster.v1.QueueSpec.OverQuotaWeightEntry
-	(*QueuedGang)(nil),           // 23: muster.v1.QueuedGang
+	(*NamespaceSelector)(nil),    // 1: muster.v1.NamespaceSelector
+	(*Queue)(nil),                // 2: muster.v1.Queue
+	(*QueueSpec)(nil),            // 3: muster.v1.QueueSpec
+	(*ApplyQueuesRequest)(nil),   // 4: muster.v1.ApplyQueuesRequest
+	(*ApplyQueuesResponse)(nil),  // 5: muster.v1.ApplyQueuesResponse
+	(*DeleteQueueRequest)(nil),   // 6: muster.v1.DeleteQueueRequest
+	(*DeleteQueueResponse)(nil),  // 7: muster.v1.DeleteQueueResponse
+	(*GetQueueRequest)(nil),      // 8: muster.v1.GetQueueRequest
+	(*ExplainQueueRequest)(nil),  // 9: muster.v1.ExplainQueueRequest
+	(*ExplainQueueResponse)(nil), // 10: muster.v1.ExplainQueueResponse
+	(*ListQueuesRequest)(nil),    // 11: muster.v1.ListQueuesRequest
+	(*ListQueuesResponse)(nil),   // 12: muster.v1.ListQueuesResponse
+	(*WatchQueuesRequest)(nil),   // 13: muster.v1.WatchQueuesRequest
+	(*QueueEvent)(nil),           // 14: muster.v1.QueueEvent
+	nil,                          // 15: muster.v1.Queue.QuotaEntry
+	nil,                          // 16: muster.v1.Queue.LimitEntry
+	nil,                          // 17: muster.v1.Queue.OverQuotaWeightEntry
+	nil,                          // 18: muster.v1.Queue.UsedEntry
+	nil,                          // 19: muster.v1.Queue.WaitingEntry
+	nil,                          // 20: muster.v1.Queue.FairShareEntry
+	nil,                          // 21: muster.v1.QueueSpec.QuotaEntry
+	nil,                          // 22: muster.v1.QueueSpec.LimitEntry
+	nil,                          // 23: muster.v1.QueueSpec.OverQuotaWeightEntry
+	(*SelectorRequirement)(nil),  // 24: muster.v1.SelectorRequirement
+	(*QueuedGang)(nil),           // 25: muster.v1.QueuedGang
 }
 var file_muster_v1_queue_proto_depIdxs = []int32{
-	14, // 0: muster.v1.Queue.quota:type_name -> muster.v1.Queue.QuotaEntry
-	15, // 1: muster.v1.Queue.limit:type_name -> muster.v1.Queue.LimitEntry
-	16, // 2: muster.v1.Queue.over_quota_weight:type_name -> muster.v1.Queue.OverQuotaWeightEntry
-	0,  // 3: muster.v1.Queue.sort:type_name -> muster.v1.QueueSort
-	17, // 4: muster.v1.Queue.used:type_name -> muster.v1.Queue.UsedEntry
-	18, // 5: muster.v1.Queue.waiting:type_name -> muster.v1.Queue.WaitingEntry
-	19, // 6: muster.v1.Queue.fair_share:type_name -> muster.v1.Queue.FairShareEntry
-	20, // 7: muster.v1.QueueSpec.quota:type_name -> muster.v1.QueueSpec.QuotaEntry
-	21, // 8: muster.v1.QueueSpec.limit:type_name -> muster.v1.QueueSpec.LimitEntry
-	22, // 9: muster.v1.QueueSpec.over_quota_weight:type_name -> muster.v1.QueueSpec.OverQuotaWeightEntry
-	0,  // 10: muster.v1.QueueSpec.sort:type_name -> muster.v1.QueueSort
-	2,  // 11: muster.v1.ApplyQueuesRequest.queues:type_name -> muster.v1.QueueSpec
-	1,  // 12: muster.v1.ExplainQueueResponse.queue:type_name -> muster.v1.Queue
-	23, // 13: muster.v1.ExplainQueueResponse.waiting_gangs:type_name -> muster.v1.QueuedGang
-	1,  // 14: muster.v1.ListQueuesResponse.queues:type_name -> muster.v1.Queue
-	1,  // 15: muster.v1.QueueEvent.upserted:type_name -> muster.v1.Queue
-	7,  // 16: muster.v1.QueueService.GetQueue:input_type -> muster.v1.GetQueueRequest
-	10, // 17: muster.v1.QueueService.ListQueues:input_type -> muster.v1.ListQueuesRequest
-	12, // 18: muster.v1.QueueService.WatchQueues:input_type -> muster.v1.WatchQueuesRequest
-	8,  // 19: muster.v1.QueueService.ExplainQueue:input_type -> muster.v1.ExplainQueueRequest
-	3,  // 20: muster.v1.QueueService.ApplyQueues:input_type -> muster.v1.ApplyQueuesRequest
-	5,  // 21: muster.v1.QueueService.DeleteQueue:input_type -> muster.v1.DeleteQueueRequest
-	1,  // 22: muster.v1.QueueService.GetQueue:output_type -> muster.v1.Queue
-	11, // 23: muster.v1.QueueService.ListQueues:output_type -> muster.v1.ListQueuesResponse
-	13, // 24: muster.v1.QueueService.WatchQueues:output_type -> muster.v1.QueueEvent
-	9,  // 25: muster.v1.QueueService.ExplainQueue:output_type -> muster.v1.ExplainQueueResponse
-	4,  // 26: muster.v1.QueueService.ApplyQueues:output_type -> muster.v1.ApplyQueuesResponse
-	6,  // 27: muster.v1.QueueService.DeleteQueue:output_type -> muster.v1.DeleteQueueResponse
-	22, // [22:28] is the sub-list for method output_type
-	16, // [16:22] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	24, // 0: muster.v1.NamespaceSelector.requirements:type_name -> muster.v1.SelectorRequirement
+	15, // 1: muster.v1.Queue.quota:type_name -> muster.v1.Queue.QuotaEntry
+	16, // 2: muster.v1.Queue.limit:type_name -> muster.v1.Queue.LimitEntry
+	17, // 3: muster.v1.Queue.over_quota_weight:type_name -> muster.v1.Queue.OverQuotaWeightEntry
+	0,  // 4: muster.v1.Queue.sort:type_name -> muster.v1.QueueSort
+	18, // 5: muster.v1.Queue.used:type_name -> muster.v1.Queue.UsedEntry
+	19, // 6: muster.v1.Queue.waiting:type_name -> muster.v1.Queue.WaitingEntry
+	20, // 7: muster.v1.Queue.fair_share:type_name -> muster.v1.Queue.FairShareEntry
+	1,  // 8: muster.v1.Queue.namespace_selector:type_name -> muster.v1.NamespaceSelector
+	21, // 9: muster.v1.QueueSpec.quota:type_name -> muster.v1.QueueSpec.QuotaEntry
+	22, // 10: muster.v1.QueueSpec.limit:type_name -> muster.v1.QueueSpec.LimitEntry
+	23, // 11: muster.v1.QueueSpec.over_quota_weight:type_name -> muster.v1.QueueSpec.OverQuotaWeightEntry
+	0,  // 12: muster.v1.QueueSpec.sort:type_name -> muster.v1.QueueSort
+	1,  // 13: muster.v1.QueueSpec.namespace_selector:type_name -> muster.v1.NamespaceSelector
+	3,  // 14: muster.v1.ApplyQueuesRequest.queues:type_name -> muster.v1.QueueSpec
+	2,  // 15: muster.v1.ExplainQueueResponse.queue:type_name -> muster.v1.Queue
+	25, // 16: muster.v1.ExplainQueueResponse.waiting_gangs:type_name -> muster.v1.QueuedGang
+	2,  // 17: muster.v1.ListQueuesResponse.queues:type_name -> muster.v1.Queue
+	2,  // 18: muster.v1.QueueEvent.upserted:type_name -> muster.v1.Queue
+	8,  // 19: muster.v1.QueueService.GetQueue:input_type -> muster.v1.GetQueueRequest
+	11, // 20: muster.v1.QueueService.ListQueues:input_type -> muster.v1.ListQueuesRequest
+	13, // 21: muster.v1.QueueService.WatchQueues:input_type -> muster.v1.WatchQueuesRequest
+	9,  // 22: muster.v1.QueueService.ExplainQueue:input_type -> muster.v1.ExplainQueueRequest
+	4,  // 23: muster.v1.QueueService.ApplyQueues:input_type -> muster.v1.ApplyQueuesRequest
+	6,  // 24: muster.v1.QueueService.DeleteQueue:input_type -> muster.v1.DeleteQueueRequest
+	2,  // 25: muster.v1.QueueService.GetQueue:output_type -> muster.v1.Queue
+	12, // 26: muster.v1.QueueService.ListQueues:output_type -> muster.v1.ListQueuesResponse
+	14, // 27: muster.v1.QueueService.WatchQueues:output_type -> muster.v1.QueueEvent
+	10, // 28: muster.v1.QueueService.ExplainQueue:output_type -> muster.v1.ExplainQueueResponse
+	5,  // 29: muster.v1.QueueService.ApplyQueues:output_type -> muster.v1.ApplyQueuesResponse
+	7,  // 30: muster.v1.QueueService.DeleteQueue:output_type -> muster.v1.DeleteQueueResponse
+	25, // [25:31] is the sub-list for method output_type
+	19, // [19:25] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_muster_v1_queue_proto_init() }
@@ -1150,7 +1276,8 @@ func file_muster_v1_queue_proto_init() {
 		return
 	}
 	file_muster_v1_gang_proto_init()
-	file_muster_v1_queue_proto_msgTypes[12].OneofWrappers = []any{
+	file_muster_v1_pod_shape_proto_init()
+	file_muster_v1_queue_proto_msgTypes[13].OneofWrappers = []any{
 		(*QueueEvent_Upserted)(nil),
 		(*QueueEvent_Removed)(nil),
 		(*QueueEvent_Synced)(nil),
@@ -1161,7 +1288,7 @@ func file_muster_v1_queue_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_muster_v1_queue_proto_rawDesc), len(file_muster_v1_queue_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -100,7 +100,7 @@ const (
 	ReasonCode_REASON_CODE_QUEUE_LIMIT ReasonCode = 34
 	// The gang's queue does not exist, or takes no gangs.
 	ReasonCode_REASON_CODE_UNKNOWN_QUEUE ReasonCode = 35
-	// The gang's queue can never accept the gang as it is (SPEC ).
+	// The gang's queue never accepts the gang as it is (SPEC ).
 	ReasonCode_REASON_CODE_QUEUE_REJECTED ReasonCode = 36
 	// Members are being evicted so that the gang can start again (SPEC G-13).
 	ReasonCode_REASON_CODE_EVICTED ReasonCode = 37

@@ -1,8 +1,11 @@
-// Queues over gRPC: a gang names its queue, and queues report their state (SPEC ).
+// Queues over gRPC: a gang names its queue, and queues report their state (SPEC ).
+#include <memory>
 #include <string>
 
 #include "absl/strings/match.h"
+#include "service/security/access.h"
 #include "tests/service/rpc/rpc_fixture.h"
+#include "tests/support/test_folder.h"
 
 namespace muster {
 namespace {
@@ -144,6 +147,144 @@ TEST_F(QueueRpc, ApplyQueues_IsAtomic) {  // SPEC Q-1
   EXPECT_EQ(Submit(Gang("third", "leaf", "1m")).reason().code(), v1::REASON_CODE_UNKNOWN_QUEUE);
   EXPECT_TRUE(client_->DeleteQueue("lone").ok());
   EXPECT_EQ(client_->ListQueues()->queues_size(), 0);
+}
+
+TEST_F(QueueRpc, AccessList_IsAppliedAndShown) {  // SPEC Q-12
+  QueueRules rules;
+  rules.access = AccessPolicy::kListed;
+  ASSERT_TRUE(engine_.Ask(SetQueues{rules}).ok());
+  v1::ApplyQueuesRequest request;
+  v1::QueueSpec* top = request.add_queues();
+  top->set_name("top");
+  top->add_namespaces("e");
+  top->add_identities("token:spark");
+  v1::SelectorRequirement* requirement = top->mutable_namespace_selector()->add_requirements();
+  requirement->set_key("team");
+  requirement->set_operator_(v1::SelectorRequirement::OPERATOR_IN);
+  requirement->add_values("v");
+  *request.add_queues() = Spec("leaf", "top");
+  ASSERT_TRUE(client_->ApplyQueues(request).ok());
+  const v1::Queue shown = ExpectOk(client_->GetQueue("top"));
+  ASSERT_EQ(shown.namespaces_size() + shown.identities_size(), 2);
+  EXPECT_EQ(shown.namespaces(0), "e");
+  EXPECT_EQ(shown.identities(0), "token:spark");
+  ASSERT_EQ(shown.namespace_selector().requirements_size(), 1);
+  EXPECT_EQ(shown.namespace_selector().requirements(0).ShortDebugString(), requirement->ShortDebugString());
+  EXPECT_FALSE(client_->GetQueue("leaf")->has_namespace_selector()) << "its own list only";
+  EXPECT_TRUE(absl::StrContains(client_->ExplainQueue("leaf")->text(),
+                                "\nAccess: queue leaf serves what queue top lists, namespace e and namespaces with "
+                                "labels team=v and caller token:spark."))
+      << client_->ExplainQueue("leaf")->text();
+  const v1::Submission refused = Submit(Gang("g", "leaf", "1"));
+  EXPECT_EQ(refused.reason().code(), v1::REASON_CODE_QUEUE_REJECTED) << refused.ShortDebugString();
+  EXPECT_TRUE(absl::StrContains(client_->ExplainGang("default", "g")->text(), "this gang is of namespace default"));
+  v1::SubmitGangRequest served = Gang("h", "leaf", "1");
+  served.mutable_gang()->set_namespace_("e");
+  EXPECT_EQ(Submit(served).state(), v1::Submission::STATE_PLANNED);
+  top->add_namespaces("A B");
+  requirement->set_operator_(v1::SelectorRequirement::OPERATOR_GT);
+  ExpectInvalid(client_->ApplyQueues(request), {"queues[0].namespace_selector.requirements[0].operator"});
+  requirement->set_operator_(v1::SelectorRequirement::OPERATOR_EXISTS);
+  requirement->clear_values();
+  ExpectInvalid(client_->ApplyQueues(request),
+                {"queues[0]: queue top: namespaces: \"A B\"; expected the name of a namespace, or * for all"});
+}
+
+// A second server with tokens; queue "team" serves namespace "default" and caller "token:spark".
+class QueueAccessRpc : public QueueRpc {
+ protected:
+  QueueAccessRpc() {
+    AccessOptions tokens;
+    tokens.tokens_file =
+        folder_.Write("tokens", "spark read-write the-token-of-spark\nguest read-write the-token-of-guest\n");
+    access_ = std::make_unique<Access>(tokens, nullptr);
+    EXPECT_TRUE(access_->Start().ok());
+    RpcOptions options = Options(nullptr);
+    options.access = access_.get();
+    with_tokens_ = std::make_unique<RpcServer>(&engine_, options);
+    EXPECT_TRUE(with_tokens_->Start().ok());
+    QueueRules rules;
+    rules.access = AccessPolicy::kListed;
+    rules.queues = {{.name = "team"}};
+    rules.queues[0].access.namespaces = {"default"};
+    rules.queues[0].access.identities = {"token:spark"};
+    EXPECT_TRUE(engine_.Ask(SetQueues{rules}).ok());
+  }
+  ~QueueAccessRpc() override {
+    client_.reset();
+    with_tokens_->Stop();
+  }
+  // Later calls are made with the caller's token.
+  void CallAs(const std::string& caller) {
+    ClientOptions options;
+    options.server = absl::StrCat("127.0.0.1:", with_tokens_->port());
+    options.token = "the-token-of-" + caller;
+    client_ = *MusterClient::Connect(options);
+  }
+  [[nodiscard]] v1::ReasonCode ReasonOf(const std::string& gang) {
+    return ExpectOk(client_->GetGang("default", gang)).reason().code();
+  }
+  // The reason of a gang that is declared by each kind of call; its name begins with `caller`.
+  std::vector<v1::ReasonCode> DeclareByEachCall(const std::string& caller) {
+    std::vector<v1::ReasonCode> out = {Submit(Gang(caller + "-submitted", "team", "10m")).reason().code()};
+    v1::PlaceGangsRequest message;
+    *message.add_calls()->mutable_submit() = Gang(caller + "-streamed", "team", "10m");
+    v1::PlaceGangsResponse answer;
+    const std::unique_ptr<PlacementStream> stream = client_->PlaceGangs();
+    EXPECT_TRUE(stream->Write(message) && stream->Read(&answer));
+    stream->WritesDone();
+    v1::PlaceGangsResponse no_more;
+    EXPECT_FALSE(stream->Read(&no_more));
+    EXPECT_TRUE(stream->Finish().ok());
+    out.push_back(answer.results(0).submission().reason().code());
+    v1::CreateGangRequest create = CreateOf(caller + "-created", 1);
+    create.mutable_gang()->set_queue("team");
+    out.push_back(ExpectOk(client_->CreateGang(create)).reason().code());
+    v1::PlanGangRequest plan;
+    *plan.mutable_job() = Gang(caller + "-asked", "team", "10m");
+    out.push_back(ExpectOk(client_->PlanGang(plan)).reason().code());
+    v1::UpdateFactsRequest update;
+    *update.add_pods() = MemberOf(caller + "-announced", 1, caller + "-pod", "10m");
+    update.mutable_pods(0)->mutable_declaration()->set_queue("team");
+    EXPECT_TRUE(client_->UpdateFacts(update).ok());
+    out.push_back(ReasonOf(caller + "-announced"));
+    return out;
+  }
+
+  const TestFolder folder_;
+  std::unique_ptr<Access> access_;
+  std::unique_ptr<RpcServer> with_tokens_;
+};
+
+// SPEC Q-12: for an authenticated caller its identity counts, and not the namespace, whichever call declares the gang.
+TEST_F(QueueAccessRpc, AuthenticatedCaller_IsServedByIdentity) {
+  EXPECT_EQ(Submit(Gang("anonymous", "team", "10m")).state(), v1::Submission::STATE_PLANNED) << "the namespace counts";
+  CallAs("guest");
+  EXPECT_EQ(DeclareByEachCall("guest"), std::vector<v1::ReasonCode>(5, v1::REASON_CODE_QUEUE_REJECTED));
+  EXPECT_TRUE(absl::StrContains(client_->ExplainGang("default", "guest-created")->text(), "of caller token:guest"));
+  CallAs("spark");
+  for (const v1::ReasonCode code : DeclareByEachCall("spark")) EXPECT_NE(code, v1::REASON_CODE_QUEUE_REJECTED);
+  // The caller of an update counts if the update names the queue.
+  v1::UpdateGangRequest update;
+  update.mutable_gang()->set_name("spark-created");
+  update.mutable_gang()->set_min_member(2);
+  update.mutable_gang()->set_queue("team");
+  update.mutable_update_mask()->add_paths("min_member");
+  CallAs("guest");
+  EXPECT_NE(ExpectOk(client_->UpdateGang(update)).reason().code(), v1::REASON_CODE_QUEUE_REJECTED);
+  update.mutable_update_mask()->add_paths("queue");
+  EXPECT_EQ(ExpectOk(client_->UpdateGang(update)).reason().code(), v1::REASON_CODE_QUEUE_REJECTED);
+  // A snapshot replaces every fact.
+  for (const char* caller : {"guest", "spark"}) {
+    CallAs(caller);
+    v1::SendSnapshotRequest part;
+    part.set_source(caller);
+    part.set_version(1);
+    *part.add_pods() = MemberOf("listed", 1, "listed-0", "10m");
+    part.mutable_pods(0)->mutable_declaration()->set_queue("team");
+    EXPECT_TRUE(client_->SendSnapshot({part}).ok());
+    EXPECT_EQ(ReasonOf("listed") == v1::REASON_CODE_QUEUE_REJECTED, part.source() == "guest");
+  }
 }
 
 TEST_F(QueueRpc, ExplainQueue_ReportsGangPositions) {  // SPEC S-5

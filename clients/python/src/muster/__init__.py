@@ -19,7 +19,7 @@ from muster.v1.node_pb2 import Node, NodeEvent
 from muster.v1.placement_pb2 import AbandonGangRequest, ConfirmGangRequest, GetSubmissionRequest, MemberSet, \
     Placement, PlacementCall, PlacementResult, SubmitGangRequest, Submission, SubmissionEvent
 from muster.v1.pod_shape_pb2 import PodShape
-from muster.v1.queue_pb2 import ExplainQueueResponse, Queue, QueueEvent, QueueSort, QueueSpec
+from muster.v1.queue_pb2 import ExplainQueueResponse, NamespaceSelector, Queue, QueueEvent, QueueSort, QueueSpec
 from muster.v1.reason_pb2 import Reason, ReasonCode
 from muster.v1.version_pb2 import Version
 from muster.v1.what_if_pb2 import PlanGangRequest, PlanGangResponse
@@ -28,10 +28,10 @@ __all__ = [
     "AbandonGangRequest", "AlreadyExists", "AsyncClient", "Client", "ConfirmGangRequest", "DeadlineExceeded", "Event",
     "ExplainGangResponse", "ExplainPodResponse", "ExplainQueueResponse", "FactsStatus", "FailedPrecondition",
     "FilterResponse", "Gang", "GangEvent", "GangMode", "GangSpec", "GetSubmissionRequest", "InvalidArgument",
-    "MatchPolicy", "MemberFailureAction", "MemberSet", "MusterError", "Node", "NodeEvent", "NodeFacts", "NotFound",
-    "Options", "PermissionDenied", "PermitEvent", "Placement", "PlacementCall", "PlacementResult", "PlanGangRequest",
-    "PlanGangResponse", "PodFacts", "PodShape", "PreFilterResponse", "PrioritizeResponse", "Queue", "QueueEvent",
-    "QueueSort", "QueueSpec", "Reason", "ReasonCode", "ResourceExhausted", "SnapshotNeeded", "Submission",
-    "SubmissionEvent", "SubmitGangRequest", "TimeoutAction", "Unauthenticated", "Unavailable", "UnreserveRequest",
-    "Version", "Violation", "node", "pod", "result_error",
+    "MatchPolicy", "MemberFailureAction", "MemberSet", "MusterError", "NamespaceSelector", "Node", "NodeEvent",
+    "NodeFacts", "NotFound", "Options", "PermissionDenied", "PermitEvent", "Placement", "PlacementCall",
+    "PlacementResult", "PlanGangRequest", "PlanGangResponse", "PodFacts", "PodShape", "PreFilterResponse",
+    "PrioritizeResponse", "Queue", "QueueEvent", "QueueSort", "QueueSpec", "Reason", "ReasonCode", "ResourceExhausted",
+    "SnapshotNeeded", "Submission", "SubmissionEvent", "SubmitGangRequest", "TimeoutAction", "Unauthenticated",
+    "Unavailable", "UnreserveRequest", "Version", "Violation", "node", "pod", "result_error",
 ]

@@ -1,4 +1,5 @@
 from muster.v1 import gang_pb2 as _gang_pb2
+from muster.v1 import pod_shape_pb2 as _pod_shape_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -16,8 +17,14 @@ QUEUE_SORT_UNSPECIFIED: QueueSort
 QUEUE_SORT_FIFO: QueueSort
 QUEUE_SORT_FAIR: QueueSort
 
+class NamespaceSelector(_message.Message):
+    __slots__ = ("requirements",)
+    REQUIREMENTS_FIELD_NUMBER: _ClassVar[int]
+    requirements: _containers.RepeatedCompositeFieldContainer[_pod_shape_pb2.SelectorRequirement]
+    def __init__(self, requirements: _Optional[_Iterable[_Union[_pod_shape_pb2.SelectorRequirement, _Mapping]]] = ...) -> None: ...
+
 class Queue(_message.Message):
-    __slots__ = ("name", "parent", "leaf", "quota", "limit", "over_quota_weight", "priority", "max_applications", "sort", "used", "waiting", "fair_share", "running_gangs", "waiting_gangs")
+    __slots__ = ("name", "parent", "leaf", "quota", "limit", "over_quota_weight", "priority", "max_applications", "sort", "used", "waiting", "fair_share", "running_gangs", "waiting_gangs", "namespaces", "namespace_selector", "identities")
     class QuotaEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -74,6 +81,9 @@ class Queue(_message.Message):
     FAIR_SHARE_FIELD_NUMBER: _ClassVar[int]
     RUNNING_GANGS_FIELD_NUMBER: _ClassVar[int]
     WAITING_GANGS_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACES_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    IDENTITIES_FIELD_NUMBER: _ClassVar[int]
     name: str
     parent: str
     leaf: bool
@@ -88,10 +98,13 @@ class Queue(_message.Message):
     fair_share: _containers.ScalarMap[str, str]
     running_gangs: int
     waiting_gangs: int
-    def __init__(self, name: _Optional[str] = ..., parent: _Optional[str] = ..., leaf: bool = ..., quota: _Optional[_Mapping[str, str]] = ..., limit: _Optional[_Mapping[str, str]] = ..., over_quota_weight: _Optional[_Mapping[str, int]] = ..., priority: _Optional[int] = ..., max_applications: _Optional[int] = ..., sort: _Optional[_Union[QueueSort, str]] = ..., used: _Optional[_Mapping[str, str]] = ..., waiting: _Optional[_Mapping[str, str]] = ..., fair_share: _Optional[_Mapping[str, str]] = ..., running_gangs: _Optional[int] = ..., waiting_gangs: _Optional[int] = ...) -> None: ...
+    namespaces: _containers.RepeatedScalarFieldContainer[str]
+    namespace_selector: NamespaceSelector
+    identities: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., parent: _Optional[str] = ..., leaf: bool = ..., quota: _Optional[_Mapping[str, str]] = ..., limit: _Optional[_Mapping[str, str]] = ..., over_quota_weight: _Optional[_Mapping[str, int]] = ..., priority: _Optional[int] = ..., max_applications: _Optional[int] = ..., sort: _Optional[_Union[QueueSort, str]] = ..., used: _Optional[_Mapping[str, str]] = ..., waiting: _Optional[_Mapping[str, str]] = ..., fair_share: _Optional[_Mapping[str, str]] = ..., running_gangs: _Optional[int] = ..., waiting_gangs: _Optional[int] = ..., namespaces: _Optional[_Iterable[str]] = ..., namespace_selector: _Optional[_Union[NamespaceSelector, _Mapping]] = ..., identities: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class QueueSpec(_message.Message):
-    __slots__ = ("name", "parent", "quota", "limit", "over_quota_weight", "priority", "max_applications", "sort")
+    __slots__ = ("name", "parent", "quota", "limit", "over_quota_weight", "priority", "max_applications", "sort", "namespaces", "namespace_selector", "identities")
     class QuotaEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -121,6 +134,9 @@ class QueueSpec(_message.Message):
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     MAX_APPLICATIONS_FIELD_NUMBER: _ClassVar[int]
     SORT_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACES_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    IDENTITIES_FIELD_NUMBER: _ClassVar[int]
     name: str
     parent: str
     quota: _containers.ScalarMap[str, str]
@@ -129,7 +145,10 @@ class QueueSpec(_message.Message):
     priority: int
     max_applications: int
     sort: QueueSort
-    def __init__(self, name: _Optional[str] = ..., parent: _Optional[str] = ..., quota: _Optional[_Mapping[str, str]] = ..., limit: _Optional[_Mapping[str, str]] = ..., over_quota_weight: _Optional[_Mapping[str, int]] = ..., priority: _Optional[int] = ..., max_applications: _Optional[int] = ..., sort: _Optional[_Union[QueueSort, str]] = ...) -> None: ...
+    namespaces: _containers.RepeatedScalarFieldContainer[str]
+    namespace_selector: NamespaceSelector
+    identities: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., parent: _Optional[str] = ..., quota: _Optional[_Mapping[str, str]] = ..., limit: _Optional[_Mapping[str, str]] = ..., over_quota_weight: _Optional[_Mapping[str, int]] = ..., priority: _Optional[int] = ..., max_applications: _Optional[int] = ..., sort: _Optional[_Union[QueueSort, str]] = ..., namespaces: _Optional[_Iterable[str]] = ..., namespace_selector: _Optional[_Union[NamespaceSelector, _Mapping]] = ..., identities: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ApplyQueuesRequest(_message.Message):
     __slots__ = ("request_id", "queues", "prune")
