@@ -10,6 +10,7 @@
 #include <iostream>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/ascii.h"
@@ -246,50 +247,120 @@ bool IsWhole(const Json& value) {
   return value.is_number_integer() && value.get<int64_t>() >= Limits::min() && value.get<int64_t>() <= Limits::max();
 }
 
+absl::Status Wrong(const std::string& field, const Json& value, absl::string_view expected) {
+  return absl::InvalidArgumentError(absl::StrCat(field, ": ", value.dump(), "; expected ", expected));
+}
+
+// A list of texts, which may not be empty: to the API an empty list is none.
+absl::Status ReadNames(const std::string& field, const Json& value,
+                       google::protobuf::RepeatedPtrField<std::string>* to) {
+  const auto is_text = [](const Json& entry) { return entry.is_string(); };
+  if (!value.is_array() || value.empty() || !std::all_of(value.begin(), value.end(), is_text)) {
+    return Wrong(field, value, R"(a list of at least one name; ["*"] for all)");
+  }
+  for (const Json& entry : value) *to->Add() = entry.get<std::string>();
+  return absl::OkStatus();
+}
+
+// An entry of matchExpressions.
+absl::Status ReadExpression(const std::string& field, const Json& value, v1::SelectorRequirement* to) {
+  static const std::map<std::string, v1::SelectorRequirement::Operator> kOperators = {
+      {"In", v1::SelectorRequirement::OPERATOR_IN},
+      {"NotIn", v1::SelectorRequirement::OPERATOR_NOT_IN},
+      {"Exists", v1::SelectorRequirement::OPERATOR_EXISTS},
+      {"DoesNotExist", v1::SelectorRequirement::OPERATOR_DOES_NOT_EXIST}};
+  if (!value.is_object()) return Wrong(field, value, "a map with key, operator and values");
+  for (const auto& [part, entry] : value.items()) {
+    if (part == "values") {
+      if (absl::Status read = ReadNames(field + ".values", entry, to->mutable_values()); !read.ok()) return read;
+    } else if (part != "key" && part != "operator") {
+      return Wrong(absl::StrCat(field, ".", part), entry, "key, operator or values");
+    }
+  }
+  const Json key = value.value("key", Json());
+  const Json op = value.value("operator", Json());
+  if (!key.is_string()) return Wrong(field + ".key", key, "the key of a label");
+  const auto known = op.is_string() ? kOperators.find(op.get<std::string>()) : kOperators.end();
+  if (known == kOperators.end()) return Wrong(field + ".operator", op, "In, NotIn, Exists or DoesNotExist");
+  to->set_key(key.get<std::string>());
+  to->set_operator_(known->second);
+  return absl::OkStatus();
+}
+
+// A selector of labels in Kubernetes' notation.
+absl::Status ReadSelector(const std::string& field, const Json& value, v1::NamespaceSelector* to) {
+  if (!value.is_object()) return Wrong(field, value, "a map with matchLabels, matchExpressions, or both");
+  for (const auto& [part, entry] : value.items()) {
+    const std::string path = absl::StrCat(field, ".", part);
+    if (part == "matchLabels" && entry.is_object()) {
+      for (const auto& [key, label] : entry.items()) {
+        if (!label.is_string()) return Wrong(absl::StrCat(path, ".", key), label, "the value of a label, a text");
+        v1::SelectorRequirement* requirement = to->add_requirements();
+        requirement->set_key(key);
+        requirement->set_operator_(v1::SelectorRequirement::OPERATOR_IN);
+        requirement->add_values(label.get<std::string>());
+      }
+    } else if (part == "matchExpressions" && entry.is_array()) {
+      for (size_t i = 0; i < entry.size(); ++i) {
+        absl::Status read = ReadExpression(absl::StrCat(path, "[", i, "]"), entry[i], to->add_requirements());
+        if (!read.ok()) return read;
+      }
+    } else {
+      return Wrong(path, entry, "matchLabels, a map, or matchExpressions, a list");
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<v1::QueueSpec> QueueOf(const std::string& manifest) {
   const Json object = Json::parse(manifest, nullptr, /*allow_exceptions=*/false);
   v1::QueueSpec out;
-  const auto wrong = [](const std::string& field, const Json& value, absl::string_view expected) {
-    return absl::InvalidArgumentError(absl::StrCat(field, ": ", value.dump(), "; expected ", expected));
-  };
   const Json name = MapAt(object, "metadata").value("name", Json());
-  if (!name.is_string()) return wrong("metadata.name", name, "the name of the queue");
+  if (!name.is_string()) return Wrong("metadata.name", name, "the name of the queue");
   out.set_name(name.get<std::string>());
   const Json spec = object.value("spec", Json::object());
-  if (!spec.is_object()) return wrong("spec", spec, "a map");
+  if (!spec.is_object()) return Wrong("spec", spec, "a map");
   for (const auto& [key, value] : spec.items()) {
     const std::string field = absl::StrCat("spec.", key);
     if (key == "parent" || key == "sort") {
-      if (!value.is_string()) return wrong(field, value, "a text");
+      if (!value.is_string()) return Wrong(field, value, "a text");
       const auto text = value.get<std::string>();
       if (key == "parent") {
         out.set_parent(text);
       } else if (text == "fifo" || text == "stateaware" || text == "fair") {
         out.set_sort(text == "fair" ? v1::QUEUE_SORT_FAIR : v1::QUEUE_SORT_FIFO);
       } else if (!text.empty()) {
-        return wrong(field, value, "fifo (or stateaware) or fair");
+        return Wrong(field, value, "fifo (or stateaware) or fair");
       }
     } else if (key == "quota" || key == "limit") {
-      if (!value.is_object()) return wrong(field, value, "amounts by resource");
+      if (!value.is_object()) return Wrong(field, value, "amounts by resource");
       for (const auto& [resource, amount] : value.items()) {
         (*(key == "quota" ? out.mutable_quota() : out.mutable_limit()))[resource] =
             amount.is_string() ? amount.get<std::string>() : amount.dump();
       }
     } else if (key == "overQuotaWeight") {
-      if (!value.is_object()) return wrong(field, value, "weights by resource");
+      if (!value.is_object()) return Wrong(field, value, "weights by resource");
       for (const auto& [resource, weight] : value.items()) {
         if (!IsWhole<int64_t>(weight)) {
-          return wrong(absl::StrCat(field, ".", resource), weight, "a whole number");
+          return Wrong(absl::StrCat(field, ".", resource), weight, "a whole number");
         }
         (*out.mutable_over_quota_weight())[resource] = weight.get<int64_t>();
       }
     } else if (key == "priority" || key == "maxApplications") {
-      if (!IsWhole<int32_t>(value)) return wrong(field, value, "a whole number of 32 bits");
+      if (!IsWhole<int32_t>(value)) return Wrong(field, value, "a whole number of 32 bits");
       key == "priority" ? out.set_priority(value.get<int32_t>()) : out.set_max_applications(value.get<int32_t>());
+    } else if (key == "namespaces" || key == "identities") {
+      absl::Status read =
+          ReadNames(field, value, key == "namespaces" ? out.mutable_namespaces() : out.mutable_identities());
+      if (!read.ok()) return read;
+    } else if (key == "namespaceSelector") {
+      if (absl::Status read = ReadSelector(field, value, out.mutable_namespace_selector()); !read.ok()) return read;
     } else {
-      return wrong(field, value, "parent, quota, limit, overQuotaWeight, priority, maxApplications or sort");
+      return Wrong(field, value,
+                   "parent, quota, limit, overQuotaWeight, priority, maxApplications, sort, namespaces, "
+                   "namespaceSelector or identities");
     }
   }
   return out;

@@ -54,6 +54,39 @@ void AddRows(const v1::ListQueuesResponse& list, const std::string& parent, size
   }
 }
 
+// "labels team=vision, !guest", in the notation of kubectl.
+std::string SelectorText(const v1::NamespaceSelector& selector) {
+  if (selector.requirements().empty()) return "every namespace";
+  std::vector<std::string> texts;
+  for (const v1::SelectorRequirement& each : selector.requirements()) {
+    const std::string values = absl::StrJoin(each.values(), ", ");
+    switch (each.operator_()) {
+      case v1::SelectorRequirement::OPERATOR_EXISTS:
+        texts.push_back(each.key());
+        break;
+      case v1::SelectorRequirement::OPERATOR_DOES_NOT_EXIST:
+        texts.push_back("!" + each.key());
+        break;
+      case v1::SelectorRequirement::OPERATOR_NOT_IN:
+        texts.push_back(absl::StrCat(each.key(), " notin (", values, ")"));
+        break;
+      default:
+        texts.push_back(absl::StrCat(each.key(), " in (", values, ")"));
+    }
+  }
+  return absl::StrCat("namespaces with labels ", absl::StrJoin(texts, ", "));
+}
+
+// The queue's own access list.
+std::string AccessText(const v1::Queue& queue) {
+  std::vector<std::string> parts;
+  if (!queue.namespaces().empty()) parts.push_back("namespaces " + absl::StrJoin(queue.namespaces(), ", "));
+  if (queue.has_namespace_selector()) parts.push_back(SelectorText(queue.namespace_selector()));
+  if (!queue.identities().empty()) parts.push_back("callers " + absl::StrJoin(queue.identities(), ", "));
+  if (!parts.empty()) return absl::StrJoin(parts, "; ");
+  return queue.parent().empty() ? "-" : "the list of a queue above it";
+}
+
 Rows Heading() {
   return {{"NAME", "RUNNING", "WAITING", "RESOURCE", "QUOTA", "LIMIT", "FAIR SHARE", "USED", "ASKED FOR"}};
 }
@@ -91,6 +124,7 @@ void DescribeQueue(const v1::Queue& queue) {
        absl::StrCat(queue.running_gangs(), " running",
                     queue.max_applications() > 0 ? absl::StrCat(" of at most ", queue.max_applications()) : "", ", ",
                     queue.waiting_gangs(), " waiting", queue.leaf() ? "" : ", in the queues below it")},
+      {"Access:", AccessText(queue)},
       {"Rules:", absl::StrCat("priority ", queue.priority(), ", ", PolicyText(queue.sort()), ", over-quota weight ",
                               weights.empty() ? "1" : absl::StrJoin(weights, ", "))},
   });
