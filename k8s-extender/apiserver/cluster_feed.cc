@@ -227,9 +227,9 @@ std::vector<ClusterFeed::Source> ClusterFeed::OptionalSources() {
                        if (*allowed) return kNamespaces;
                        if (logged_paths_.insert(kNamespaces).second) {
                          spdlog::warn(
-                             "musterd lacks permission to read namespaces: pod affinity with a namespaceSelector by "
-                             "labels is left to "
-                             "kube-scheduler until get, list and watch are granted");
+                             "musterd lacks permission to read namespaces: until get, list and watch are granted, pod "
+                             "affinity with a namespaceSelector by labels is left to kube-scheduler, and the "
+                             "namespaceSelector of a queue selects no namespace");
                        }
                        return "";
                      },

@@ -32,9 +32,10 @@ std::vector<SelectorRequirement> RequirementsAt(const Json& holder, const char* 
   return out;
 }
 
-// The metav1.LabelSelector at holder[key].
-std::vector<SelectorRequirement> SelectorAt(const Json& holder, const char* key, absl::string_view path,
-                                            Fields* fields) {
+}  // namespace
+
+std::vector<SelectorRequirement> ParseLabelSelector(const Json& holder, const char* key, absl::string_view path,
+                                                    Fields* fields) {
   const Json& selector = fields->MapAt(holder, key, path);
   if (selector.is_null()) return {};
   const std::string selector_path = absl::StrCat(path, ".", key);
@@ -49,6 +50,8 @@ std::vector<SelectorRequirement> SelectorAt(const Json& holder, const char* key,
   return out;
 }
 
+namespace {
+
 // For newer pods the API server does this itself.
 void AddLabelKeys(const std::vector<std::string>& keys, const Labels& labels, SelectorOperator op, PodSelector* out) {
   for (const std::string& key : keys) {
@@ -61,7 +64,7 @@ void AddLabelKeys(const std::vector<std::string>& keys, const Labels& labels, Se
 void ParseNamespaces(const Json& term, absl::string_view path, absl::string_view own, Fields* fields,
                      PodSelector* out) {
   out->namespaces = fields->TextsAt(term, "namespaces", path);
-  std::vector<SelectorRequirement> requirements = SelectorAt(term, "namespaceSelector", path, fields);
+  std::vector<SelectorRequirement> requirements = ParseLabelSelector(term, "namespaceSelector", path, fields);
   if (!Child(term, "namespaceSelector").is_object()) {
     if (out->namespaces.empty()) out->namespaces.emplace_back(own);
   } else {
@@ -86,7 +89,7 @@ PodAffinityTerm ParseTerm(const Json& term, absl::string_view path, absl::string
   read.topology_key = fields->TextAt(term, "topologyKey", path);
   ParseNamespaces(term, path, name_space, fields, &read.selector);
   const Json& selector = Child(term, "labelSelector");
-  read.selector.requirements = SelectorAt(term, "labelSelector", path, fields);
+  read.selector.requirements = ParseLabelSelector(term, "labelSelector", path, fields);
   AddLabelKeys(fields->TextsAt(term, "matchLabelKeys", path), labels, SelectorOperator::kIn, &read.selector);
   AddLabelKeys(fields->TextsAt(term, "mismatchLabelKeys", path), labels, SelectorOperator::kNotIn, &read.selector);
   if (!selector.is_object()) read.selector = PodSelector();  // without a selector the term matches no pod
@@ -136,7 +139,7 @@ SpreadConstraint ParseSpread(const Json& constraint, absl::string_view name_spac
   read.topology_key = fields->TextAt(constraint, "topologyKey", kPath);
   read.max_skew = count("maxSkew");
   read.min_domains = count("minDomains");
-  read.selector.requirements = SelectorAt(constraint, "labelSelector", kPath, fields);
+  read.selector.requirements = ParseLabelSelector(constraint, "labelSelector", kPath, fields);
   AddLabelKeys(fields->TextsAt(constraint, "matchLabelKeys", kPath), labels, SelectorOperator::kIn, &read.selector);
   if (read.selector.requirements.empty()) {
     read.selector = PodSelector();  // absent or empty: kube-scheduler matches no pod

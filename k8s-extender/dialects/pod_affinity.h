@@ -16,6 +16,11 @@ namespace muster {
 // Parses the matchExpressions and matchFields of a term of node affinity at `path`.
 [[nodiscard]] NodeSelectorTerm ParseNodeTerm(const Json& term, absl::string_view path, Fields* fields);
 
+// Parses the metav1.LabelSelector at holder[key]; `path`: that of `holder`. Empty if it is absent. Unreadable parts are
+// reported in `fields` and left out.
+[[nodiscard]] std::vector<SelectorRequirement> ParseLabelSelector(const Json& holder, const char* key,
+                                                                  absl::string_view path, Fields* fields);
+
 // The required rules of a pod's spec. `labels`: the pod's own, for matchLabelKeys. Unreadable parts are reported in
 // `fields` and left out.
 [[nodiscard]] PodAffinityRules ParsePodAffinity(const Json& spec, absl::string_view name_space, const Labels& labels,

@@ -1,10 +1,13 @@
 #include "k8s-extender/dialects/queues.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "k8s-extender/dialects/dialects.h"
+#include "k8s-extender/dialects/metadata.h"
+#include "k8s-extender/dialects/pod_affinity.h"
 #include "state/base/quantity.h"
 
 namespace muster {
@@ -49,9 +52,35 @@ class QueueParser {
     } else if (key == "sort") {
       const std::optional<QueueSort> sort = ParseQueueSort(value.is_string() ? value.get<std::string>() : "");
       sort.has_value() ? void(queue->sort = *sort) : Expected(path, value, "fifo (or stateaware, the same) or fair");
+    } else if (key == "namespaces" || key == "identities") {
+      ReadNames(path, value, key == "namespaces" ? &queue->access.namespaces : &queue->access.identities);
+    } else if (key == "namespaceSelector") {
+      ReadSelector(path, value, &queue->access.namespace_selector.emplace().requirements);
     } else {
-      Expected(path, value, "parent, quota, limit, overQuotaWeight, priority, maxApplications or sort");
+      Expected(path, value,
+               "parent, quota, limit, overQuotaWeight, priority, maxApplications, sort, namespaces, namespaceSelector "
+               "or identities");
     }
+  }
+  // An empty list is no list: it would look like one that names no gang, and the parent's list would apply.
+  void ReadNames(const std::string& path, const Json& value, std::vector<std::string>* names) {
+    const auto is_text = [](const Json& entry) { return entry.is_string(); };
+    if (!value.is_array() || value.empty() || !std::all_of(value.begin(), value.end(), is_text)) {
+      return Expected(path, value, R"(a list of at least one name; ["*"] for all)");
+    }
+    *names = value.get<std::vector<std::string>>();
+  }
+  // A part that is not read would leave a selector of every namespace.
+  void ReadSelector(const std::string& path, const Json& value, std::vector<SelectorRequirement>* out) {
+    if (!value.is_object()) return Expected(path, value, "a map with matchLabels, matchExpressions, or both");
+    for (const auto& [part, entry] : value.items()) {
+      if (part == "matchLabels" || part == "matchExpressions") continue;
+      return Expected(absl::StrCat(path, ".", part), entry, "matchLabels or matchExpressions");
+    }
+    const Json holder = {{"namespaceSelector", value}};
+    Fields fields;
+    *out = ParseLabelSelector(holder, "namespaceSelector", "spec", &fields);
+    if (!fields.problem().empty()) problems_.push_back(fields.problem());
   }
   void ReadWeights(const std::string& path, const Json& value, QueueSpec* queue) {
     if (!value.is_object()) return Expected(path, value, "weights by resource");

@@ -159,6 +159,28 @@ TEST_F(QueueObjectsTest, RefusedCondition_IsRetried) {
   ExpectCondition("q", "Accepted=True");
 }
 
+// the selector has the meaning of Kubernetes' own; an empty one selects every namespace.
+TEST(ParseQueue, AccessList_IsRead) {
+  const auto access = [](const Json& spec) { return ExpectOk(ParseQueue(Object("q", "", spec))).access; };
+  const Json expression = {{"key", "tier"}, {"operator", "NotIn"}, {"values", {"dev"}}};
+  EXPECT_EQ(access({{"namespaces", {"a", "*"}},
+                    {"identities", {"token:s"}},
+                    {"namespaceSelector", {{"matchLabels", {{"team", "v"}}}, {"matchExpressions", {expression}}}}}),
+            (AccessList{{"a", "*"},
+                        NamespaceSelector{
+                            {{"team", SelectorOperator::kIn, {"v"}}, {"tier", SelectorOperator::kNotIn, {"dev"}}}},
+                        {"token:s"}}));
+  EXPECT_EQ(access({{"namespaceSelector", Json::object()}}), (AccessList{{}, NamespaceSelector(), {}}));
+  EXPECT_TRUE(access(Json::object()).empty());
+  const auto problem = [](const Json& selector) {
+    return std::string(ParseQueue(Object("q", "", {{"namespaceSelector", selector}})).status().message());
+  };
+  EXPECT_EQ(problem("all"),
+            "spec.namespaceSelector: \"all\"; expected a map with matchLabels, matchExpressions, or both");
+  EXPECT_EQ(problem({{"matchExpressions", {{{"key", "k"}, {"operator", "Above"}}}}}),
+            "spec.namespaceSelector: an operator is not one of In, NotIn, Exists, DoesNotExist");
+}
+
 TEST(ParseQueue, UnreadableFields_AllNamed) {
   const QueueSpec queue = ExpectOk(ParseQueue(Object("q", "",
                                                      {{"parent", "p"},
@@ -176,12 +198,18 @@ TEST(ParseQueue, UnreadableFields_AllNamed) {
                                              {"priority", "high"},
                                              {"maxApplications", -1},
                                              {"sort", "lifo"},
+                                             {"namespaces", Json::array()},
+                                             {"identities", {"token:s", 3}},
+                                             {"namespaceSelector", {{"matchLabel", Json::object()}}},
                                              {"size", 3}}))
                               .status()
                               .message());
   for (const char* part :
        {"spec.parent: 1; expected the name", "spec.limit.cpu", "spec.overQuotaWeight.cpu: -1; expected a whole number",
-        "spec.priority: \"high\"", "spec.maxApplications: -1", "spec.sort: \"lifo\"; expected fifo", "spec.size: 3"}) {
+        "spec.priority: \"high\"", "spec.maxApplications: -1", "spec.sort: \"lifo\"; expected fifo", "spec.size: 3",
+        "spec.namespaces: []; expected a list of at least one name",
+        "spec.identities: [\"token:s\",3]; expected a list",
+        "spec.namespaceSelector.matchLabel: {}; expected matchLabels or matchExpressions"}) {
     EXPECT_TRUE(absl::StrContains(wrong, part)) << part << " in " << wrong;
   }
 }
