@@ -46,6 +46,7 @@ int Serve(const muster::Config& config, bool demo, bool demo_once) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
   muster::StartLogging(config.log_level, config.log_format);
+  for (const std::string& warning : muster::FindWarnings(config)) spdlog::warn("{}", warning);
 
   muster::DemoCluster cluster(&muster::ReadManifest);
   std::atomic<bool> fenced{false};
@@ -134,6 +135,7 @@ int CheckConfig(const std::string& path) {
   const std::vector<std::string> problems = muster::FileProblems(*config);
   for (const std::string& problem : problems) std::cout << problem << "\n";
   if (problems.empty()) std::cout << path << ": no problems\n";
+  for (const std::string& warning : muster::FindWarnings(*config)) std::cout << "warning: " << warning << "\n";
   return problems.empty() ? 0 : 1;
 }
 

@@ -35,7 +35,7 @@ func startMusterd(t *testing.T) string {
 	}
 	folder := t.TempDir()
 	config := filepath.Join(folder, "musterd.yaml")
-	text := "log: {format: text}\nkubernetes: {enabled: false}\nqueues: {tree: [{name: team, limit: {cpu: 2}}]}\n" +
+	text := "log: {format: text}\nkubernetes: {enabled: false}\nqueues: {tree: [{name: team, limit: {cpu: 2}, namespaces: ['*']}]}\n" +
 		"listen: {admin: 127.0.0.1:0, grpc: 127.0.0.1:0, extender: 127.0.0.1:0, bind: 127.0.0.1:0}\n"
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

@@ -121,6 +121,13 @@ std::string ReadUnknownQueue(const YAML::Node& node, Config* config) {
   return "";
 }
 
+std::string ReadAccessPolicy(const YAML::Node& node, Config* config) {
+  const std::optional<AccessPolicy> policy = ParseAccessPolicy(Text(node));
+  if (!policy.has_value()) return "listed or open";
+  config->machine.queues.access = *policy;
+  return "";
+}
+
 // log, listen, tls, auth, limits.
 std::vector<Field> ListenerFields() {
   return {
@@ -267,7 +274,7 @@ std::vector<Field> GangFields() {
                 [](Config* c) -> std::vector<std::string>& { return c->machine.topology_levels; })},
       {"queues.tree", "[]",
        "queues of gangs, the oldest first: {name, parent, quota, limit, overQuotaWeight, priority, maxApplications, "
-       "sort}; see docs/reference/queues.md. Empty: no queues",
+       "sort, namespaces, namespaceSelector, identities}; see docs/reference/queues.md. Empty: no queues",
        ReadQueues},
       {"queues.source", "config",
        "where queues come from: config (queues.tree), api (gRPC, saved in the store) or kubernetes (Queue objects of "
@@ -278,6 +285,9 @@ std::vector<Field> GangFields() {
          c->queue_source = source;
          return "";
        }},
+      {"queues.access", "listed",
+       "the gangs that a queue serves: listed (by its namespaces, namespaceSelector and identities) or open (all)",
+       ReadAccessPolicy},
       {"queues.unknown", "wait", "a gang whose queue does not exist: wait, default (it joins queue default) or reject",
        ReadUnknownQueue},
       {"queues.policy", "backfill",

@@ -27,7 +27,10 @@ struct ListenAddress {
 };
 
 struct Config {
-  Config() { machine.queues.starvation_limit_ms = kStarvationLimitMs; }
+  Config() {
+    machine.queues.starvation_limit_ms = kStarvationLimitMs;
+    machine.queues.access = AccessPolicy::kListed;
+  }
   static constexpr int64_t kStarvationLimitMs = 1'800'000;
 
   // log
@@ -87,6 +90,8 @@ struct Config {
 [[nodiscard]] bool NeedsClientCertificate(const Config& config);
 // Checks a configuration as a whole. Returns every problem; empty: none.
 [[nodiscard]] std::vector<std::string> FindProblems(const Config& config);
+// What the configuration declares in vain, one sentence each. Empty: nothing. REQUIRES: FindProblems(config) is empty.
+[[nodiscard]] std::vector<std::string> FindWarnings(const Config& config);
 // Checks the files that the configuration names: certificates, keys, tokens. Returns every problem; empty: none.
 [[nodiscard]] std::vector<std::string> FileProblems(const Config& config);
 // Parses "host:port". InvalidArgument: any other text.

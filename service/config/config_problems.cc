@@ -144,6 +144,19 @@ std::vector<std::string> FindProblems(const Config& config) {
   return out;
 }
 
+std::vector<std::string> FindWarnings(const Config& config) {
+  QueueTree tree;
+  tree.Set(config.machine.queues);
+  std::vector<std::string> idle;
+  for (QueueId id = 0; id < tree.size(); ++id) {
+    if (tree.at(id).leaf && tree.ServesNone(id)) idle.push_back(tree.at(id).spec.name);
+  }
+  if (idle.empty()) return {};
+  return {absl::StrCat("queues.tree: no gang can use ", absl::StrJoin(idle, ", "),
+                       ": neither the queue nor one above it lists namespaces or identities; list them, or set "
+                       "queues.access: open")};
+}
+
 std::vector<std::string> FileProblems(const Config& config) {
   std::vector<std::string> out;
   if (config.tls.enabled() && !config.tls.key.empty()) {

@@ -2,6 +2,9 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <optional>
+#include <utility>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -42,11 +45,65 @@ class QueueReader {
       const std::optional<QueueSort> sort = ParseQueueSort(Scalar(value));
       if (!sort.has_value()) return Expected(key, Scalar(value), "fifo (or stateaware, the same) or fair");
       queue->sort = *sort;
+    } else if (key == "namespaces" || key == "identities") {
+      ReadNames(key, value, key == "namespaces" ? &queue->access.namespaces : &queue->access.identities);
+    } else if (key == "namespaceSelector") {
+      ReadSelector(key, value, &queue->access.namespace_selector.emplace().requirements);
     } else {
       problems_->push_back(absl::StrCat(
           where_, key, ": there is no such field of a queue; expected name, parent, quota, limit, overQuotaWeight, ",
-          "priority, maxApplications or sort"));
+          "priority, maxApplications, sort, namespaces, namespaceSelector or identities"));
     }
+  }
+  // An empty list is no list: it would look like one that names no gang, and the parent's list would apply.
+  void ReadNames(const std::string& key, const YAML::Node& value, std::vector<std::string>* names) {
+    if (!value.IsSequence() || value.size() == 0) {
+      return Expected(key, Scalar(value), R"(a list of at least one name, like [ml], or ["*"] for all)");
+    }
+    for (const YAML::Node& entry : value) {
+      if (!entry.IsScalar()) return Expected(key, "", "a list of names");
+      names->push_back(entry.Scalar());
+    }
+  }
+  // A selector of labels in Kubernetes' notation.
+  void ReadSelector(const std::string& key, const YAML::Node& value, std::vector<SelectorRequirement>* out) {
+    if (!value.IsMap()) return Expected(key, Scalar(value), "a map, like {matchLabels: {team: vision}}");
+    for (const auto& entry : value) {
+      const std::string part = Scalar(entry.first);
+      const std::string path = absl::StrCat(key, ".", part);
+      if (part == "matchLabels" && entry.second.IsMap()) {
+        for (const auto& label : entry.second) {
+          if (!label.second.IsScalar()) Expected(absl::StrCat(path, ".", Scalar(label.first)), "", "the label's value");
+          out->push_back({Scalar(label.first), SelectorOperator::kIn, {Scalar(label.second)}});
+        }
+      } else if (part == "matchExpressions" && entry.second.IsSequence()) {
+        for (size_t i = 0; i < entry.second.size(); ++i) {
+          ReadExpression(absl::StrCat(path, "[", i, "]"), entry.second[i], &out->emplace_back());
+        }
+      } else {
+        Expected(path, Scalar(entry.second),
+                 "matchLabels, a map, or matchExpressions, a list of {key, operator, values}");
+      }
+    }
+  }
+  void ReadExpression(const std::string& path, const YAML::Node& value, SelectorRequirement* out) {
+    if (!value.IsMap()) return Expected(path, Scalar(value), "a map with key, operator and values");
+    std::string op_text;
+    for (const auto& entry : value) {
+      const std::string field = Scalar(entry.first);
+      if (field == "key" && entry.second.IsScalar()) {
+        out->key = entry.second.Scalar();
+      } else if (field == "operator") {
+        op_text = Scalar(entry.second);
+      } else if (field == "values" && entry.second.IsSequence()) {
+        for (const YAML::Node& each : entry.second) out->values.push_back(Scalar(each));
+      } else {
+        Expected(absl::StrCat(path, ".", field), Scalar(entry.second), "key, operator, or values, a list");
+      }
+    }
+    const std::optional<SelectorOperator> op = ParseSelectorOperator(op_text);
+    if (!op.has_value()) Expected(absl::StrCat(path, ".operator"), op_text, "In, NotIn, Exists or DoesNotExist");
+    out->op = op.value_or(SelectorOperator::kIn);
   }
   void ReadAmounts(const std::string& key, const YAML::Node& value, ResourceList* list) {
     if (!value.IsMap()) return Expected(key, Scalar(value), "amounts by resource, like {nvidia.com/gpu: 8}");

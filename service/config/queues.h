@@ -13,8 +13,9 @@ class Node;
 
 namespace muster {
 
-// Reads the list queues.tree: {name, parent, quota, limit, overQuotaWeight, priority, maxApplications, sort}, with
-// resources in Kubernetes' notation. Adds one sentence per problem, with the queue's index in the list.
+// Reads the list queues.tree: {name, parent, quota, limit, overQuotaWeight, priority, maxApplications, sort,
+// namespaces, namespaceSelector, identities}, with resources and selectors in Kubernetes' notation. Adds one sentence
+// per problem, with the queue's index in the list.
 void ReadQueueTree(const YAML::Node& list, std::vector<QueueSpec>* queues, std::vector<std::string>* problems);
 
 }  // namespace muster

@@ -18,7 +18,7 @@ func inQueue(name string) podOption { return withAnnotation("muster.dev/queue", 
 // TestQueueLimit: a limit holds a second gang back until the first ends, and an extra member of the first too, while
 // nodes have room; gangs of other queues and lone pods continue. SPEC.
 func TestQueueLimit(t *testing.T) {
-	shared.install(t, guard, "\nqueues:\n  tree:\n  - {name: org, limit: {cpu: 6}}\n  - {name: team, parent: org, limit: {cpu: 4}}\n  - {name: other, parent: org}\n")
+	shared.install(t, guard, "\nqueues:\n  tree:\n  - {name: org, limit: {cpu: 6}, namespaces: [\"*\"]}\n  - {name: team, parent: org, limit: {cpu: 4}}\n  - {name: other, parent: org}\n")
 	gatedAndNot(t, "a tree of three", func(w *world, gated bool) {
 		w.nodes(4, "4")
 		with := func(name string, min int, queue string) []podOption {
@@ -79,14 +79,16 @@ func (w *world) queueSays(name, status string) string {
 }
 
 // TestQueueObjects: queues as objects. An invalid tree changes nothing and reports why, also after a restart; a
-// corrected tree is in force at once. SPEC Q-1.
+// corrected tree is in force at once. A queue serves the namespaces that it selects, and running gangs stay. SPEC Q-1,
+//
 func TestQueueObjects(t *testing.T) {
 	w := newWorldWith(t, guard, "\nqueues:\n  source: kubernetes\n")
 	t.Cleanup(func() {
 		_ = w.dyn.Resource(queueResource).DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{})
 	})
 	w.nodes(4, "4")
-	w.queue("org", map[string]any{"limit": map[string]any{"cpu": int64(4)}})
+	byLabel := map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": w.namespace}}
+	w.queue("org", map[string]any{"limit": map[string]any{"cpu": int64(4)}, "namespaceSelector": byLabel})
 	w.queue("team", map[string]any{"parent": "org"})
 	w.queueSays("team", "True")
 	w.podsStart("first", 4, "1", gang("first", 4), inQueue("team"))
@@ -99,7 +101,11 @@ func TestQueueObjects(t *testing.T) {
 	w.staysBound("second", 0, time.Second)
 	shared.install(t, guard, "\nqueues:\n  source: kubernetes\n")
 	w.staysBound("second", 0, 2*time.Second)
-	w.queue("org", map[string]any{"limit": map[string]any{"cpu": int64(8)}})
+	w.queue("org", map[string]any{"limit": map[string]any{"cpu": int64(8)}, "namespaces": []any{"elsewhere"}})
+	w.queueSays("org", "True")
+	w.gangSays("second", "this gang is of namespace "+w.namespace, 20*time.Second)
+	w.staysBound("first", 4, time.Second)
+	w.queue("org", map[string]any{"limit": map[string]any{"cpu": int64(8)}, "namespaces": []any{w.namespace, "elsewhere"}})
 	w.queueSays("org", "True")
 	w.waitBound("second", 2, 20*time.Second)
 }
@@ -108,7 +114,7 @@ func TestQueueObjects(t *testing.T) {
 // seconds. They share the cluster by weight, 1 to 3: within 5% of their shares, weighted by time, over a minute after
 // the first 15 s. SPEC Q-3.
 func TestFairShare(t *testing.T) {
-	w := newWorldWith(t, guard, "\nqueues:\n  tree:\n  - {name: a, overQuotaWeight: {cpu: 1}}\n  - {name: b, overQuotaWeight: {cpu: 3}}\n")
+	w := newWorldWith(t, guard, "\nqueues:\n  tree:\n  - {name: a, overQuotaWeight: {cpu: 1}, namespaces: [\"*\"]}\n  - {name: b, overQuotaWeight: {cpu: 3}, namespaces: [\"*\"]}\n")
 	const (
 		cpus    = 208 // 52 gangs of 4: the shares are 13 and 39 whole gangs
 		size    = 4

@@ -29,6 +29,9 @@ if out=$("$musterd" check-config "$work/wrong.yaml" 2>&1); then fail "check-conf
 has "$out" "queues.tree[0].limit.nvidia.com/gpu: 1500m is not a whole number"
 has "$out" "queues.tree[0].limit.: names no resource"
 has "$out" 'queues.tree[0].priority: "99999999999"; expected a whole number of 32 bits'
+#    A tree without lists of namespaces is valid, and serves no gang.
+printf 'queues: {tree: [{name: a}]}\n' >"$work/idle.yaml"
+has "$("$musterd" check-config "$work/idle.yaml")" "warning: queues.tree: no gang can use a"
 
 # 2. The configuration of the guide, with a running musterd.
 {
@@ -36,7 +39,8 @@ has "$out" 'queues.tree[0].priority: "99999999999"; expected a whole number of 3
   echo 'store: {path: ":memory:"}'
 } | configure
 [ "$(grep -c 'name:' "$work/musterd.yaml")" = 4 ] || fail "$docs shows no tree of four queues"
-"$musterd" check-config "$work/musterd.yaml" >/dev/null || fail "the tree of $docs is refused"
+out=$("$musterd" check-config "$work/musterd.yaml") || fail "the tree of $docs is refused: $out"
+if grep -q warning <<<"$out"; then fail "a queue of $docs serves no gang: $out"; fi
 start
 
 # gang NAME QUEUE GPUS ANNOTATIONS: a gang of one pod, which also requests $more.
@@ -79,6 +83,8 @@ grep -q '^  vision ' <<<"$queues" || fail "vision does not stand below research:
 described=$("$musterctl" describe queue language)
 has "$described" "0 running, 1 waiting"
 has "$described" "priority 0, fifo, over-quota weight nvidia.com/gpu: 3"
+has "$(grep Access: <<<"$described")" "the list of a queue above it"
+has "$(grep Access: <<<"$("$musterctl" describe queue research)")" "namespaces default, lab"
 has "$(grep second <<<"$described")" "QueueLimit: asks for nvidia.com/gpu: 40"
 if grep -q first <<<"$described"; then fail "a gang of another queue is shown: $described"; fi
 json=$("$musterctl" get queue vision -o json | tr -d ' \n')
@@ -96,6 +102,7 @@ done
 #    The head of the queue and what would start it; and the effect of a larger limit.
 explained=$("$musterctl" explain queue research)
 has "$explained" "Queue research: 1 gang runs, 1 waits, in the queues below it."
+has "$explained" "Access: queue research serves namespaces default, lab."
 has "$explained" "nvidia.com/gpu: 40 used of at most 64, fair share now 64; waiting gangs request 40."
 has "$explained" "The head of the queue is default/second of queue language: asks for nvidia.com/gpu: 40"
 has "$("$musterctl" explain gang second)" "It is the only waiting gang in queue language."
@@ -127,7 +134,12 @@ if grep -q "names two gangs" <<<"$out"; then fail "a Job that names Kubernetes' 
 if out=$("$musterctl" explain queue nowhere 2>&1); then fail "a queue that does not exist is explained"; fi
 has "$out" "there is no queue nowhere"
 
-# 4. Refusals, and released capacity.
+# 4. Refusals, and released capacity. A queue serves only the namespaces that it lists.
+has "$("$musterctl" -n guest submit -f "$work/first.yaml" --id stranger --ttl 60)" "this gang is of namespace guest"
+has "$("$musterctl" -n guest explain gang first)" "queue vision serves what queue research lists, namespaces default, lab; this gang is of namespace guest"
+if out=$("$musterctl" -n guest plan first); then fail "a queue starts a gang that it does not serve: $out"; fi
+has "$out" "this gang is of namespace guest"
+"$musterctl" abandon stranger >/dev/null
 has "$(gang third language 70 '')" "more than the limit of queue research"
 #    A gang that can never run requests nothing of the queue, and blocks no other.
 queues=$("$musterctl" get queues)
@@ -152,7 +164,11 @@ cat >"$work/tree.yaml" <<YAML
 apiVersion: muster.dev/v1alpha1
 kind: Queue
 metadata: {name: research}
-spec: {limit: {nvidia.com/gpu: 64}}
+spec:
+  limit: {nvidia.com/gpu: 64}
+  namespaces: [lab]
+  namespaceSelector: {matchExpressions: [{key: team, operator: In, values: [vision]}]}
+  identities: ["token:spark"]
 ---
 apiVersion: muster.dev/v1alpha1
 kind: Queue
@@ -161,6 +177,12 @@ spec: {parent: research, quota: {nvidia.com/gpu: 16}}
 YAML
 start
 "$musterctl" apply -f "$work/node.yaml" -f "$work/tree.yaml" >/dev/null
+has "$("$musterctl" explain queue vision)" "namespace lab and namespaces with labels team=vision and caller token:spark."
+has "$("$musterctl" describe queue research)" "namespaces lab; namespaces with labels team in (vision); callers token:spark"
+has "$(gang hop vision 1 '')" "this gang is of namespace default"
+"$musterctl" abandon hop >/dev/null
+sed -i 's/namespaces: \[lab\]/namespaces: [lab, default]/' "$work/tree.yaml"
+"$musterctl" apply -f "$work/tree.yaml" >/dev/null
 has "$(gang early vision 40 '')" Planned
 has "$(gang late vision 40 '')" Waiting
 "$musterctl" confirm early >/dev/null
@@ -171,6 +193,13 @@ for wrong in "priority: 2147483648" "priority: 18446744073709551615" "maxApplica
   printf 'apiVersion: muster.dev/v1alpha1\nkind: Queue\nmetadata: {name: odd}\nspec: {%s}\n' "$wrong" >"$work/wrong.yaml"
   if out=$("$musterctl" apply -f "$work/wrong.yaml" 2>&1); then fail "a queue with $wrong is taken: $out"; fi
   has "$out" "whole number"
+done
+for wrong in "namespaces: []|spec.namespaces: []; expected a list of at least one name" "identities: [spark]|expected token:NAME, user:NAME or cert:NAME" \
+  "namespaceSelector: {matchLabel: {a: b}}|spec.namespaceSelector.matchLabel: {\"a\":\"b\"}; expected matchLabels" \
+  "namespaceSelector: {matchExpressions: [{key: k, operator: Above}]}|spec.namespaceSelector.matchExpressions[0].operator: \"Above\"; expected In"; do
+  printf 'apiVersion: muster.dev/v1alpha1\nkind: Queue\nmetadata: {name: odd}\nspec: {%s}\n' "${wrong%%|*}" >"$work/wrong.yaml"
+  if out=$("$musterctl" apply -f "$work/wrong.yaml" 2>&1); then fail "a queue with ${wrong%%|*} is taken: $out"; fi
+  has "$out" "${wrong##*|}"
 done
 sed 's/gpu: 16/gpu: 160/' "$work/tree.yaml" >"$work/wrong.yaml"
 if out=$("$musterctl" apply -f "$work/wrong.yaml" 2>&1); then fail "a quota above the limit was taken"; fi

@@ -16,7 +16,7 @@ import pytest
 class Musterd:
     def __init__(self, folder: pathlib.Path, port: int = 0) -> None:
         config = folder / "musterd.yaml"
-        config.write_text("log: {format: text}\nkubernetes: {enabled: false}\nqueues: {tree: [{name: team, limit: {cpu: 2}}]}\n"
+        config.write_text("log: {format: text}\nkubernetes: {enabled: false}\nqueues: {tree: [{name: team, limit: {cpu: 2}, namespaces: ['*']}]}\n"
                           f"listen: {{admin: 127.0.0.1:0, grpc: '127.0.0.1:{port}', extender: 127.0.0.1:0, bind: 127.0.0.1:0}}\n")
         self._log = folder / "log"
         with open(self._log, "w") as log:

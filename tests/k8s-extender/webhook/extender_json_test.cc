@@ -166,6 +166,60 @@ TEST(Config, DuplicateKey_IsNamed) {
   }
 }
 
+// SPEC Q-12: the gangs that a queue serves, in Kubernetes' notation; queues serve only these unless access is open.
+TEST(Config, AccessOfQueues_IsRead) {
+  EXPECT_EQ(Config().machine.queues.access, AccessPolicy::kListed);
+  const Config config = ExpectOk(ParseConfig(
+      "queues:\n  access: open\n  tree:\n"
+      "  - {name: a, namespaces: [ml, \"*\"], identities: [\"token:spark\"]}\n"
+      "  - name: b\n    namespaceSelector:\n      matchLabels: {team: vision}\n"
+      "      matchExpressions: [{key: tier, operator: NotIn, values: [dev, test]}, {key: x, operator: Exists}]\n"
+      "  - {name: c, namespaceSelector: {}}\n  - {name: d}\n"));
+  const QueueRules& rules = config.machine.queues;
+  EXPECT_EQ(rules.access, AccessPolicy::kOpen);
+  EXPECT_EQ(rules.queues.at(0).access, (AccessList{{"ml", "*"}, {}, {"token:spark"}}));
+  const NamespaceSelector selector = {{{"team", SelectorOperator::kIn, {"vision"}},
+                                       {"tier", SelectorOperator::kNotIn, {"dev", "test"}},
+                                       {"x", SelectorOperator::kExists, {}}}};
+  EXPECT_EQ(rules.queues.at(1).access, (AccessList{{}, selector, {}}));
+  EXPECT_EQ(rules.queues.at(2).access, (AccessList{{}, NamespaceSelector(), {}}));
+  EXPECT_TRUE(rules.queues.at(3).access.empty());
+}
+
+TEST(Config, WrongAccessOfQueues_IsNamed) {
+  const auto message = [](const std::string& yaml) { return std::string(ParseConfig(yaml).status().message()); };
+  const std::string wrong = message(
+      "queues:\n  access: closed\n  tree:\n  - {name: a, namespaces: [], identities: all}\n"
+      "  - {name: b, namespaces: [[x]], namespaceSelector: team}\n"
+      "  - {name: c, namespaceSelector: {matchLabels: [x], matchExpression: {}}}\n"
+      "  - {name: d, namespaceSelector: {matchLabels: {k: {}}, matchExpressions: [x, {key: k, operator: Above, x: "
+      "1}]}}\n");
+  for (const char* part :
+       {"queues.access: \"closed\" is not listed or open", "queues.tree[0].namespaces: \"\"; expected a list",
+        "queues.tree[0].identities: \"all\"; expected a list",
+        "queues.tree[1].namespaces: \"\"; expected a list of names",
+        "queues.tree[1].namespaceSelector: \"team\"; expected a map",
+        "queues.tree[2].namespaceSelector.matchLabels: \"\"; expected matchLabels, a map",
+        "queues.tree[2].namespaceSelector.matchExpression: \"\"; expected matchLabels, a map",
+        "queues.tree[3].namespaceSelector.matchLabels.k: \"\"; expected the label's value",
+        "queues.tree[3].namespaceSelector.matchExpressions[0]: \"x\"; expected a map",
+        "queues.tree[3].namespaceSelector.matchExpressions[1].x: \"1\"; expected key, operator",
+        "queues.tree[3].namespaceSelector.matchExpressions[1].operator: \"Above\"; expected In, NotIn"}) {
+    EXPECT_NE(wrong.find(part), std::string::npos) << part << " in\n" << wrong;
+  }
+  EXPECT_NE(message("queues: {tree: [{name: a, namespaces: [A B], identities: [spark]}]}\n")
+                .find("queues.tree: queue a: namespaces: \"A B\"; expected the name of a namespace, or * for all"),
+            std::string::npos);
+  // Queues that no gang can use are reported; that is no error.
+  const auto warnings = [](const std::string& yaml) { return FindWarnings(ExpectOk(ParseConfig(yaml))); };
+  const std::string tree = "tree: [{name: a}, {name: b, parent: a}, {name: c}, {name: d, namespaces: [x]}]";
+  EXPECT_EQ(warnings(absl::StrCat("queues: {", tree, "}\n")),
+            std::vector<std::string>{"queues.tree: no gang can use b, c: neither the queue nor one above it lists "
+                                     "namespaces or identities; list them, or set queues.access: open"});
+  EXPECT_TRUE(warnings(absl::StrCat("queues: {access: open, ", tree, "}\n")).empty());
+  EXPECT_TRUE(warnings("{}\n").empty());
+}
+
 // Aliases can contain themselves or expand without limit.
 TEST(Config, AliasExpansion_IsBounded) {
   const auto message = [](const std::string& yaml) { return std::string(ParseConfig(yaml).status().message()); };
