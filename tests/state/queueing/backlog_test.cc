@@ -261,7 +261,8 @@ TEST(BacklogTest, ItemsOfSeveralLanes_AreInOneOrder) {
 
 TEST(BacklogTest, Details_FollowTheReason) {
   Backlog backlog;
-  const BlockDetails details{QueueBound{"team", QueueBound::Kind::kQuota, false, "cpu", 2, 4}, true};
+  const BlockDetails details{QueueBound{"team", QueueBound::Kind::kQuota, false, "cpu", 2, 4},
+                             {MainObstacle::Kind::kStaleNodes, ""}};
   backlog.Block(1, Key(1, "a/1"), "big", {}, {ReasonCode::kQueueLimit, "one"}, 0, details);
   EXPECT_EQ(backlog.details(1), details);
   EXPECT_EQ(backlog.details(*backlog.FirstOf("big")), details);

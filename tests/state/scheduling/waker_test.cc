@@ -289,7 +289,7 @@ TEST_F(WakerTest, QueueRoomFreed_WakesWhatItConcerns) {
     backlog_.Remove(gang.id);
     Reason why = queues_.Check({&gang}, &bound);
     if (why.none()) why = {ReasonCode::kNoRoom, "full"};
-    backlog_.Block(gang.id, eligibility_.KeyOf(gang), name, waker_.WaitsFor(gang, why), why, 0, {bound, false});
+    backlog_.Block(gang.id, eligibility_.KeyOf(gang), name, waker_.WaitsFor(gang, why), why, 0, {bound, {}});
     bound.reset();
   };
   const auto wake = [&](bool facts) {
