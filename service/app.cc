@@ -166,6 +166,7 @@ absl::Status App::StartHttp() {
   HttpListenerOptions bind = ListenerOptions(config_.bind, connections_.bind);
   bind.one_request_per_connection = true;
   bind.max_body_bytes = kMaxBinding;
+  bind.body_memory += connections_.bind << 10;  // a held call keeps its body
   if (config_.tls_extender) {
     decisions.tls = bind.tls = tls_;
     decisions.access = bind.access = access_.get();

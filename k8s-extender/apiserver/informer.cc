@@ -121,6 +121,8 @@ void Informer::Fail(const absl::Status& status, int* failures) {
   {
     MutexLock lock(&mutex_);
     ++stats_.errors;
+    // A removed API is a state of its own.
+    if (absl::IsNotFound(stats_.error) != absl::IsNotFound(status)) stats_.failing_since = absl::InfiniteFuture();
     stats_.error = status;
     stats_.failing_since = std::min(stats_.failing_since, SteadyNow());
   }
@@ -208,7 +210,9 @@ absl::Status Informer::TakePage(Page page, std::set<std::string>* seen, int64_t*
     MutexLock lock(&objects_mutex_);
     Upsert(std::move(object));
   }
-  *missing += std::max<int64_t>(0, page.limit - static_cast<int64_t>(seen->size() - before));
+  const auto fresh = static_cast<int64_t>(seen->size() - before);
+  constexpr int64_t kFewestPart = 8;  // some servers return no more than 100 objects, whatever was asked for
+  if (fresh < page.limit / kFewestPart) *missing += page.limit - fresh;
   if (*missing <= kMaxMissing && seen->size() <= kMaxObjects) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("the list does not end: its pages have had ", seen->size(),
                                              " different objects, ", *missing, " fewer than were asked for"));

@@ -140,10 +140,13 @@ void AppendQuoted(absl::string_view text, std::string* out) {
   out->push_back('"');
 }
 
+// Of a request with whole nodes, some 400 each.
+constexpr size_t kMaxNodeValues = 4'000'000;
+
 // The Nodes of the request that are in `kept`.
-std::string SelectedNodes(absl::string_view body, const absl::flat_hash_set<absl::string_view>& kept) {
-  absl::StatusOr<Json> parsed = ParseJson(body, "ExtenderArgs");
-  if (!parsed.ok()) return "null";
+absl::StatusOr<std::string> SelectedNodes(absl::string_view body, const absl::flat_hash_set<absl::string_view>& kept) {
+  absl::StatusOr<Json> parsed = ParseJson(body, "ExtenderArgs", kMaxNodeValues);
+  if (!parsed.ok()) return parsed.status();
   Json nodes = AnyCase(*parsed, "nodes");
   Json items = Json::array();
   for (const Json& item : AnyCase(nodes, "items")) {
@@ -177,7 +180,7 @@ absl::StatusOr<ExtenderArgs> ParseExtenderArgs(absl::string_view body) {
 }
 
 Json PodOf(absl::string_view body) {
-  const absl::StatusOr<Json> parsed = ParseJson(body, "ExtenderArgs");
+  const absl::StatusOr<Json> parsed = ParseJson(body, "ExtenderArgs", kMaxNodeValues);
   return parsed.ok() ? AnyCase(*parsed, "pod") : Json();
 }
 
@@ -259,7 +262,9 @@ std::string FilterResultJson(const FilterReply& reply, const ExtenderArgs& args,
   }
   std::string out;
   if (args.whole_nodes) {
-    out = absl::StrCat("{\"Nodes\":", SelectedNodes(body, {kept.begin(), kept.end()}), ",\"NodeNames\":null");
+    const absl::StatusOr<std::string> nodes = SelectedNodes(body, {kept.begin(), kept.end()});
+    if (!nodes.ok()) return FilterErrorJson(nodes.status().message());
+    out = absl::StrCat("{\"Nodes\":", *nodes, ",\"NodeNames\":null");
   } else if (echo) {
     out = absl::StrCat("{\"Nodes\":null,\"NodeNames\":", args.node_names);
   } else {

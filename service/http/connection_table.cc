@@ -4,16 +4,15 @@
 
 namespace muster {
 
-// `with_body`: only a connection that is sending its body. No second one is shut down before the first is gone.
-bool ConnectionTable::Shut(bool with_body) {
-  if (with_body) {
-    for (const auto& [id, connection] : connections_) {
-      if (connection.shut && connection.body > 0) return true;
-    }
-  }
+bool ConnectionTable::ShutLongestWaiting() {
+  MutexLock lock(&mutex_);
+  return Shut();
+}
+
+bool ConnectionTable::Shut() {
   for (const auto& [order, id] : waiting_) {
     Connection& connection = connections_.find(id)->second;
-    if (connection.shut || (with_body && connection.body == 0)) continue;
+    if (connection.shut) continue;
     connection.shut = true;
     ::shutdown(connection.fd, SHUT_RDWR);
     return true;
@@ -21,27 +20,38 @@ bool ConnectionTable::Shut(bool with_body) {
   return false;
 }
 
-bool ConnectionTable::ShutLongestWaiting() {
-  MutexLock lock(&mutex_);
-  return Shut(/*with_body=*/false);
-}
-
 void ConnectionTable::Acquire() {
   MutexLock lock(&mutex_);
   while (taken_ >= limit_) {
-    Shut(/*with_body=*/false);
+    Shut();
     changed_.Wait(&mutex_);
   }
   ++taken_;
 }
 
+// No second one is shut down before the first is gone.
+void ConnectionTable::ShutSlowestBody() {
+  Connection* slowest = nullptr;
+  for (const auto& [order, id] : waiting_) {
+    Connection& connection = connections_.find(id)->second;
+    if (connection.body == 0) continue;
+    if (connection.shut) return;
+    if (slowest == nullptr || connection.body_since < slowest->body_since) slowest = &connection;
+  }
+  if (slowest == nullptr || SteadyNow() - slowest->body_since < kBodyPatience) return;
+  slowest->shut = true;
+  ::shutdown(slowest->fd, SHUT_RDWR);
+}
+
 void ConnectionTable::AcquireBody(int64_t id, size_t bytes) {
   MutexLock lock(&mutex_);
   while (bodies_ > 0 && bodies_ + bytes > body_limit_) {
-    Shut(/*with_body=*/true);
-    changed_.Wait(&mutex_);
+    ShutSlowestBody();
+    changed_.WaitWithTimeout(&mutex_, kBodyPatience / 4);
   }
-  connections_.find(id)->second.body = bytes;
+  Connection& connection = connections_.find(id)->second;
+  connection.body = bytes;
+  connection.body_since = SteadyNow();
   bodies_ += bytes;
 }
 

@@ -18,6 +18,8 @@ class ConnectionTable {
   // time; one larger body is admitted alone.
   ConnectionTable(size_t limit, size_t body_limit) : limit_(limit), body_limit_(body_limit) {}
 
+  static constexpr absl::Duration kBodyPatience = absl::Seconds(1);
+
   // Takes a place. While all are taken, shuts down the connection that has waited longest for its client: idle, in the
   // middle of a request, or not reading its answer. Requests that are being answered are left alone.
   void Acquire();
@@ -30,7 +32,7 @@ class ConnectionTable {
   // `answering`: its request arrived and is being answered. False: it waits for its client again, to send or to read.
   void SetAnswering(int64_t id, bool answering);
   // Waits until the body of the connection's request may be received. While there is no room, shuts down the connection
-  // that has taken longest to send its body.
+  // that has taken longest to send its body, if that is more than kBodyPatience.
   void AcquireBody(int64_t id, size_t bytes);
   // The request was answered.
   void ReleaseBody(int64_t id);
@@ -48,8 +50,10 @@ class ConnectionTable {
     int64_t waits_since = 0;  // key in waiting_; 0: its request is being answered
     bool shut = false;
     size_t body = 0;  // bytes, since AcquireBody
+    absl::Time body_since;
   };
-  bool Shut(bool with_body) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Shut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ShutSlowestBody() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReleaseBodyOf(Connection* connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const size_t limit_;

@@ -30,6 +30,7 @@ namespace {
 constexpr size_t kStackBytes = 256 << 10;  // reserved address space; a held call uses a few pages of it
 constexpr int kBacklog = 4096;
 constexpr std::chrono::milliseconds kThreadPause(10);  // after a thread could not be started
+constexpr int kThreadTries = 500;
 
 // At a stop, the longest wait for answers in progress.
 constexpr absl::Duration kStopPatience = absl::Seconds(2);
@@ -53,11 +54,15 @@ class ThreadPerConnection : public httplib::TaskQueue {
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_t thread;
     // Without a free thread, the idle connections end first. The client of this one waits meanwhile.
-    while (pthread_create(&thread, &attributes, &ThreadPerConnection::Main, work) != 0) {
+    bool started = false;
+    for (int tries = 0; !started && tries < kThreadTries; ++tries) {
+      started = pthread_create(&thread, &attributes, &ThreadPerConnection::Main, work) == 0;
+      if (started) break;
       count_->ShutLongestWaiting();
       std::this_thread::sleep_for(kThreadPause);
     }
     pthread_attr_destroy(&attributes);
+    if (!started) Main(work);  // serve it here rather than lose the connection
   }
   void shutdown() override {}  // HttpListener waits
 

@@ -25,6 +25,8 @@ namespace {
 constexpr int kKeepaliveMs = 20'000;
 constexpr int kKeepaliveTimeoutMs = 10'000;
 constexpr int kHandshakeMs = 10'000;
+// A connection without calls for this time ends; clients connect again for their next call.
+constexpr int kIdleMs = 600'000;
 constexpr size_t kMemoryBytes = size_t{1} << 30;
 
 // gRPC reports every failed handshake, which any stranger can cause: a few lines a second are enough.
@@ -87,6 +89,7 @@ absl::Status RpcServer::Start() {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kHandshakeMs);
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMs);
   // Slightly above the limit that is reported with an error message.
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.limits.streams + 100);
   for (const auto& service : impl_->services) builder.RegisterService(service.get());

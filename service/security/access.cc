@@ -18,7 +18,7 @@ namespace muster {
 namespace {
 
 constexpr size_t kMaxPendingReviews = 1'024;
-constexpr int kMaxPendingReviewsPerAddress = 64;
+constexpr int kMaxPendingReviewsPerAddress = 16;
 constexpr int kReviewers = 8;
 constexpr size_t kMaxReviewed = 10'000;
 constexpr absl::Duration kAcceptedReviewAge = absl::Minutes(1);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 namespace muster {
 namespace {
@@ -43,7 +44,7 @@ ConnectionLimits DivideFiles(size_t files, int32_t max_holds) {
 bool CanOpenFile() {
   const int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (fd >= 0) close(fd);
-  return fd >= 0;
+  return fd >= 0 || (errno != EMFILE && errno != ENFILE);
 }
 
 }  // namespace muster

@@ -30,12 +30,20 @@ void Repair::Begin(const Gang& gang, int64_t now_ms) {
   gangs_->Touch(gang);
 }
 
+namespace {
+
+// All members of the declared total, which is the minimum if none is declared, are there.
+bool HasTotal(const Gang& gang) {
+  return gang.whole() && gang.active() + gang.count(MemberState::kSucceeded) >= gang.rules.total_number;
+}
+
+}  // namespace
+
 void Repair::OnActiveMemberLost(const Gang& gang, const Pod& pod, ApplyContext* ctx) {
   if (gang.rules.on_member_failure != OnMemberFailure::kAll || gang.durable.evicting || !gang.durable.satisfied) return;
   if (gang.active() == 0) return;
   // A surplus member may be a pod of another owner that names the gang.
-  const bool surplus = gang.whole() && gang.active() + gang.count(MemberState::kSucceeded) >= gang.rules.total_number;
-  if (surplus) return;
+  if (HasTotal(gang)) return;
   Evict(gang, absl::StrCat("member ", pod.facts.name, " failed and the gang's policy is all"), ctx);
 }
 
@@ -71,7 +79,7 @@ void Repair::ResumeAfterRestart(const Gang& gang, ApplyContext* ctx) {
   if (gang.durable.evicting) return EvictMembers(gang, kEvictionText, ctx);
   // Only newly failed members count as lost: a missing member may have ended long ago, and the policy may have been
   // applied to earlier failures.
-  if (gang.whole()) return;
+  if (HasTotal(gang)) return;
   const MemberSet& failed = gang.in(MemberState::kFailed);
   const auto newly_failed = absl::c_find_if(
       failed, [&](const Pod* pod) { return !absl::c_binary_search(gang.durable.failed, pod->facts.uid); });

@@ -178,11 +178,14 @@ bool Eligibility::IsServed(const Claim& claim, QueueId queue) const {
 }
 
 Reason Eligibility::QueueReason(const Gang& gang) const {
-  if (!queues_->any() || gang.once_satisfied() || gang.active() > 0) return {};
+  if (!queues_->any()) return {};
+  const bool started = gang.once_satisfied() || gang.active() > 0;
+  if (started && queues_->Find(gang.durable.queue) != kNoQueue) return {};  // it stays in the queue where it started
   QueueTree::Home home = queues_->ResolveQueue(gang.rules.queue);
-  if (!home.refusal.none()) return std::move(home.refusal);
+  if (!home.refusal.none()) return started ? Reason() : std::move(home.refusal);
+  // also for a gang with members that were bound by others, and so in no queue.
   Reason access = queues_->AccessRefusal(home.queue, ApplicantOf(gang, *cluster_));
-  if (!access.none() || !gang.rules.declares_total) return access;
+  if (!access.none() || started || !gang.rules.declares_total) return access;
   const QueueSpec& spec = queues_->at(home.queue).spec;
   if (spec.sort != QueueSort::kFair) return {};
   return {ReasonCode::kQueueRejected, absl::StrCat("it declares its total, and queue ", spec.name,

@@ -24,10 +24,17 @@ void Queues::Set(QueueRules rules) {
   shares_known_ = false;
 }
 
+namespace {
+
+// Whether the claim's members use capacity, terminating ones included.
+bool Occupies(const Claim& claim) { return claim.active() > 0 || claim.count(MemberState::kTerminating) > 0; }
+
+}  // namespace
+
 QueueId Queues::Of(const Claim& claim) const {
   if (!tree_->any()) return kNoQueue;
   QueueId named = tree_->ResolveQueue(claim.rules.queue).queue;
-  if (claim.active() == 0) return named;
+  if (!Occupies(claim)) return named;
   // A queue that got child queues accepts no claims any more; claims that run in it still count there until they end.
   if (named == kNoQueue) named = tree_->Find(claim.rules.queue);
   // a claim that runs stays in its queue if that serves it no longer, or if it names a queue that does not.
@@ -37,7 +44,7 @@ QueueId Queues::Of(const Claim& claim) const {
 }
 
 std::string Queues::RunsIn(const Claim& claim) const {
-  const QueueId at = claim.active() > 0 ? Of(claim) : kNoQueue;
+  const QueueId at = Occupies(claim) ? Of(claim) : kNoQueue;
   return at == kNoQueue ? "" : tree_->at(at).spec.name;
 }
 
@@ -47,7 +54,7 @@ std::string Queues::WarningOf(const Claim& claim) const {
   QueueId named = tree_->ResolveQueue(name).queue;
   if (named == kNoQueue) named = tree_->Find(name);
   const bool as_named = at == named && (named == kNoQueue || eligibility_->IsServed(claim, named));
-  if (claim.active() == 0 || as_named) return tree_->WarningOf(name);
+  if (!Occupies(claim) || as_named) return tree_->WarningOf(name);
   return absl::StrCat(
       named == kNoQueue ? absl::StrCat("there is no queue ", name) : absl::StrCat("queue ", name, " does not serve it"),
       at == kNoQueue ? "; its members are charged to no queue"

@@ -91,8 +91,10 @@ int64_t Backfill::RetryDeadline(const Claim& claim) const {
 }
 
 void Backfill::LimitHead(const Claim& claim, int64_t until_ms) {
+  if (until_ms == kNever && states_.Of(claim.id).head_until_ms == kNever) return;
   State& state = states_[claim.id];
-  state.head_until_ms = std::min(state.head_until_ms, until_ms);
+  state.head_until_ms = until_ms == kNever ? kNever : std::min(state.head_until_ms, until_ms);
+  state.head_ended = state.head_ended && until_ms != kNever;
 }
 
 void Backfill::EndHead(const Claim& claim) {
@@ -104,9 +106,10 @@ void Backfill::EndHead(const Claim& claim) {
 
 void Backfill::SetRunnable(const Claim& claim, bool runnable, bool blocking, int64_t now_ms) {
   State& state = states_[claim.id];
+  runnable = runnable && !state.head_ended;
   state.runnable = runnable ? State::Runnable::kYes : State::Runnable::kNo;
   state.searched_ms = now_ms;
-  if (blocking) {
+  if (blocking && runnable) {
     blocking_.insert(claim.id);
   } else {
     blocking_.erase(claim.id);
@@ -167,6 +170,9 @@ void Backfill::RefreshRunning(const Claim& claim, int64_t now_ms) {
 }
 
 void Backfill::ClearHead(const Claim& claim) {
+  // A claim with future members that was a head must be bypassed again before others wait for it again.
+  const bool limited = states_.Of(claim.id).head_until_ms != kNever;
+  if (limited && claim.durable.bypassed_since_ms != 0) gangs_->SetBypassedSince(claim, 0);
   states_.Reset(claim.id);
   blocking_.erase(claim.id);
 }

@@ -84,7 +84,7 @@ class Backfill {
   [[nodiscard]] bool IsFirstHead(const Claim& claim) const;
 
   // --- heads with future members (Q-12) ---
-  // Others wait for the claim until `until_ms` at most. The first call decides.
+  // Others wait for the claim until `until_ms` at most. The first call decides; kNever lifts the limit.
   void LimitHead(const Claim& claim, int64_t until_ms);
   [[nodiscard]] bool IsHeadDue(const Claim& claim, int64_t now_ms) const { return HeadDeadline(claim) <= now_ms; }
   // Others do not wait for the claim any more, until it has been placed.

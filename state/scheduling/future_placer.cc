@@ -19,7 +19,12 @@ namespace muster {
 namespace {
 
 // Bits of the first number in the demand key of a group. Placer::DemandKey uses the lower bits.
-enum GroupKeyBits : uint8_t { kGrouped = 4, kHasReservation = 8 };
+enum GroupKeyBits : uint8_t { kGrouped = 4, kHasReservation = 8, kHeadEnded = 16 };
+
+// Members that do not exist yet cost their owner nothing.
+bool HaveFutureMembers(const Claims& claims) {
+  return absl::c_any_of(claims, [](const Claim* each) { return each->quorum().FutureMembers() > 0; });
+}
 
 std::string ListNodes(const std::vector<std::string>& nodes) {
   constexpr size_t kMaxListed = 3;
@@ -32,10 +37,11 @@ std::string ListNodes(const std::vector<std::string>& nodes) {
 
 std::string FuturePlacer::GroupDemandKey(const Claim& claim, int64_t now_ms) const {
   const bool reserved = r_.future_reservations->HasAnyReservation();
-  if (claim.rules.group.empty() && !reserved) return r_.placer->DemandKey(claim);
+  const bool ended = r_.backfill->HasHeadEnded(claim);
+  if (claim.rules.group.empty() && !reserved && !ended) return r_.placer->DemandKey(claim);
   const Claims claims = r_.eligibility->PlacedTogether(claim);
   std::string out;
-  AppendNumbers(&out, kGrouped | (reserved ? kHasReservation : 0));
+  AppendNumbers(&out, kGrouped | (reserved ? kHasReservation : 0) | (ended ? kHeadEnded : 0));
   AppendBytes(absl::StrJoin(claim.rules.group, ","), &out);
   AppendNumbers(&out, claims.size());
   for (const Claim* each : claims) AppendBytes(r_.placer->DemandKey(*each), &out);
@@ -53,6 +59,14 @@ bool FuturePlacer::Reserve(const Claim& claim, const Claims& claims, const Futur
     DescribeReservation(claim, /*on_running=*/true, reason);
     return false;
   }
+  if (r_.backfill->HasHeadEnded(claim)) {
+    if (HaveFutureMembers(claims)) {
+      absl::StrAppend(&reason->text, "; other gangs waited ", WriteDuration(settings_.future_member_ms),
+                      " for its future members and wait no longer (gangs.futureMemberTimeout)");
+      return false;
+    }
+    r_.backfill->LimitHead(claim, kNever);
+  }
   const bool lacks_capacity = reason->code != ReasonCode::kTooManyHolds && !Queues::IsQueueReason(*reason);
   if (lacks_capacity && ReserveAfterTermination(claim, claims, charge_budget, now_ms)) {
     // Under policy `hold`, the claim then blocks the claims behind it, like a head that waits for running pods.
@@ -67,9 +81,7 @@ bool FuturePlacer::Reserve(const Claim& claim, const Claims& claims, const Futur
 
 void FuturePlacer::SetRunnable(const Claim& claim, const Claims& claims, bool blocking, int64_t now_ms) {
   r_.backfill->SetRunnable(claim, /*runnable=*/true, blocking, now_ms);
-  const bool has_future_members =
-      absl::c_any_of(claims, [](const Claim* each) { return each->quorum().FutureMembers() > 0; });
-  if (has_future_members) r_.backfill->LimitHead(claim, now_ms + settings_.future_member_ms);
+  r_.backfill->LimitHead(claim, HaveFutureMembers(claims) ? now_ms + settings_.future_member_ms : kNever);
 }
 
 bool FuturePlacer::CanReserve(const Claims& claims) const {
@@ -119,11 +131,6 @@ int64_t FuturePlacer::ProjectedEnd(const Claims& claims, int64_t now_ms) {
 
 bool FuturePlacer::ReserveAfterRunning(const Claim& claim, const Claims& claims,
                                        const FutureReservations::Suspended& suspended, int64_t now_ms, Reason* reason) {
-  if (r_.backfill->HasHeadEnded(claim)) {
-    absl::StrAppend(&reason->text, "; other gangs waited ", WriteDuration(settings_.future_member_ms),
-                    " for its future members and wait no longer (gangs.futureMemberTimeout)");
-    return false;
-  }
   const bool starved = r_.backfill->IsStarved(claim, now_ms);
   const bool hold = r_.queues->tree().rules().head == HeadPolicy::kHold;
   if (Queues::IsQueueReason(*reason)) {
@@ -162,6 +169,7 @@ bool FuturePlacer::ReserveAfterRunning(const Claim& claim, const Claims& claims,
   }
   if (places.empty() || !can_reserve) return false;
   r_.future_reservations->Reserve(claim, places, FutureReservations::WaitsFor::kRunning, starts_ms, now_ms);
+  if (HaveFutureMembers(claims)) r_.backfill->LimitHead(claim, now_ms + settings_.future_member_ms);
   DescribeReservation(claim, /*on_running=*/true, reason);
   return true;
 }

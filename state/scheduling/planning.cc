@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "state/api/apply_context.h"
 #include "state/gangs/eligibility.h"
 #include "state/gangs/gangs.h"
@@ -142,7 +143,10 @@ void Planning::LeaveBucket(const Claim& claim) {
 }
 
 void Planning::RetryHead(const Claim& claim, int64_t now_ms) {
-  if (r_.backfill->IsHeadDue(claim, now_ms)) {
+  const auto is_future = [](const Claim* each) { return each->quorum().FutureMembers() > 0; };
+  if (r_.backfill->IsHeadDue(claim, now_ms) && !absl::c_any_of(r_.eligibility->PlacedTogether(claim), is_future)) {
+    r_.backfill->LimitHead(claim, kNever);  // its members have come
+  } else if (r_.backfill->IsHeadDue(claim, now_ms)) {
     r_.backfill->EndHead(claim);
     r_.future_reservations->Release(claim);
     r_.queues->ReleaseDemand(claim);

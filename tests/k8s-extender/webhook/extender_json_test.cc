@@ -140,7 +140,7 @@ TEST(Config, ListenersBeyondLoopback_NeedCredentials) {
             std::string::npos)
       << "tokens alone";
   EXPECT_NE(problems(absl::StrCat(anywhere, kTls, ", withoutClientCertificate: 'yes'}\nauth: {tokensFile: t}\n"))
-                .find("expected empty or \"strangers may use up memory\""),
+                .find("is not empty or \"strangers may use up memory\""),
             std::string::npos)
       << "a risk that is not accepted in words";
   const auto needs = [&](const std::string& yaml) { return NeedsClientCertificate(ExpectOk(ParseConfig(yaml))); };
