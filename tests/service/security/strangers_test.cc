@@ -65,6 +65,19 @@ std::vector<grpc::Status> SendMessages(const std::string& server,
   return statuses;
 }
 
+// A port that was free a moment ago.
+int FreePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  const bool bound = bind(fd, reinterpret_cast<const sockaddr*>(&address), size) == 0 &&
+                     getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0;
+  close(fd);
+  return bound ? ntohs(address.sin_port) : 0;
+}
+
 class StrangersTest : public SecurityTest {
  protected:
   // Samples the memory of musterd while `attack` runs. Returns the largest growth in KiB.
@@ -212,10 +225,7 @@ TEST_F(StrangersTest, FailedHandshakes_WriteFewLogLines) {
 
 // The bodies that become the largest documents, from clients that nothing is known about.
 TEST_F(StrangersTest, ReviewsOfStrangers_TakeLittleMemory) {
-  const int port = [] {
-    httplib::Server any;
-    return any.bind_to_any_port("127.0.0.1");
-  }();
+  const int port = FreePort();
   const RunningMusterd musterd(absl::StrCat("webhook: {listen: '127.0.0.1:", port,
                                             "', certFile: ", authority_.cert_file("server"),
                                             ", keyFile: ", authority_.key_file("server"), "}\n"));
