@@ -121,7 +121,11 @@ Reason Queues::Check(const Claims& claims, std::optional<QueueBound>* bound, con
 }
 
 Reason Queues::Check(const Pod& pod) const {
-  if (!tree_->any() || pod.gang == nullptr || AreExempt({pod.gang})) return {};
+  if (!tree_->any() || pod.gang == nullptr) return {};
+  // members that others bound are in no queue; no more are added to them.
+  const bool in_no_queue = pod.gang->active() > 0 && Of(*pod.gang) == kNoQueue;
+  if (Reason access = in_no_queue ? eligibility_->QueueReason(*pod.gang) : Reason(); !access.none()) return access;
+  if (AreExempt({pod.gang})) return {};
   // A pod that is charged already, or of which nothing is known, asks for no amounts. Its gang may start to run with
   // it.
   const bool charged = ledger_->ChargeOf(pod.id).node != kNoNode;

@@ -1,7 +1,6 @@
 // The engine's order: nothing leaves before its record is durable, and everything leaves in order (SPEC S-2, S-6). Also
 // built for ThreadSanitizer.
 #include "service/engine/engine.h"
-#include "service/engine/step_watch.h"
 
 #include <gtest/gtest.h>
 
@@ -18,6 +17,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "service/engine/durability.h"
+#include "service/engine/step_watch.h"
 #include "support/sync.h"
 #include "tests/service/engine/engine_fixture.h"
 

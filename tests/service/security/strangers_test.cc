@@ -257,7 +257,8 @@ TEST_F(StrangersTest, ReviewsOfStrangers_TakeLittleMemory) {
     EXPECT_EQ(post(kReview), 200) << "others are served";
     for (std::thread& stranger : strangers) stranger.join();
   });
-  EXPECT_EQ(post(std::string(5 << 20, ' ')), 413);
+  const int too_long = post(std::string(5 << 20, ' '));
+  EXPECT_TRUE(too_long == 413 || too_long == 0) << too_long << ": the connection may end while the client still sends";
   if (kSanitized) return;
   EXPECT_LT(grown, 100 * kMib);
   // Memory that was needed for a moment is released to the system.

@@ -159,6 +159,8 @@ TEST_F(EligibilityTest, QueueOfGang_ServesItUntilItBegins) {
   const Gang& gang = declare("r", "");
   EXPECT_TRUE(IsReason(eligibility_.QueueReason(gang), kQueueRejected, "of namespace d"));
   Add("a", "g", MemberState::kBound);
+  EXPECT_TRUE(IsReason(eligibility_.QueueReason(gang), kQueueRejected, "of namespace d")) << "others have bound it";
+  gangs_.SetQueue(gang, "q");  // where it started
   EXPECT_TRUE(eligibility_.StructureReason(gang).none());
   EXPECT_FALSE(eligibility_.IsServed(gang, queue_tree_.Find("r"))) << "it keeps running";
 }
